@@ -1,11 +1,12 @@
 import { agent, type Model, type RunEnd, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import type { Log } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, type Shared, shared } from "../support/process.ts";
-import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
+import { type App, eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 
 const lease = 30_000;
 
@@ -133,6 +134,105 @@ for (const again of [false, true]) {
     assertEquals([ends.length, await entriesOf(among)], [again ? 2 : 1, { sessions: 1, reports: 0 }]);
   });
 }
+
+/** An agent whose tool a person has to approve. `execute` runs then. */
+function asking(execute: () => unknown = () => {}) {
+  const drop = tool({
+    name: "drop",
+    description: "",
+    input: z.object({}),
+    ask: true,
+    async execute() {
+      await execute();
+      return "ok";
+    },
+  });
+  return agent({ model: scripted({ calls: [["drop", {}]] }, "Done."), tools: [drop] });
+}
+
+/** Begins a run that pauses. Returns a function that approves its call at an app, and reads the end. */
+async function pausedRun(app: App) {
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  const answers = [{ callId: "call_1", type: "approve" }];
+  return (app: App) => eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+}
+
+Deno.test("onEnd receives the end of a run that ends while its pause is still being reported", async () => {
+  using time = new FakeTime();
+  const { ends, onEnd } = receiver();
+  const among = shared();
+  const ending = Promise.withResolvers<void>();
+  const log: Log = {
+    ...among.log,
+    async append(run, addition) {
+      if (addition.lines.some((line) => line.startsWith('{"type":"run.finished"'))) {
+        ending.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      return await among.log.append(run, addition);
+    },
+  };
+  const { app } = processOf(among, asking(), {
+    log,
+    async onEnd(end) {
+      if (end.event.type === "run.paused") await ending.promise;
+      await onEnd(end);
+    },
+  });
+  const approve = await pausedRun(app);
+  await advanceUntilSettled(time, approve(app));
+  await advance(time, 0);
+  assertEquals(outline(ends).map(({ type }) => type), ["run.paused", "run.finished"]);
+  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});
+
+Deno.test("onEnd receives the end of a run from recover() if its pause was reported after it was resumed", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const [resumed, reported] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const assistant = asking(async () => {
+    resumed.resolve();
+    await reported.promise;
+  });
+  const one = processOf(among, assistant, {
+    async onEnd({ event }) {
+      if (event.type !== "run.paused") return one.kill();
+      await resumed.promise;
+      setTimeout(reported.resolve, 10); // once the pause is forgotten
+    },
+  });
+  const approve = await pausedRun(one.app);
+  await advanceUntilSettled(time, approve(one.app));
+  const { ends, onEnd } = receiver();
+  const two = processOf(among, assistant, { onEnd });
+  await advance(time, 4 * lease);
+  await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+  assertEquals(outline(ends), [{ id: "RUN:end", type: "run.finished" }]);
+  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});
+
+Deno.test("onEnd receives a pause that no process had reported when another one resumed the run", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const lost: RunEnd[] = [];
+  const assistant = asking();
+  const one = processOf(among, assistant, {
+    onEnd(end) {
+      lost.push(end);
+      one.kill();
+    },
+  });
+  const approve = await pausedRun(one.app);
+  await advance(time, 0);
+  const { ends, onEnd } = receiver();
+  const two = processOf(among, assistant, { onEnd });
+  await advanceUntilSettled(time, approve(two.app));
+  await advance(time, 4 * lease);
+  await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+  assertEquals(outline(ends).map(({ type }) => type), ["run.finished", "run.paused"]);
+  assertEquals(ends.at(-1), lost[0]);
+  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});
 
 Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over", async () => {
   using time = new FakeTime();

@@ -58,6 +58,8 @@ export interface ExpectedReport {
   readonly owner?: string;
   /** The start of the run, in milliseconds since 1970. */
   readonly at: number;
+  /** The pause to report, if its run was resumed before that. Default: the pause or the end of the run, which its session or its log knows. */
+  readonly end?: { readonly event: Event; readonly id: number };
 }
 
 /** The part of a session that a change of its lease depends on. */

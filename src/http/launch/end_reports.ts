@@ -1,16 +1,16 @@
 /**
- * Reports of the ends of runs, delivered at least once: an entry of the store remembers each report until it was delivered.
+ * Reports of the ends of runs to the `onEnd` option, delivered at least once.
  *
  * @module
  */
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import { hidden } from "../../core/persistence/store.ts";
 import type { StoredReports } from "../../session/durable/stored_reports.ts";
-import type { RecoveredRun } from "../../session/record/run_host.ts";
+import type { RecoveredRun, RunHost } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 import type { RunEnd, ServerOptions } from "../options.ts";
 import { reportError } from "../respond/error_response.ts";
+import { reportEntries, reportKey } from "./report_entries.ts";
 
 /** Reports the ends of runs to the `onEnd` option. */
 export interface EndReports extends StoredReports {
@@ -18,7 +18,7 @@ export interface EndReports extends StoredReports {
   expect(run: RecoveredRun): Promise<EndReport>;
 }
 
-/** The report of one run. */
+/** The report of one run, from its start or from its resumption. */
 export interface EndReport {
   /** Returns a sink that notes the last event of the run. */
   watch(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
@@ -34,48 +34,35 @@ export interface EndReport {
 /** Milliseconds before each retry of a report in the same process. Later, `recover()` tries again. */
 const retryDelays = [1_000, 5_000, 25_000];
 
-/** The leases after which a process that calls `recover()` looks whether a run has ended. */
-const patience = 4;
-
 /** Creates the reports of a server. Returns undefined if it has no `onEnd` option. */
-export function endReports({ onEnd, store, lease, onError, signal }: ServerOptions): EndReports | undefined {
+export function endReports(
+  { onEnd, store, lease, onError, signal }: ServerOptions,
+  host: Pick<RunHost, "load">,
+): EndReports | undefined {
   if (!onEnd) return undefined;
   const report = onEnd;
-  /** The last events of runs of this process, by key. */
-  const ends = new Map<string, RunEnd>();
-
-  const later = () => Math.ceil(Date.now() + patience * lease);
-
-  async function remove(key: string): Promise<void> {
-    ends.delete(key);
-    await store?.delete(key);
-  }
+  const entries = store && reportEntries(store, host, lease);
+  /** The latest end of each run that is being reported here, by key. */
+  const pending = new Map<string, NumberedEvent>();
 
   /** Reports an end once. Returns whether that succeeded. */
-  async function attempt(end: RunEnd): Promise<boolean> {
+  async function attempt(run: RecoveredRun, end: NumberedEvent): Promise<boolean> {
     try {
-      await report(end);
+      await report(endOf(run, end));
       return true;
     } catch (error) {
-      reportError(onError, error, end.run);
+      reportError(onError, error, run.run);
       return false;
     }
   }
 
-  async function deliver(run: RecoveredRun, continues: () => Promise<boolean>): Promise<void> {
-    const key = keyOf(run);
-    const end = ends.get(key);
-    if (!end) return; // it was handed over
+  async function deliver(run: RecoveredRun, end: NumberedEvent, continues: () => Promise<boolean>): Promise<void> {
     const isPause = end.event.type === "run.paused"; // a pause is reported also if the run has been resumed since
-    if (!isPause && await continues().catch(() => true)) { // if the store fails, recover() reports the end later
-      if (ends.get(key) === end) ends.delete(key);
-      return;
-    }
+    if (!isPause && await continues().catch(() => true)) return; // if the store fails, recover() reports the end later
     for (const ms of [0, ...retryDelays]) {
-      if (ms > 0 && !await elapsed(ms)) break;
-      if (await attempt(end)) return await remove(key);
+      if (ms > 0 && !await elapsed(ms)) return;
+      if (await attempt(run, end)) return await entries?.remove(run, end);
     }
-    ends.delete(key);
   }
 
   /** Waits. Resolves to false if the server shuts down. */
@@ -84,47 +71,35 @@ export function endReports({ onEnd, store, lease, onError, signal }: ServerOptio
   }
 
   return {
-    isPending: ({ id }) => ends.has(id),
-    attempt: (run, event, at) => attempt(endOf(run, event, at)),
-    remove,
+    isPending: ({ id }) => pending.has(id),
+    attempt,
+    remove: async (run, end) => await entries?.remove(run, end),
     async expect(run) {
-      const key = keyOf(run);
-      const { owner } = run;
-      const entry = {
-        id: key,
-        version: 0,
-        messages: [],
-        report: { ...run, at: Date.now() },
-        lease: { until: later() },
-      };
-      await store?.save({ ...entry, ...(owner !== undefined && { owner }) }); // an earlier process may have saved it
+      const key = reportKey(run);
+      let end: NumberedEvent | undefined;
+      await entries?.save(run);
       return {
-        watch: (sink) => watchEnd(sink, (event, id) => ends.set(key, endOf(run, event, id))),
-        deliver: (continues) => deliver(run, continues).catch((error) => void reportError(onError, error, run.run)),
-        forget: () => remove(key),
+        watch: (sink) =>
+          new SinkFilter(sink, (item) => {
+            if (isEnd(item.event)) pending.set(key, end = item); // before a client can read it
+            sink.write(item);
+          }),
+        async deliver(continues) {
+          if (!end) return; // it was handed over
+          await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
+          if (pending.get(key) === end) pending.delete(key);
+        },
+        forget: async () => await entries?.remove(run),
       };
     },
   };
 }
 
-/** Returns a sink that passes the last event of a run, with its number, to `onEnd` before it is written. */
-function watchEnd(
-  sink: Sink<NumberedEvent>,
-  onEnd: (event: RunEnd["event"], id: number) => void,
-): Sink<NumberedEvent> {
-  return new SinkFilter(sink, (item) => {
-    const { event, id } = item;
-    if (event.type.startsWith("run.") && event.type !== "run.started") onEnd(event, id);
-    sink.write(item);
-  });
+function isEnd({ type }: RunEnd["event"]): boolean {
+  return type.startsWith("run.") && type !== "run.started";
 }
 
-/** Returns the key of an entry. */
-function keyOf({ run, owner = "" }: RecoveredRun): string {
-  return hidden + JSON.stringify([owner, run]);
-}
-
-/** Returns the report of an event. Its id is the same each time it is delivered. */
-function endOf(run: RecoveredRun, event: RunEnd["event"], at = 0): RunEnd {
-  return { ...run, id: `${run.run}:${event.type === "run.paused" ? at : "end"}`, event };
+/** Returns the report of the last event of a run. Its id is the same each time it is delivered. */
+function endOf(run: RecoveredRun, { event, id }: NumberedEvent): RunEnd {
+  return { ...run, id: `${run.run}:${event.type === "run.paused" ? id : "end"}`, event };
 }

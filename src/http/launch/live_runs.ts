@@ -66,7 +66,7 @@ export function liveRuns(
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
   const records = log && (log.records as typeof recordsOf)(log, host);
 
-  const reports = endReports(options);
+  const reports = endReports(options, host);
 
   async function launch(
     { held, taken, ...input }: LaunchInput,

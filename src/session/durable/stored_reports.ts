@@ -4,19 +4,19 @@
  * @module
  */
 import type { Session } from "../../core/persistence/session.ts";
-import type { Event } from "../../protocol/event.ts";
+import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Records } from "../record/run_records.ts";
 import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
-import { finalEvent, hasEnded, isRunning, runOf } from "../record/run_state.ts";
+import { finalEvent, hasEnded, isRunning, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The reports of a server. */
 export interface StoredReports {
   /** True if this process reports the entry, so no other has to. */
   isPending(entry: Session): boolean;
-  /** Reports the end of a run once; `at` is the number of its last event. Returns whether that succeeded. */
-  attempt(run: RecoveredRun, event: Event, at: number | undefined): Promise<boolean>;
-  /** Removes an entry. */
-  remove(id: string): Promise<void>;
+  /** Reports the end of a run once. Returns whether that succeeded. */
+  attempt(run: RecoveredRun, end: NumberedEvent): Promise<boolean>;
+  /** Removes the entry that remembers an end; without an end, that of the run. */
+  remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
 }
 
 /** The part of a server that tells how a run ended. */
@@ -32,21 +32,32 @@ const longest = 24 * 60 * 60 * 1_000;
 
 /** Reports the end of the run of an entry, if the run has ended. Never rejects. */
 export async function redeliver(
-  { id, report: expected }: Session,
+  { report: expected }: Session,
   reports: StoredReports,
-  { load, records, report }: StoredRuns,
+  runs: StoredRuns,
 ): Promise<void> {
   if (!expected) return;
-  const { at, ...run } = expected;
+  const { at, end: pause, ...run } = expected;
   try {
     const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
-    const session = await load(run.session, requester);
+    const session = pause ? undefined : await runs.load(run.session, requester);
     if (isRunning(session, run.run)) return;
-    const isKnown = hasEnded(session, run.run) || runOf(session) === run.run;
-    const event = isKnown ? finalEvent(session, run.run) : await records?.lastEvent(run.run, requester);
-    const isDone = event === undefined || await reports.attempt(run, event, session?.run?.events);
-    if (isDone || Date.now() > at + longest) await reports.remove(id);
+    const end = pause ?? await endOf(run.run, session, requester, runs);
+    const isDone = end === undefined || await reports.attempt(run, end);
+    if (isDone || Date.now() > at + longest) await reports.remove(run, end);
   } catch (error) {
-    report(error, run.run);
+    runs.report(error, run.run);
   }
+}
+
+/** Returns the last event of a run that is not running; undefined if neither its session nor its record tells it. */
+async function endOf(
+  run: string,
+  session: Session | undefined,
+  requester: Requester,
+  { records }: StoredRuns,
+): Promise<NumberedEvent | undefined> {
+  const isKnown = hasEnded(session, run) || runOf(session) === run;
+  const event = isKnown ? finalEvent(session, run) : await records?.lastEvent(run, requester);
+  return event && { event, id: lastEventNumber(session) };
 }

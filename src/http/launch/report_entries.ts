@@ -1,0 +1,70 @@
+/**
+ * The entries of a store that remember which ends of runs have to be reported, for `recover()`.
+ *
+ * @module
+ */
+import type { NumberedEvent } from "../../core/run/events.ts";
+import type { ExpectedReport, Session } from "../../core/persistence/session.ts";
+import { hidden, type Store } from "../../core/persistence/store.ts";
+import type { RecoveredRun, Requester, RunHost } from "../../session/record/run_host.ts";
+import { finalEvent, isPaused, lastEventNumber, runOf } from "../../session/record/run_state.ts";
+
+/** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
+export interface ReportEntries {
+  /** Remembers a run before it begins, resumes, or continues. */
+  save(run: RecoveredRun): Promise<void>;
+  /** Removes the entry that remembers an end; without an end, that of the run. */
+  remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
+}
+
+/** The leases after which a process that calls `recover()` looks whether a run has ended. */
+const patience = 4;
+
+/** Returns the entries of `store`. */
+export function reportEntries(
+  store: Pick<Store, "save" | "delete">,
+  host: Pick<RunHost, "load">,
+  lease: number,
+): ReportEntries {
+  /** Saves an entry. Returns false if there is one already. */
+  async function add(id: string, { owner, ...run }: RecoveredRun, end?: ExpectedReport["end"]): Promise<boolean> {
+    const now = Date.now();
+    const owned = owner !== undefined && { owner };
+    const saved = await store.save({
+      id,
+      version: 0,
+      messages: [],
+      ...owned,
+      report: { ...run, ...owned, at: now, ...(end && { end }) },
+      lease: { until: Math.ceil(now + patience * lease) },
+    });
+    return saved !== undefined;
+  }
+
+  /** Returns the session of a run if the run is paused. */
+  async function pausedSession({ run, session: id, owner }: RecoveredRun): Promise<Session | undefined> {
+    const requester: Requester = { owner, vars: undefined, outlive() {} };
+    const session = await host.load(id, requester);
+    return isPaused(session) && runOf(session) === run ? session : undefined;
+  }
+
+  return {
+    async save(run) {
+      if (await add(reportKey(run), run)) return;
+      const session = await pausedSession(run); // otherwise an earlier process of the run has saved the entry
+      if (!session) return;
+      const id = lastEventNumber(session);
+      await add(reportKey(run, [id]), run, { id, event: finalEvent(session, run.run) });
+    },
+    async remove(run, end) {
+      // the entry of a run that was resumed stays for the end that follows
+      const isEarlier = end?.event.type === "run.paused" && lastEventNumber(await pausedSession(run)) !== end.id;
+      await store.delete(reportKey(run, isEarlier ? [end.id] : []));
+    },
+  };
+}
+
+/** Returns the id of the entry of a run, or of its pause at an event. */
+export function reportKey({ run, owner = "" }: RecoveredRun, pausedAt: readonly [] | readonly [number] = []): string {
+  return hidden + JSON.stringify([owner, run, ...pausedAt]);
+}
