@@ -88,17 +88,10 @@ function changeOf(state: RunState, event: Event): Change {
     }
     case "tool.finished":
       return updatePart(state, event.call, event.result);
-    case "subagent.started":
+    case "subagent.started": // again, if a pause interrupted it
+      return updateChild(state, event.call, (child) => child.run === event.run ? child : noRun);
     case "subagent.event":
-      return updateParts(state, (parts) =>
-        parts.map((part) => {
-          const { id, child = noRun } = part as CallView; // only a call has the id of a call
-          if (id !== event.call) return part;
-          if (event.type === "subagent.event") {
-            return { ...part, child: fold(child, { id: child.at + 1, event: event.event }) };
-          }
-          return { ...part, child: child.run === event.run ? child : noRun }; // a paused subagent is resumed
-        }));
+      return updateChild(state, event.call, (child) => fold(child, { id: child.at + 1, event: event.event }));
     case "run.paused":
     case "run.finished":
     case "run.failed":
@@ -116,13 +109,21 @@ const statuses: { readonly [type: string]: CallStatus } = { "call.delta": "writi
 /** Changes a part, or adds it. Text is appended. A call that is complete moves behind the parts that were complete before. */
 function updatePart(state: RunState, id: number | string, change: PartChange): Change {
   return updateParts(state, (parts) => {
-    const old = parts.find((part) => part.id === id);
+    const index = parts.findIndex((part) => part.id === id);
+    const old = parts[index];
     const text = (old?.text ?? "") + (change.text ?? "");
     const part = { id, ...old, ...change, text } as PartView; // the first change has the type
-    return old && change.status !== "ready"
-      ? parts.map((each) => each === old ? part : each)
-      : [...parts.filter((each) => each !== old), part];
+    return old && change.status !== "ready" ? parts.with(index, part) : [...parts.filter((each) => each !== old), part];
   });
+}
+
+/** Changes the state of the subagent that does the work of a call. */
+function updateChild(state: RunState, call: string, change: (child: RunState) => RunState): Change {
+  return updateParts(state, (parts) =>
+    parts.map((part) => {
+      const { id, child = noRun } = part as CallView; // only a call has the id of a call
+      return id === call ? { ...part, child: change(child) } : part;
+    }));
 }
 
 /** Changes the parts of the last answer. */

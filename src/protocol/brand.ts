@@ -13,8 +13,7 @@ export function brand(type: { readonly prototype: object }, name: string): void 
   Object.defineProperty(type.prototype, mark, { value: true });
   Object.defineProperty(type, Symbol.hasInstance, {
     value(this: unknown, value: unknown): boolean {
-      if (this !== type) return Function.prototype[Symbol.hasInstance].call(this, value);
-      return typeof value === "object" && value !== null && mark in value;
+      return this === type ? mark in Object(value) : Function.prototype[Symbol.hasInstance].call(this, value);
     },
   });
 }
