@@ -121,6 +121,36 @@ Deno.test("Responses contain annotations and generated images, streamed and whol
   check(await stream.finalResponse());
 });
 
+Deno.test("Responses contain files other than images as files, streamed and whole, and accept them back", async () => {
+  const table = { type: "media", mediaType: "text/csv", data: "YSxi" } as const;
+  const pdf = { type: "media", mediaType: "application/pdf", url: "https://a.example/a.pdf" } as const;
+  const linked = { type: "media", mediaType: "image/*", url: "https://a.example/a.png" } as const;
+  const files = [table, pdf, linked];
+  const answer = {
+    reads: [[{ type: "text", text: "See." }], files.map((part) => ({ type: "part", part }) as const), [
+      { type: "finish", reason: "stop" },
+    ]],
+  } as const;
+  const model = scripted(answer, answer, "Yes.");
+  const openai = openaiOf(serve(agent({ model }), { wires: [responses()] }));
+  const streamed = await openai.responses.stream({ input: "Hi" }).finalResponse();
+  const { output } = await openai.responses.create({ input: "Hi" });
+  for (const items of [streamed.output, output]) {
+    const contents = items.map((item) => item.type === "message" && item.content);
+    assertEquals<unknown>(JSON.parse(JSON.stringify(contents)).map((parts: object[]) => parts.slice(1)), [[
+      { type: "input_file", filename: "file.csv", file_data: "data:text/csv;base64,YSxi" },
+      { type: "input_file", file_url: pdf.url },
+      { type: "input_image", image_url: linked.url, detail: "auto" },
+    ].map((part) => items === output ? part : { ...part, parsed: null })]);
+  }
+  const prompt = { role: "user", content: "Hi" };
+  await openai.responses.create({ input: [prompt, ...output, prompt] as never }); // OpenAI's types know no files here
+  assertEquals<unknown>(model.requests[2]?.messages[1], {
+    role: "assistant",
+    parts: [{ type: "text", text: "See." }, ...files],
+  });
+});
+
 Deno.test("the native client has sources and files in its state", async () => {
   const run = client("", { fetch: served().request }).run({ prompt: "Hi" });
   const { messages } = await run.result();

@@ -177,3 +177,18 @@ Deno.test("useChat and AG-UI show the calls that the provider runs for a subagen
     ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT"],
   );
 });
+
+Deno.test("Responses encode the calls of a provider in the log of an earlier version", () => {
+  const [route] = responses().routes("agent");
+  const request = route?.parse({ params: {}, body: { input: "Hi", stream: true }, session: undefined });
+  if (request?.type !== "chat" || request.reply.type !== "stream") throw new Error("Expected a streamed run");
+  const encode = request.reply.encoder();
+  const frames = [call, result].map((content, part) => {
+    const event = { type: "part.added", turn: 1, part, content } as never; // an event of the earlier version
+    return JSON.parse(encode(event, part + 1).slice("data: ".length));
+  });
+  assertEquals(frames.map(({ type, item }) => [type, item.type, item.status]), [
+    ["response.output_item.added", "web_search_call", "in_progress"],
+    ["response.output_item.done", "web_search_call", "completed"],
+  ]);
+});

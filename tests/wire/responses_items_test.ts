@@ -84,8 +84,17 @@ async function forwarded(...items: readonly Item[]): Promise<readonly Item[]> {
   return sent[0]!.body.input.slice(1, -1);
 }
 
-for (const item of [search, files, code, rolled, image]) {
-  Deno.test(`Responses give an item ${item.type} to the client as OpenAI made it, and back to OpenAI`, async () => {
+const unanswered = { ...rolled, error: null, approval_request_id: null };
+const failed = {
+  ...rolled,
+  status: "failed",
+  output: null,
+  error: { type: "protocol_error", code: 32_000, message: "No dice." },
+};
+const given = { search, files, code, rolled, image, "rolled without an error": unanswered, "failed roll": failed };
+
+for (const [name, item] of Object.entries(given)) {
+  Deno.test(`Responses give an item ${item.type} (${name}) to the client as OpenAI made it, and back to OpenAI`, async () => {
     const done = { type: "response.output_item.done", output_index: 0, item };
     const streams = [responseStream([done, ...message(1, "Yes.")]), responseStream(message(0, "Again."))];
     for (const isStreamed of [false, true]) {
@@ -171,7 +180,7 @@ Deno.test("Responses accept a recording that they sent", async () => {
   await client.responses.create({ input: [prompt, ...output, prompt] as never });
   assertEquals<unknown>(model.requests[1]?.messages[1], {
     role: "assistant",
-    parts: [{ type: "text", text: "" }, { ...speech, mediaType: "audio/*" }],
+    parts: [{ ...speech, mediaType: "audio/*" }],
   });
 });
 

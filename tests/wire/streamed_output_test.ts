@@ -1,4 +1,4 @@
-import { agent, type Model, serve, tool } from "@jizai/jizai";
+import { type AddedPart, agent, type Model, type ModelEvent, serve, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { PartialOutput, streamed } from "@jizai/jizai/output";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
@@ -139,4 +139,68 @@ Deno.test("Responses send an answer in a code fence for a text.format, also afte
   ]] as const;
   const { output_text } = await client({ reads }).openai.responses.create({ input: "Where?", text });
   assertEquals(JSON.parse(output_text), kyoto);
+});
+
+const page = { type: "source", url: "https://a.example", title: "A" } as const;
+const search = { type: "provider_call", callId: "s1", name: "web_search", input: { query: "sun" } } as const;
+const found = { type: "provider_result", callId: "s1", name: "web_search", status: "ok", output: null } as const;
+const refusal = { type: "refusal", text: "Not yet." } as const;
+const end = { type: "finish", reason: "stop" } as const;
+const fence = { type: "text", text: `\`\`\`json\n${json}\n\`\`\`` } as const;
+const partEvents = (...parts: readonly AddedPart[]) => parts.map((part) => ({ type: "part", part }) as const);
+
+/** Answers with sources, and the end of the citation in a streamed answer. An answer that is not streamed is sent as a whole, after its sources. */
+const cited: Readonly<Record<string, readonly [reads: readonly (readonly ModelEvent[])[], end: number]>> = {
+  "before an answer in a code fence": [[partEvents(page), [fence, end]], 0],
+  "after an answer in a code fence": [[[fence], partEvents(page), [end]], 0],
+  "before and after a call of the provider": [[partEvents(search, found, page), [fence, end]], 0],
+  "behind an answer and a call of the provider": [
+    [[{ type: "text", text: json }], partEvents(search, found, page), [end]],
+    json.length,
+  ],
+};
+
+for (const [name, [reads, streamedEnd]] of Object.entries(cited)) {
+  Deno.test(`OpenAI's client parses the answer to a text.format with a source ${name}`, async () => {
+    const citation = { type: "url_citation", url: page.url, title: "A", start_index: 0, end_index: 0 };
+    const check = ({ output }: OpenAI.Responses.Response, annotation: object) => {
+      const messages = output.flatMap((item) => item.type === "message" ? [item.content] : []);
+      const contents = messages.map((content) =>
+        content.map((part) => part.type === "output_text" ? [part.text, part.annotations] : part.type)
+      );
+      assertEquals<unknown>(contents, [[[json, [annotation]]]]);
+    };
+    const parsed = await client({ reads }).openai.responses.parse({ input: "Where?", text });
+    assertEquals(parsed.output_parsed, kyoto);
+    check(parsed, citation);
+    const stream = client({ reads }).openai.responses.stream({ input: "Where?", text });
+    const annotations: unknown[] = [];
+    stream.on("response.output_text.annotation.added", ({ annotation }) => void annotations.push(annotation));
+    const streamedCitation = { ...citation, end_index: streamedEnd };
+    check(await stream.finalResponse(), streamedCitation);
+    assertEquals(annotations, [streamedCitation]);
+  });
+}
+
+Deno.test("OpenAI's client parses a text.format beside a refusal, and a call that pauses the run after a source", async () => {
+  const tools = [{ type: "function" as const, name: "paint", parameters: { type: "object" }, strict: false }];
+  const refused = await client({ reads: [partEvents(refusal), [end]] }, json).openai.responses
+    .parse({ input: "Where?", text });
+  assertEquals(refused.output_parsed, kyoto);
+  const contents = refused.output.map((item) => item.type === "message" && item.content.map(({ type }) => type));
+  assertEquals(contents, [["refusal"], ["output_text"]]);
+  const calling = [{ type: "call.start", id: "c", name: "paint" }, { type: "call.end", id: "c", input: {} }] as const;
+  const reads = [partEvents(page), calling, [{ ...end, reason: "calls" }]] as const;
+  const { output } = await client({ reads }).openai.responses.parse({ input: "Where?", text, tools });
+  assertEquals(output.map(({ type }) => type), ["function_call"]);
+});
+
+Deno.test("Responses send a source that no text follows as the annotation of an empty message", async () => {
+  const reads = [partEvents(page), [end]] as const;
+  const { output } = await client({ reads }).openai.responses.create({ input: "Where?" });
+  assertEquals<unknown>(output.map((item) => item.type === "message" && item.content), [[{
+    type: "output_text",
+    text: "",
+    annotations: [{ type: "url_citation", url: page.url, title: "A", start_index: 0, end_index: 0 }],
+  }]]);
 });

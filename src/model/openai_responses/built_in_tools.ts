@@ -23,11 +23,11 @@ export function builtInEvents(note: UnknownObject, item: UnknownObject): readonl
   const { id, name, server_label: server, status } = item;
   if (type === "mcp_approval_request") return questionEvents(note, item);
   if (type === "mcp_call") {
-    const { output, error, ...rest } = item;
-    const failed = error !== undefined && error !== null;
+    const failed = (item.error ?? null) !== null;
+    const { [failed ? "error" : "output"]: output, ...rest } = item;
     return [
       callEvent({ callId: id, name, server, input: jsonOrText(item.arguments) }, { ...note, item: rest }),
-      resultEvent({ callId: id, name, status: failed ? "error" : "ok", output: failed ? { error } : output }),
+      resultEvent({ callId: id, name, status: failed ? "error" : "ok", output: failed ? { error: output } : output }),
     ];
   }
   const [tool = "", input = "", output = ""] = fieldsOf(type);

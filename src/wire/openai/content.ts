@@ -55,6 +55,7 @@ const part = /* @__PURE__ */ lazy(() =>
     file: nullish(file),
     file_data: nullish(string),
     file_url: nullish(string),
+    data: nullish(string),
   })
 );
 
@@ -62,12 +63,15 @@ const part = /* @__PURE__ */ lazy(() =>
 export const content: Shape<readonly ContentPart[]> = (value, path) =>
   typeof value === "string" ? [{ type: "text", text: value }] : array(contentPart)(value, path);
 
-const contentPart: Shape<ContentPart> = (value, path) => {
+/** Parses one part of content. Only an `output_audio`, a recording that the agent made, has its `data` directly. */
+export const contentPart: Shape<ContentPart> = (value, path) => {
   const { text, image_url, input_audio, file, ...own } = part(value, path);
   if (text !== undefined) return { type: "text", text };
   if (image_url !== undefined) return fileAt(image_url, "image/*");
-  if (input_audio?.data) return { type: "media", mediaType: `audio/${input_audio.format}`, data: input_audio.data };
-  const url = file?.file_data ?? file?.file_url ?? own.file_data ?? own.file_url;
+  const { data, format } = input_audio ?? { data: own.data, format: "*" };
+  if (data) return { type: "media", mediaType: `audio/${format}`, data };
+  const { file_data, file_url } = file ?? own;
+  const url = file_data ?? file_url;
   if (url === undefined) throw invalid(path, "a text, an image, a recording or a file");
   return fileAt(url, "application/pdf");
 };

@@ -6,13 +6,7 @@
 import { builtInItem as providerItem } from "../../../model/openai_responses/built_in_tools.ts";
 import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isObject, stringOrEmpty } from "../../../protocol/unknown_json.ts";
-
-/** An item of the output. */
-export interface OutputItem {
-  /** The kind of the item. */
-  readonly type: string;
-  readonly [field: string]: unknown;
-}
+import type { OutputItem } from "./output.ts";
 
 /** Returns the item of a call: that of OpenAI if it ran it, that of OpenAI's own tool of this name, or else a call of an MCP server. */
 export function builtInItem(part: ProviderCallPart, result?: ProviderResultPart): OutputItem {

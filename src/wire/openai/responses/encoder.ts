@@ -4,6 +4,7 @@
  * @module
  */
 import type { Usage } from "../../../protocol/message.ts";
+import type { AddedPart } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
 import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";
@@ -38,7 +39,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   }
 
   function end(event: EndEvent, id: number): string {
-    let frames = event.type === "run.finished" && !items.hasText ? items.wholeText(event.text) : "";
+    let frames = event.type === "run.finished" ? items.finish(event.text) : "";
     frames += items.close();
     if (event.type === "run.paused") frames += event.questions.map((question) => ask(question, id)).join("");
     const error = errorOf(event);
@@ -47,21 +48,23 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     const incomplete_details = isLimit ? { reason: "max_output_tokens" } : undefined;
     const response = snapshot(status, { error, incomplete_details, usage: usageOf(event.usage) });
     onEnd(error ? failedResponse(event, { error }) : { status: 200, body: response });
-    return frames + items.frame(`response.${status}`, { response });
+    return frames + items.frame(status, { response });
   }
+
+  const part = ({ content }: { readonly content: AddedPart }) => items.part(content);
 
   return tableEncoder({
     "text.delta": ({ text }) => items.delta("output_text", text),
     "reasoning.delta": ({ text }) => items.delta("reasoning_text", text),
-    "part.added": ({ content }) => items.part(content),
-    "provider_tool.started": ({ content }) => items.call(content),
-    "provider_tool.finished": ({ content }) => items.result(content),
+    "part.added": part,
+    "provider_tool.started": part,
+    "provider_tool.finished": part,
     "run.started"(event) {
       if (run !== "") return "";
       ({ run, session } = event);
       const id = `resp_${encodeCallId({ session, call: run })}`;
       head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };
-      return items.frame("response.created", { response: snapshot("in_progress") });
+      return items.frame("created", { response: snapshot("in_progress") });
     },
     "model.started"(event) {
       const discarded = event.turn === turn ? items.discard() : ""; // asked again, because the process that asked it first died

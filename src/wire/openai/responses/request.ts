@@ -5,11 +5,10 @@
  */
 import { textOf, user } from "../../../protocol/message.ts";
 import type { AnswerPart, Json } from "../../../protocol/part.ts";
-import { array, boolean, json, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
-import { stringOrEmpty } from "../../../protocol/unknown_json.ts";
+import { array, boolean, json, jsonObject, lazy, object, oneOf, type Shape, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
 import { decodeCallId } from "../call_id.ts";
-import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
+import { content, contentPart, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
 import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 import { itemParts } from "./item_parts.ts";
@@ -61,17 +60,16 @@ export function responsesRequest(body: unknown): { readonly conversation: Conver
   };
 }
 
-/** Returns the parts of an answer: its texts, its recordings, and its refusal. */
+const answerPart: Shape<AnswerPart> = (value, path) => {
+  const { refusal } = jsonObject(value, path);
+  return typeof refusal === "string" ? { type: "refusal", text: refusal } : contentPart(value, path);
+};
+
+/** Returns the parts of an answer: its texts and files, and then its refusal. */
 function answerParts(given: Json | undefined, path: string): readonly AnswerPart[] {
-  if (!Array.isArray(given)) return content(given, path).filter((part) => part.type === "text");
-  const texts = given.flatMap((part, index): AnswerPart[] => {
-    const { type, refusal, data } = jsonObject(part, `${path}.${index}`);
-    if (type === "output_audio") return [{ type: "media", mediaType: "audio/*", data: stringOrEmpty(data) }];
-    const read = typeof refusal === "string" ? [] : content([part], path);
-    return read.filter((each) => each.type === "text");
-  });
-  const refusal = given.flatMap((part) => stringOrEmpty(Object(part).refusal)).join("");
-  return [...texts, ...refusalParts(refusal, textOf({ parts: texts.filter((part) => part.type === "text") }))];
+  const parts = typeof given === "string" ? user(given).parts : array(answerPart)(given, path);
+  const refusal = parts.map((part) => part.type === "refusal" ? part.text : "").join("");
+  return [...parts.filter(({ type }) => type !== "refusal"), ...refusalParts(refusal, textOf({ parts }))];
 }
 
 /** Returns the entry of an item. */
