@@ -6,21 +6,20 @@
 import type { AnswerFormat } from "../../core/agent/definition.ts";
 import { schemaOf } from "../../core/agent/schema.ts";
 import { outputFormat } from "../../core/features/output.ts";
-import { jsonObject, lazy, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
+import { jsonObject, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
+import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import { nullish } from "./content.ts";
-
-const kind = /* @__PURE__ */ lazy(() => object({ type: oneOf("text", "json_object", "json_schema") }));
-const named = /* @__PURE__ */ lazy(() => object({ name: string, schema: nullish(jsonObject) }));
 
 /** Parses the format of the answer; `nested` is the field that contains the schema and its name, if they have a field of their own. */
 export function answerFormat(nested?: string): Shape<AnswerFormat | undefined> {
+  const kind = object({ type: oneOf("text", "json_object", "json_schema") });
+  const named = object({ name: string, schema: nullish(jsonObject) });
+  const schemaIn = (format: UnknownObject, path: string) =>
+    nested === undefined ? named(format, path) : named(format[nested], `${path}.${nested}`);
   return nullish((value, path): AnswerFormat | undefined => {
     const { type } = kind(value, path);
     if (type === "text") return undefined;
-    if (type === "json_object") return outputFormat(schemaOf({ type: "object" }));
-    const { schema = { type: "object" } } = nested
-      ? object<Record<string, ReturnType<typeof named>>>({ [nested]: named })(value, path)[nested] ?? {}
-      : named(value, path);
+    const { schema = { type: "object" } } = type === "json_object" ? {} : schemaIn(Object(value), path);
     return outputFormat(schemaOf(schema));
   });
 }

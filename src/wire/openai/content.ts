@@ -4,7 +4,7 @@
  * @module
  */
 import type { AnswerPart, ContentPart, Json } from "../../protocol/part.ts";
-import { array, invalid, lazy, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
+import { array, invalid, lazy, object, type Shape, string } from "../../protocol/shape.ts";
 import type { DeclaredTool } from "../client_tool.ts";
 
 /** Parses a value that may be missing or null. */
@@ -20,11 +20,6 @@ export function unsupported(...defaults: readonly unknown[]): Shape<undefined> {
     }
   };
 }
-
-/** Parses whether the model may call the tools that the client declares. */
-export const toolChoice: Shape<"auto" | "none" | undefined> = /* @__PURE__ */ lazy(() =>
-  nullish(oneOf("auto", "none"))
-);
 
 /** A tool as OpenAI's clients declare it. */
 interface FunctionTool {
@@ -44,20 +39,17 @@ export function declaredTools(
 const imageUrl: Shape<string> = (value, path) =>
   typeof value === "string" ? value : object({ url: string })(value, path).url;
 
-const audio = /* @__PURE__ */ lazy(() => object({ data: string, format: string }));
-const file = /* @__PURE__ */ lazy(() => object({ file_data: nullish(string), file_url: nullish(string) }));
-
-const part = /* @__PURE__ */ lazy(() =>
-  object({
+const part = /* @__PURE__ */ lazy(() => {
+  const address = { file_data: nullish(string), file_url: nullish(string) };
+  return object({
     text: nullish(string),
     image_url: nullish(imageUrl),
-    input_audio: nullish(audio),
-    file: nullish(file),
-    file_data: nullish(string),
-    file_url: nullish(string),
+    input_audio: nullish(object({ data: string, format: string })),
+    file: nullish(object(address)),
+    ...address,
     data: nullish(string),
-  })
-);
+  });
+});
 
 /** Parses content: a string, or an array of texts, images, recordings and files. */
 export const content: Shape<readonly ContentPart[]> = (value, path) =>

@@ -19,7 +19,7 @@ export function encodeError({ status, code, message, field, id }: WireError): ob
 export function errorOf(end: EndEvent): object | undefined {
   if (end.type === "run.failed") {
     const { message, code, error: id, retryAfter } = end;
-    return { ...errorWith(message, code), id, ...(retryAfter !== undefined && { retry_after: retryAfter / 1000 }) };
+    return { ...errorWith(message, code), id, retry_after: retryAfter && retryAfter / 1000 };
   }
   return end.type === "run.aborted" ? errorWith(`The run was stopped: ${end.reason}`, "aborted") : undefined;
 }

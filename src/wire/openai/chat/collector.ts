@@ -5,35 +5,50 @@
  */
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
+import type { EventOf } from "../../encoder.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
-import { completionEnd, completionHead, completionUsage, logprobsField, partFields } from "./completion.ts";
+import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
+
+/** The output of one turn. */
+interface Turn {
+  text: string;
+  reasoning: string;
+  readonly parts: AddedPart[];
+}
 
 /** Creates the collector of one completion. */
 export function completionCollector(model: string): ResponseCollector {
   let run = "";
   let session = "";
   let finish: FinishReason = "other";
-  /** Text and reasoning by turn, because a turn may begin again. */
-  const turns = new Map<number, { texts: string[]; thoughts: string[]; parts: AddedPart[] }>();
+  let current: Turn = { text: "", reasoning: "", parts: [] };
+  /** The turns by number, because a turn may begin again. */
+  const turns = new Map<number, Turn>();
+
+  function begin({ turn }: EventOf<"model.started" | "model.reset">): undefined {
+    current = { text: "", reasoning: "", parts: [] };
+    turns.set(turn, current);
+  }
 
   function responseOf(end: EndEvent, id: number): JsonResponse {
     const error = errorOf(end);
     if (error) return failedResponse(end, { error });
-    const texts = [...turns.values()].map(({ texts }) => texts.join("")).filter((text) => text !== "");
+    const all = [...turns.values()];
+    const texts = all.map(({ text }) => text).filter((text) => text !== "");
     const { text, calls, finish_reason } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
-    const reasoning_content = [...turns.values()].flatMap(({ thoughts }) => thoughts).join("");
-    const parts = [...turns.values()].flatMap(({ parts }) => parts);
+    const reasoning_content = all.map(({ reasoning }) => reasoning).join("");
+    const { logprobs = null, ...fields } = partFields(all.flatMap(({ parts }) => parts));
     const message = {
       role: "assistant",
       content: [...texts, ...text === "" ? [] : [text]].join("\n\n") || null,
       ...(reasoning_content !== "" && { reasoning_content }),
       ...(calls.length > 0 && { tool_calls: calls }),
       refusal: null,
-      ...partFields(parts),
+      ...fields,
     };
-    const choices = [{ index: 0, message, finish_reason, logprobs: logprobsField(parts) ?? null }];
+    const choices = [{ index: 0, message, finish_reason, logprobs }];
     const usage = completionUsage(end.usage);
     return { status: 200, body: { ...completionHead(run, model), object: "chat.completion", choices, usage } };
   }
@@ -45,22 +60,21 @@ export function completionCollector(model: string): ResponseCollector {
         break;
       case "model.started":
       case "model.reset":
-        turns.set(event.turn, { texts: [], thoughts: [], parts: [] });
-        break;
+        return begin(event);
       case "part.added":
       case "provider_tool.started":
       case "provider_tool.finished":
-        turns.get(event.turn)?.parts.push(event.content);
+        current.parts.push(event.content);
         break;
       case "text.delta":
-        turns.get(event.turn)?.texts.push(event.text);
+        current.text += event.text;
         break;
       case "reasoning.delta":
-        turns.get(event.turn)?.thoughts.push(event.text);
+        current.reasoning += event.text;
         break;
       case "model.finished":
         finish = event.finish;
-        if (event.text !== undefined) turns.get(event.turn)?.texts.splice(0, Infinity, event.text);
+        current.text = event.text ?? current.text;
         break;
       case "run.paused":
       case "run.finished":

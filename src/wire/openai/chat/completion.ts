@@ -5,17 +5,16 @@
  */
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import { encodeTokens } from "../logprobs.ts";
-import { providerResultOf, type Usage } from "../../../protocol/message.ts";
+import type { Usage } from "../../../protocol/message.ts";
 import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isForClient } from "../../client_tool.ts";
 import { encodeCallId } from "../call_id.ts";
 import type { EndEvent } from "../run_error.ts";
 import { questionText } from "./text_question.ts";
 
-const finishReasons: { readonly [key in FinishReason]: string } = {
-  stop: "stop",
-  calls: "stop", // of the agent's own tools, after which the run continues
-  length: "length",
+/** The finish reasons that have another name here. After calls of the agent's own tools the run continues. */
+const finishReasons: { readonly [key in FinishReason]?: string } = {
+  calls: "stop",
   filter: "content_filter",
   other: "stop",
 };
@@ -51,59 +50,76 @@ export function completionEnd(end: EndEvent, id: number, { session, finish, hasT
   }));
   const text = end.type === "run.finished" && !hasText ? end.text : questionText({ session, pausedAt: id, questions });
   const isLimit = end.type === "run.finished" && end.status === "limit";
-  const finish_reason = calls.length > 0 ? "tool_calls" : isLimit ? "length" : finishReasons[finish];
+  const finish_reason = calls.length > 0 ? "tool_calls" : isLimit ? "length" : finishReasons[finish] ?? finish;
   return { text, calls, finish_reason };
+}
+
+/** A call that the provider has run, in the form of compatible servers. */
+interface ExecutedTool {
+  readonly id: string;
+  readonly type: string;
+  readonly arguments?: string;
+  output?: string;
+}
+
+/** The fields of a message for parts that are complete at once. */
+interface PartFields {
+  annotations?: object[];
+  images?: object[];
+  audio?: object;
+  refusal?: string;
+  executed_tools?: ExecutedTool[];
+  logprobs?: { readonly content: object[]; readonly refusal: null };
 }
 
 /**
  * Encodes sources as annotations, a recording as audio, other generated files as images, refusals, and calls that the provider runs as executed tools. The
- * images and the executed tools are extensions of compatible servers.
+ * images and the executed tools are extensions of compatible servers. The log probabilities belong to the choice, not to its message.
  */
-export function partFields(parts: readonly AddedPart[]): object {
-  const annotations = parts.flatMap((part) =>
-    part.type === "source" && part.url !== undefined
-      ? [{
-        type: "url_citation",
-        url_citation: { url: part.url, title: part.title ?? part.url, start_index: 0, end_index: 0 },
-      }]
-      : []
-  );
-  const media = parts.filter((part) => part.type === "media").map((part) => {
-    const { mediaType, data, url = `data:${mediaType};base64,${data}` } = part;
-    return {
-      audio: mediaType.startsWith("audio/") ? data : undefined,
-      image: { type: "image_url", image_url: { url } },
-    };
-  });
-  const images = media.flatMap(({ audio, image }) => audio === undefined ? [image] : []);
-  const recording = media.find(({ audio }) => audio !== undefined)?.audio;
-  const refusal = parts.flatMap((part) => part.type === "refusal" ? [part.text] : []).join("");
-  const executed_tools = parts.flatMap((part) => {
-    if (part.type === "provider_call") return [executedTool(part, providerResultOf(part, parts))];
-    const isAlone = part.type === "provider_result" && !parts.some((each) => isCallOf(each, part));
-    return isAlone ? [{ id: part.callId, type: part.name, output: JSON.stringify(part.output) }] : [];
-  });
-  return {
-    ...(annotations.length > 0 && { annotations }),
-    ...(images.length > 0 && { images }),
-    ...(recording !== undefined && { audio: { id: "audio", data: recording, transcript: "", expires_at: 0 } }),
-    ...(refusal !== "" && { refusal }),
-    ...(executed_tools.length > 0 && { executed_tools }),
-  };
+export function partFields(parts: readonly AddedPart[]): PartFields {
+  const fields: PartFields = {};
+  for (const part of parts) addPart(fields, part);
+  return fields;
 }
 
-/** Encodes log probabilities; undefined if there are none. */
-export function logprobsField(parts: readonly AddedPart[]): object | undefined {
-  const tokens = parts.flatMap((part) => part.type === "logprobs" ? part.tokens : []);
-  return tokens.length > 0 ? { content: encodeTokens(tokens), refusal: null } : undefined;
+function addPart(fields: PartFields, part: AddedPart): void {
+  switch (part.type) {
+    case "source": {
+      const { url, title = url } = part;
+      const citation = { url, title, start_index: 0, end_index: 0 };
+      if (url !== undefined) (fields.annotations ??= []).push({ type: "url_citation", url_citation: citation });
+      break;
+    }
+    case "media": {
+      const { mediaType, data, url = `data:${mediaType};base64,${data}` } = part;
+      if (mediaType.startsWith("audio/") && data !== undefined) {
+        fields.audio ??= { id: "audio", data, transcript: "", expires_at: 0 };
+      } else (fields.images ??= []).push({ type: "image_url", image_url: { url } });
+      break;
+    }
+    case "refusal":
+      if (part.text !== "") fields.refusal = (fields.refusal ?? "") + part.text;
+      break;
+    case "provider_call":
+      (fields.executed_tools ??= []).push({ ...toolOf(part), arguments: JSON.stringify(part.input) });
+      break;
+    case "provider_result": {
+      const tools = fields.executed_tools ??= [];
+      const output = JSON.stringify(part.output);
+      const begun = tools.find(({ id }) => id === part.callId);
+      if (begun) begun.output = output;
+      else tools.push({ ...toolOf(part), output });
+      break;
+    }
+    case "logprobs": {
+      const { content } = fields.logprobs ??= { content: [], refusal: null };
+      content.push(...encodeTokens(part.tokens));
+    }
+  }
 }
 
-function isCallOf(part: AddedPart, { callId }: ProviderResultPart): boolean {
-  return part.type === "provider_call" && part.callId === callId;
-}
-
-function executedTool({ callId: id, name: type, input }: ProviderCallPart, result?: ProviderResultPart): object {
-  return { id, type, arguments: JSON.stringify(input), ...(result && { output: JSON.stringify(result.output) }) };
+function toolOf({ callId: id, name: type }: ProviderCallPart | ProviderResultPart): ExecutedTool {
+  return { id, type };
 }
 
 /** Encodes the token usage. */

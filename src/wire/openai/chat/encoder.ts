@@ -3,11 +3,12 @@
  *
  * @module
  */
+import type { AddedPart } from "../../../protocol/part.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
-import { completionEnd, completionHead, completionUsage, logprobsField, partFields } from "./completion.ts";
+import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
@@ -25,8 +26,13 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     return frameOf({ ...head, object: "chat.completion.chunk", ...fields });
   }
 
-  function chunk(delta: object, finish_reason: string | null = null): string {
-    return frame({ choices: [{ index: 0, delta, finish_reason }] });
+  function chunk(delta: object, finish_reason: string | null = null, more?: object): string {
+    return frame({ choices: [{ index: 0, delta, ...more, finish_reason }] });
+  }
+
+  function partChunk({ content }: { readonly content: AddedPart }): string {
+    const { logprobs, ...delta } = partFields([content]);
+    return chunk(delta, null, { logprobs });
   }
 
   function textDelta(text: string): string {
@@ -62,13 +68,9 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   return tableEncoder({
     "text.delta": ({ text }) => textDelta(text),
     "reasoning.delta": ({ text }) => chunk({ reasoning_content: text }),
-    "provider_tool.started": ({ content }) => chunk(partFields([content])),
-    "provider_tool.finished": ({ content }) => chunk(partFields([content])),
-    "part.added"({ content }) {
-      const logprobs = logprobsField([content]);
-      if (!logprobs) return chunk(partFields([content]));
-      return frame({ choices: [{ index: 0, delta: {}, logprobs, finish_reason: null }] });
-    },
+    "part.added": partChunk,
+    "provider_tool.started": partChunk,
+    "provider_tool.finished": partChunk,
     "run.started"(event) {
       if (head) return "";
       session = event.session;

@@ -6,7 +6,7 @@
 import { textOf } from "../../../protocol/message.ts";
 import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
-import { content, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
+import { content, declaredTools, nullish, refusalParts, unsupported } from "../content.ts";
 import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 import { executedParts, executedTool } from "./executed_tools.ts";
@@ -36,7 +36,7 @@ const request = /* @__PURE__ */ lazy(() =>
     tools: nullish(array(functionTool)),
     stream: nullish(boolean),
     stream_options: nullish(object({ include_usage: nullish(boolean) })),
-    tool_choice: toolChoice,
+    tool_choice: nullish(oneOf("auto", "none")),
     response_format: answerFormat("json_schema"),
     modalities: nullish(array(oneOf("text"))),
     n: unsupported(1),

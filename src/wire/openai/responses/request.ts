@@ -8,7 +8,7 @@ import type { AnswerPart, Json } from "../../../protocol/part.ts";
 import { array, boolean, json, jsonObject, lazy, object, oneOf, type Shape, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
 import { decodeCallId } from "../call_id.ts";
-import { content, contentPart, declaredTools, nullish, refusalParts, toolChoice, unsupported } from "../content.ts";
+import { content, contentPart, declaredTools, nullish, refusalParts, unsupported } from "../content.ts";
 import { answerFormat } from "../answer_format.ts";
 import { callAnswer, callPart, type Conversation, type Entry } from "../conversation.ts";
 import { itemParts } from "./item_parts.ts";
@@ -29,7 +29,7 @@ const request = /* @__PURE__ */ lazy(() =>
     previous_response_id: nullish(string),
     tools: nullish(array(functionTool)),
     stream: nullish(boolean),
-    tool_choice: toolChoice,
+    tool_choice: nullish(oneOf("auto", "none")),
     text: nullish(object({ format: answerFormat() })),
     parallel_tool_calls: unsupported(true),
     background: unsupported(false),
