@@ -24,7 +24,7 @@ export interface Batch {
   readonly records: CallRecord[];
   readonly checkpoint: Checkpoint;
   /** Saves the records, if a store outlives the process. */
-  readonly save: (() => Promise<void>) | undefined;
+  readonly save: (() => Promise<void> | undefined) | undefined;
 }
 
 /** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
@@ -72,7 +72,7 @@ async function executeOne(
     call.waiting = error instanceof Pause;
     if (error instanceof Pause) {
       records[index] = waitingRecord(call, error);
-      await checkpoint(position, { answers: takenAnswers(call), save: false });
+      void checkpoint(position, { answers: takenAnswers(call), save: false });
     }
   }
   // The save of the next turn's position follows at once, and contains the result, unless a hook waits or the run is stopped.

@@ -7,8 +7,8 @@
  * @module
  */
 import { End, Pause } from "../hooks/interrupt.ts";
-import type { Move, PositionAt } from "../run/position.ts";
-import type { Checkpoint, Step } from "../run/step.ts";
+import type { Move } from "../run/position.ts";
+import type { Step } from "../run/step.ts";
 import type { StepScope } from "../run/run.ts";
 import { announceResult, batchMessages, type Cut, cutOf, resultOfCall } from "./batch.ts";
 import { OpenCall } from "./call.ts";
@@ -24,7 +24,7 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
   const records = [...calls];
   const position = { at: "tools", turn, message, calls: records } as const;
   const batches = loop.counters.batches + 1;
-  await begin(checkpoint, position, batches);
+  void checkpoint(position, { counters: { batches }, save: false });
   const batch: Batch = { scope, position, records, checkpoint, save: durable ? () => checkpoint(position) : undefined };
   const batchId = `${engine.id}:${batches}`;
   const groups = (await groupsOf(scope, position)).map((group) => openCalls(batch, group, batchId));
@@ -35,10 +35,6 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
   }
   return commit(batch);
 };
-
-function begin(checkpoint: Checkpoint, position: PositionAt<"tools">, batches: number): Promise<void> {
-  return checkpoint(position, { counters: { batches }, save: false });
-}
 
 function openCalls({ scope, position, records }: Batch, group: readonly number[], batchId: string): OpenCall[] {
   const { engine: { limits, loop } } = scope;

@@ -160,13 +160,17 @@ export const writeInMemory: OpenWriter = (store, run, { version: stored, always 
     return true;
   }
 
+  async function saveOrAbort(): Promise<void> {
+    if (!await save()) run.abort("lost");
+  }
+
   return {
     durable: false,
     claim: () => saves ? save() : Promise.resolve(true),
-    async checkpoint(position) {
-      const isDue = archived || (position.at === "model" && position.turn > 1);
+    checkpoint(position) {
+      const isDue = saves && (archived || (position.at === "model" && position.turn > 1));
       archived = false;
-      if (saves && isDue && !await save()) run.abort("lost");
+      return isDue ? saveOrAbort() : undefined;
     },
     async end(last) {
       await run.logged();

@@ -94,9 +94,9 @@ export interface SessionWriter {
   claim(): Promise<boolean>;
   /**
    * Saves the run at a position. Aborts the run if another process has the session. A checkpoint that is not urgent may wait, and is left out if another
-   * save follows.
+   * save follows. Returns no promise if nothing is to be saved.
    */
-  checkpoint(position: Position, urgent: boolean): Promise<void>;
+  checkpoint(position: Position, urgent: boolean): Promise<void> | undefined;
   /** Saves the session for the last time: with the paused run, or with the run's last event. Resolves to false if another process has it. */
   end(last: Event | undefined): Promise<boolean>;
   /** Saves a copy of the session's messages under a new id. Returns the id, or undefined if the store keeps one session only. */

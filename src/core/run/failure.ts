@@ -72,13 +72,11 @@ export async function retried<R>(
 }
 
 /** Runs `work`. If it fails, the `error` hooks see the failure once, where it was thrown. */
-export async function reportFatal<R>(scope: FailureScope, source: Point, work: Promise<R>): Promise<R> {
-  try {
-    return await work;
-  } catch (error) {
+export function reportFatal<R>(scope: FailureScope, source: Point, work: Promise<R>): Promise<R> {
+  return work.catch(async (error) => {
     await decideOnFatal(scope, source, error);
     throw error;
-  }
+  });
 }
 
 /** Runs the `error` hooks for a failure that ends the run, unless they have seen it. */

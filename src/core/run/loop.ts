@@ -23,8 +23,8 @@ export interface LoopOptions {
   readonly start: RunSnapshot;
   readonly transcript: Transcript;
   readonly exit: ExitState;
-  /** Saves the run at a position. A save that is not urgent may wait, and is left out if another one follows. */
-  readonly save: (position: Position, urgent: boolean) => Promise<void>;
+  /** Saves the run at a position. A save that is not urgent may wait, and is left out if another one follows. Returns no promise if nothing is saved. */
+  readonly save: (position: Position, urgent: boolean) => Promise<void> | undefined;
   /** Emits an event that no filter may drop. */
   readonly announce: (emit: Emit, event: Event) => void;
 }
@@ -97,8 +97,9 @@ export class Loop<S extends LoopScope> {
     this.#exit.check();
   }
 
-  /** Runs steps until the position is not in `steps`, or the run is over. Throws as soon as the run is interrupted. */
-  async advance(scope: S, steps: Steps<S>): Promise<Position> {
+  /** Runs steps until the position is not in `steps`, or the run is over. `first` is applied before. Throws as soon as the run is interrupted. */
+  async advance(scope: S, steps: Steps<S>, first?: Move): Promise<Position> {
+    if (first) await this.apply(first, scope);
     for (;;) {
       this.safePlace();
       const position = this.#position;
@@ -107,10 +108,7 @@ export class Loop<S extends LoopScope> {
       try {
         const move = typeof step === "function"
           ? await step(scope, position, this.#checkpoint)
-          : await step.enter(scope, position, async (inner, first) => {
-            if (first) await this.apply(first, inner);
-            return await this.advance(inner, step.steps);
-          });
+          : await step.enter(scope, position, (inner, first) => this.advance(inner, step.steps, first));
         await this.apply(move, scope);
       } catch (error) {
         this.#exit.offerInterrupt(error);
@@ -120,8 +118,8 @@ export class Loop<S extends LoopScope> {
     }
   }
 
-  /** Applies a move, saves it, and emits its events. */
-  async apply({ to, add, replace, counters, announce, exit, error }: Move, scope: LoopScope): Promise<void> {
+  /** Applies a move, saves it, and emits its events. Returns no promise if there is nothing to wait for. */
+  apply({ to, add, replace, counters, announce, exit, error }: Move, scope: LoopScope): Promise<void> | undefined {
     if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
     this.#moved = true;
     if (replace) this.transcript.replace(replace);
@@ -132,14 +130,16 @@ export class Loop<S extends LoopScope> {
     if (error) throw error.thrown;
     if (exit) {
       this.#exit.offer(exit, undefined);
-      return;
+      return undefined;
     }
     this.#exit.check(); // an end is saved once, as a whole
     if (announce) this.#unsent = announce;
     const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "input";
-    if (urgent) await this.#checkpoint(this.#position);
-    else if (to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
+    const saved = urgent ? this.#checkpoint(this.#position) : undefined;
+    if (saved) return saved.then(() => this.sendUnsent(scope));
+    if (!urgent && to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
     this.sendUnsent(scope);
+    return undefined;
   }
 
   /** Replaces the transcript and saves it, in the middle of a step. */
@@ -183,16 +183,12 @@ export class Loop<S extends LoopScope> {
     this.#position = { at: "turnEnd", turn: this.#position.turn, added: messages.length };
   }
 
-  readonly #checkpoint: Checkpoint = async (to, { counters, answers, save = true, urgent = true } = {}) => {
-    if (this.#detached) return;
+  readonly #checkpoint: Checkpoint = (to, { counters, answers, save = true, urgent = true } = {}) => {
+    if (this.#detached) return undefined;
     this.#position = to;
     if (counters) this.#counters = { ...this.#counters, ...counters };
     if (answers) this.#answers = answers;
-    if (!save) return;
-    try {
-      await this.#save(to, urgent);
-    } catch (error) {
-      this.#exit.offer({ status: "failed", reason: "store", error }, error);
-    }
+    const saved = save ? this.#save(to, urgent) : undefined;
+    return saved?.catch((error) => this.#exit.offer({ status: "failed", reason: "store", error }, error));
   };
 }

@@ -9,7 +9,8 @@ import type { Rule } from "../persistence/session.ts";
 import type { RunControl } from "./control.ts";
 import type { Events, NumberedEvent, OnError } from "./events.ts";
 import type { Limits } from "./limits.ts";
-import type { Position, RunSnapshot } from "./position.ts";
+import type { LoopOptions } from "./loop.ts";
+import type { RunSnapshot } from "./position.ts";
 import type { Arrivals } from "./step.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -31,7 +32,7 @@ export interface RunSetup {
   /** The format of the final answer, if the agent has none of its own. */
   readonly answerFormat?: AnswerFormat | undefined;
   /** Saves the run at a position. */
-  readonly save: (position: Position, urgent: boolean) => Promise<void>;
+  readonly save: LoopOptions["save"];
   /** Saves a copy of the messages under a new session. Returns its id, or undefined if there is no room for it. */
   readonly archive: () => Promise<string | undefined>;
   /** True if the saved state outlives the process. */

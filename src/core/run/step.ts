@@ -18,8 +18,8 @@ export type Step<S, A extends At = At> = (
   checkpoint: Checkpoint,
 ) => Promise<Move>;
 
-/** Sets progress inside a position, and saves it. Never rejects: a failure becomes an exit. */
-export type Checkpoint = (position: Position, options?: CheckpointOptions) => Promise<void>;
+/** Sets progress inside a position, and saves it. Never rejects: a failure becomes an exit. Returns no promise if there is nothing to wait for. */
+export type Checkpoint = (position: Position, options?: CheckpointOptions) => Promise<void> | undefined;
 
 /** The options of a checkpoint. */
 export interface CheckpointOptions {
