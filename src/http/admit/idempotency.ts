@@ -33,16 +33,16 @@ export function idempotency(records: Records | undefined): Idempotency {
   /** The keys of runs that continue, if there is no log. */
   const used = new Set<string>();
 
-  return async ({ position, header, content, key: own }, client, launch) => {
+  return ({ position, header, content, key: own }, client, launch) => {
     const key = own ?? header;
-    if (key === undefined) return await launch(position);
+    if (key === undefined) return launch(position);
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (records) {
       const request = { key, content: JSON.stringify(content), position, released: own !== undefined };
       const join = (position: RunPosition) => Promise.resolve({ position });
-      return await records.once<Launched | Joined>(request, client, { begin: launch, join });
+      return records.once<Launched | Joined>(request, client, { begin: launch, join });
     }
-    return await launchOnce(used, JSON.stringify([client.owner, key]), () => launch(position));
+    return launchOnce(used, JSON.stringify([client.owner, key]), () => launch(position));
   };
 }
 

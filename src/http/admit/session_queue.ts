@@ -104,9 +104,9 @@ export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQue
     return await launched;
   }
 
-  return async (prompt) => {
+  return (prompt) => {
     const { busy = prompt.busy } = options;
-    if (busy === "refuse") return await prompt.launch();
-    return await (busy === "queue" ? enqueue : retry)({ ...prompt, busy });
+    if (busy === "refuse") return prompt.launch();
+    return (busy === "queue" ? enqueue : retry)({ ...prompt, busy });
   };
 }
