@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { user } from "../../protocol/message.ts";
+import { type Message, user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { memory } from "../persistence/memory.ts";
 import type { NumberedEvent } from "../run/events.ts";
@@ -69,7 +69,8 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const store = memory();
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {
-    return start(definition, { store, vars: undefined, ...startOptions(given) }, sink);
+    const options = typeof given === "string" ? { prompt: given } : given;
+    return start(definition, { store, vars: undefined, ...options, messages: messagesOf(options) }, sink);
   }
 
   const handle = (given: Given) => runHandle<Infer<S>>((sink) => begin(given, sink), definition.format?.stream);
@@ -80,14 +81,15 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
 /** The options of a run, however it starts. */
 type Given = string | ((PromptOptions | ResumeOptions | StartCompactOptions) & { readonly vars?: unknown });
 
-/** Returns a prompt as messages. Throws a `TypeError` if there is none. */
-function startOptions(given: Given): Omit<StartOptions, "store" | "vars"> {
-  if (typeof given === "string") return { messages: [user(given)] };
-  const { prompt, messages, ...rest } = { prompt: undefined, messages: undefined, ...given };
-  if ("answers" in rest || "compact" in rest) return rest;
-  if (prompt !== undefined) return { ...rest, messages: [user(prompt)] };
-  if (!messages || messages.at(-1)?.role !== "user") {
-    throw new TypeError("Cannot run: expected a prompt, or messages of which the last is the person's");
-  }
-  return { ...rest, messages };
+/** The options that say how a run starts. Callers without types may give none of them. */
+interface Beginning extends Pick<StartOptions, "messages" | "answers" | "compact"> {
+  readonly prompt?: string;
+}
+
+/** Returns the messages of a new prompt; undefined for a run that continues or only compacts. Throws a `TypeError` if there is no prompt. */
+function messagesOf({ prompt, messages, answers, compact }: Beginning): readonly Message[] | undefined {
+  if (answers || compact) return undefined;
+  if (prompt !== undefined) return [user(prompt)];
+  if (messages?.at(-1)?.role === "user") return messages;
+  throw new TypeError("Cannot run: expected a prompt, or messages of which the last is the person's");
 }

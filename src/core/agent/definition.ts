@@ -12,7 +12,7 @@ import type { Change, Scope } from "../hooks/scope.ts";
 import type { Limits } from "../run/limits.ts";
 import type { Steps } from "../run/step.ts";
 import type { OutputStream } from "./output_stream.ts";
-import type { AnyTool } from "./tool.ts";
+import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 
 /** The hooks of every point, composed. */
 export type Onions = { readonly [P in Point]: OnionOf<NonNullable<Middleware[P]>> };
@@ -71,6 +71,8 @@ export interface AgentParts<S> {
 export interface AgentDefinition<S> extends AgentParts<S> {
   /** The hooks of every point, composed. */
   readonly onions: Onions;
+  /** Its own tools, for every run that has no others. */
+  readonly toolTable: ToolTable;
   /** The functions of middleware that request groups of calls. */
   readonly groups: readonly NonNullable<Middleware["groups"]>[];
   /** The functions of middleware that change what the store keeps, innermost first. */
@@ -108,5 +110,5 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
   };
   const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
   const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
-  return { ...parts, onions, groups, savers };
+  return { ...parts, onions, toolTable: toolTable(parts.tools), groups, savers };
 }

@@ -57,6 +57,25 @@ export interface Tool<I, O, V> {
 /** Any tool of an agent with vars `V`. */
 export type AnyTool<V = unknown> = Tool<never, unknown, V>;
 
+/** The tools of a run, as its steps look them up. */
+export interface ToolTable {
+  readonly toolsByName: ReadonlyMap<string, AnyTool>;
+  /** The definitions that the model receives. */
+  readonly definitions: readonly ToolDefinition[];
+  /** Changes each request right before it is sent, if one of the tools needs it. */
+  readonly prepare: AnyTool["~request"];
+}
+
+/** Returns the table of `tools`. Of two tools with the same name, the last one counts. */
+export function toolTable(tools: readonly AnyTool[]): ToolTable {
+  const toolsByName = new Map(tools.map((tool) => [tool.name, tool]));
+  return {
+    toolsByName,
+    definitions: [...toolsByName.values()].map(({ definition }) => definition),
+    prepare: tools.find((tool) => tool["~request"])?.["~request"],
+  };
+}
+
 /** The options of `tool()`. */
 export interface ToolOptions<S extends Schema, O, V> {
   /** The name: 1 to 64 of `A-Z a-z 0-9 _ -`, as providers accept it. */

@@ -18,7 +18,7 @@ export interface ClaimOptions {
   /** The start of a new run, in milliseconds since 1970. Default: now. */
   readonly startedAt?: number | undefined;
   /** A new prompt: messages of which the last is the person's. */
-  readonly messages?: readonly Message[];
+  readonly messages?: readonly Message[] | undefined;
   /** Answers to a paused run. Empty for a run whose process died. */
   readonly answers?: readonly PersonAnswer[];
   /** Only compacts the transcript, with these instructions. Throws if a run has the session. */

@@ -8,7 +8,7 @@ import { addUsage, type Usage, type UserMessage } from "../../protocol/message.t
 import type { Rule } from "../persistence/session.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
-import { type OpenSettings, openSettings } from "../agent/open_settings.ts";
+import { type OpenSettings, openSettings } from "../agent/settings.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
 import type { RunControl } from "./control.ts";
@@ -149,7 +149,8 @@ export class EngineRun {
 
   /** Opens the session with its settings. */
   open(settings: Settings): void {
-    const opened = openSettings(settings, this.#limits, this.parent?.settings.slots);
+    const slots = this.parent?.settings.slots;
+    const opened = openSettings(settings, this.definition, { limits: this.#limits, slots });
     const { limits } = opened;
     if (limits.time !== this.#limits.time) this.control.setDeadline(limits.time);
     this.definition.checkLimits(limits);

@@ -5,6 +5,7 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
+import { settingsOf } from "../agent/settings.ts";
 import type { Steering } from "../features/steering.ts";
 import type { RunResult, SessionContext } from "../hooks/points/run.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
@@ -15,7 +16,6 @@ import type { Position } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 import { sessionPolicy } from "../steps/session_point.ts";
 import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
-import { settingsOf } from "./settings.ts";
 import { savedForm, type StoredRun } from "./stored_run.ts";
 
 /** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
@@ -79,7 +79,8 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
       return await endWithoutHooks(engine, steering, closing);
     }
     if (lost || closing !== undefined) await recover(engine, closing);
-    const opening = settingsOf(engine, options).then((settings) =>
+    const given = { limits: engine.limits, tools: options.tools, inherited: options.parent?.settings };
+    const opening = settingsOf(definition, scope, given).then((settings) =>
       definition.onions.session(
         { ...scope, session, source, resumed, ...arrivedPrompt(loop.position), settings, context: [] },
         { engine, close: () => steering.close() },
