@@ -41,17 +41,20 @@ export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined
   return undefined;
 }
 
-/** 2. Execute: all allowed calls in parallel. `running` is saved before the first one starts, and before any result is shown. */
-export async function execute(batch: Batch, calls: readonly OpenCall[]): Promise<void> {
+/**
+ * 2. Execute: all allowed calls in parallel, or none if the batch was cut. `running` is saved before the first one starts, and all calls before any result is
+ * shown.
+ */
+export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<void> {
   const { scope: { engine }, records, save } = batch;
-  const allowed: Promise<void>[] = [];
-  for (const call of calls) {
+  for (const call of cut ? [] : calls) {
     const { decision, record, place } = call;
     if (decision?.type !== "execute") continue;
     records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
   }
   if (save && calls.some(({ waiting }) => !waiting)) await save(); // no client reads a result of calls that the store does not have
-  if (engine.isEnding) return; // also if the save failed
+  if (cut || engine.isEnding) return; // also if the save failed
+  const allowed: Promise<void>[] = [];
   for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
   await Promise.all(allowed);
 }

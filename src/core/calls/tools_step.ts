@@ -57,7 +57,7 @@ async function runGroup(
   try {
     engine.loop.safePlace();
     const cut = await enter(calls);
-    if (!cut) await execute(batch, calls);
+    await execute(batch, calls, cut);
     engine.events.gather();
     for (const call of calls) {
       await leave(call, cut);

@@ -14,8 +14,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import type { StepScope } from "../../core/run/run.ts";
 import type { Started, StartOptions } from "../../core/start/options.ts";
 import { start } from "../../core/start/start.ts";
-import { type Message, user } from "../../protocol/message.ts";
-import type { PersonAnswer } from "../../protocol/question.ts";
+import { user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { RecordedRequest, Recording } from "./recording.ts";
 import { Tape, watchedStore, withoutInnermost } from "./tape.ts";
@@ -156,7 +155,7 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
 }
 
 function requestOf(
-  { messages, answers = [] }: { messages?: readonly Message[]; answers?: readonly PersonAnswer[] },
+  { messages, answers = [] }: Pick<StartOptions, "messages" | "answers">,
 ): RecordedRequest {
   return messages ? { type: "run", messages } : { type: "resume", answers };
 }
