@@ -273,6 +273,15 @@ Deno.test("serve() accepts the client's messages, drops unknown fields, and repa
   ]);
 });
 
+Deno.test("serve() leaves out the author of a message that names the engine or compaction()", async () => {
+  const model = scripted("Hello!");
+  const reserved = ["compaction", "context", "input", "output", "prompt", "session", "stop", "turn"];
+  const named = reserved.map((from) => ({ ...user("Hi"), from }));
+  const own = { ...user("Hi"), from: "me" };
+  await eventsOf(post(serve(agent({ model })), "/runs", { messages: [...named, own] }));
+  assertEquals(model.requests[0]?.messages, [...named.map(() => user("Hi")), own]);
+});
+
 Deno.test("serve() refuses ids that are too long for database keys, and accepts all others", async () => {
   using kv = await Deno.openKv(":memory:");
   const app = serve(agent({ model: scripted("Hello!", "Hello!", "Hello!") }), {

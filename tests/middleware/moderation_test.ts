@@ -214,4 +214,6 @@ Deno.test("moderation() checks every part of a history that a client sends", asy
     return (await agent({ model: scripted("Yes."), use }).run({ messages }).result).status;
   }));
   assertEquals(statuses, [...Array(6).fill("cancelled"), "done"]);
+  const named = agent({ model: scripted(), use: [moderation({ moderator })] }).run({ messages: [user("Hi", "fool")] });
+  assertEquals((await named.result).status, "cancelled");
 });

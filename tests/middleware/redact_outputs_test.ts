@@ -252,7 +252,6 @@ Deno.test("redact() masks every text field of every event, except for ids, media
     "hook.acted.middleware",
     "instructions.loaded.call",
     "model.started.model",
-    "prompt.accepted.prompt.from",
     "prompt.accepted.prompt.parts[].data",
     "prompt.accepted.prompt.parts[].mediaType",
     "prompt.accepted.prompt.parts[].url",
@@ -265,7 +264,6 @@ Deno.test("redact() masks every text field of every event, except for ids, media
     "run.started.request",
     "run.started.run",
     "run.started.session",
-    "steering.injected.messages[].from",
     "steering.injected.messages[].parts[].data",
     "steering.injected.messages[].parts[].mediaType",
     "steering.injected.messages[].parts[].url",
@@ -369,7 +367,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
 }
 
 /** Ends of paths that are deliberately kept, wherever a message, a question or a call is. */
-const keptEnds = ["callId", "id", "path[]", "from", "data", "mediaType", "url", "meta"];
+const keptEnds = ["callId", "id", "path[]", "data", "mediaType", "url", "meta"];
 
 Deno.test("redact() masks every text field of what a store keeps, at every position of a run", () => {
   const save = hidden()["~save"];

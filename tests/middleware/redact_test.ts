@@ -705,6 +705,17 @@ Deno.test("redact() masks what compaction() sends to the summarizer, and the sum
   assertEquals((await compact(declining, { session: "s", store }).result).reason, "Not [redacted].");
 });
 
+Deno.test("redact() masks the author that a message names", async () => {
+  const store = memory();
+  const model = scripted("Hello.");
+  const messages = [user("Hi", "hunter2"), user("Hello", "me")];
+  const run = agent({ model, use: [redact({ secrets })] }).run({ session: "s", messages, store });
+  const events = await eventsOfRun(run);
+  const [{ messages: sent = [] } = {}] = model.requests;
+  assertEquals(sent, [user("Hi", "[redacted]"), user("Hello", "me")]);
+  assertEquals(JSON.stringify([events, await run.result, await store.load("s")]).match(/hunter2/g), null);
+});
+
 Deno.test("redact() must stand before compaction(), which calls no inner hook", () => {
   assertThrows(
     () => agent({ model: scripted(), use: [compaction(), redact()] }),

@@ -98,10 +98,11 @@ export function moderation(
   };
 }
 
-/** Returns the text and the media of a message. The other parts of an answer that a client sends are checked as JSON, with the provider's own data. */
+/** Returns the text and the media of a message, and the author that it names. The other parts of an answer that a client sends are checked as JSON, with the provider's own data. */
 function contentOf(message: Message): readonly ContentPart[] {
   const parts = message.role === "tool" ? message.results.flatMap((result) => result.parts) : message.parts;
-  return parts.flatMap((part): readonly ContentPart[] => {
+  const author = message.role === "user" && message.from ? [{ type: "text", text: message.from } as const] : [];
+  return [...author, ...parts].flatMap((part): readonly ContentPart[] => {
     if (part.type === "media") return [part];
     const text = part.type === "text" ? part.text : JSON.stringify(part);
     return text === "" ? [] : [{ type: "text", text }];

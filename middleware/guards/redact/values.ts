@@ -170,10 +170,17 @@ export function messagesMask(mask: Mask): MaskMessages {
   return (messages) => maskEach(messages, maskOnce);
 }
 
-/** Masks the parts of a message or a result. */
-export function maskContent<T extends { readonly parts: readonly Part[] }>(whole: T, mask: Mask): T {
-  const parts = maskParts(whole.parts, mask);
-  return parts === whole.parts ? whole : { ...whole, parts };
+/** A message or a result. */
+interface Content {
+  readonly parts: readonly Part[];
+  readonly from?: string;
+}
+
+/** Masks the parts of a message or a result, and the author that a message names. */
+export function maskContent<T extends Content>(given: T, mask: Mask): T {
+  const content = maskFields(given, ["from"], mask);
+  const parts = maskParts(content.parts, mask);
+  return parts === content.parts ? content : { ...content, parts };
 }
 
 /** Masks the result of a call as the transcript and events have it. */

@@ -100,9 +100,18 @@ const result: Shape<CallResult> = /* @__PURE__ */ lazy(() =>
   })
 );
 
+/** The authors of the messages that the engine and `compaction()` add, by which they recognise them. */
+const reservedAuthors = ["compaction", "context", "input", "output", "prompt", "session", "stop", "turn"];
+
+/** Leaves out a reserved author: a message from outside is the client's own. */
+const author: Shape<string | undefined> = (value, path) => {
+  const name = optional(string)(value, path);
+  return reservedAuthors.includes(name ?? "") ? undefined : name;
+};
+
 const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
   variant("role", {
-    user: { parts: array(content), from: optional(string) },
+    user: { parts: array(content), from: author },
     assistant: { parts: array(answerPart) },
     tool: { results: array(result) },
   })
