@@ -126,7 +126,7 @@ const points: Readonly<Record<Point, Held>> = {
     answered: ["done", "user Less", "assistant Heard: user Less"],
     before: ["done", "user Hi", "assistant Heard: user Hi"],
     after: ["done", "user Hi", "assistant Heard: user Hi"],
-    change: { instructions: "New." },
+    change: { transcript: [user("Masked")], instructions: "New." },
   },
   subagent: {
     core: true,

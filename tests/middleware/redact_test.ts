@@ -526,6 +526,35 @@ Deno.test("redact() masks context of other middleware and earlier prompts for th
   }
 });
 
+Deno.test("redact() masks what other hooks add to a request, whether they stand before it or after it", async () => {
+  const adding: Middleware = {
+    name: "adding",
+    model: ({ request }, next) =>
+      next({
+        request: {
+          messages: [...request.messages, user("It is hunter2.")],
+          instructions: "Mind hunter2.",
+          tools: [{ name: "look", description: "Looks for hunter2", schema: { type: "object", title: "hunter2" } }],
+        },
+      }),
+  };
+  for (const use of [[adding, redact({ secrets })], [redact({ secrets }), adding]]) {
+    const model = scripted({ error: new ModelError("busy", { recoverable: true }) }, "Done.");
+    const retried = retry({ delay: 0 });
+    assertEquals((await agent({ model, use: [...use, retried] }).run("Go").result).status, "done");
+    for (const { messages, instructions, tools } of model.requests) {
+      assertEquals(messages, [user("Go"), user("It is [redacted].")]);
+      assertEquals(instructions, "Mind [redacted].");
+      assertEquals(tools, [{
+        name: "look",
+        description: "Looks for [redacted]",
+        schema: { type: "object", title: "[redacted]" },
+      }]);
+    }
+    assertEquals(model.requests.length, 2);
+  }
+});
+
 Deno.test("redact() masks the inputs and the results of tools", async () => {
   const seen: unknown[] = [];
   const guard: Middleware = {

@@ -62,8 +62,8 @@ export const credentials: readonly RegExp[] = [
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
  * so they must read their keys elsewhere. Place it first in `use`, so that it is around all others. Not masked: media, ids (of calls, runs, sessions, owners),
  * names that the application chose (of agents, middleware, models, `data` events), texts that the model encodes or spells out, what a provider signs or
- * encrypts (`meta` of a thought), what middleware before it adds to requests, and errors, which only `onError` receives. A subagent with a `truncate()`
- * of its own uses the same `redact()` after it. `otel({ content })` needs its `mask`.
+ * encrypts (`meta` of a thought), the options of a request, and errors, which only `onError` receives. A subagent with a `truncate()` of its own uses the
+ * same `redact()` after it. `otel({ content })` needs its `mask`.
  *
  * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more.
  *
@@ -98,6 +98,7 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     before: ["compaction"], // which does not call the inner hooks
     inherit: true,
     mask: mask.whole,
+    "~request": maskRequest, // inner hooks may add secrets to the request that the `model` hook has masked
     "~save": sessionMask(mask, maskMessages),
     async session(ctx, next) {
       const events = new RunEvents(mask, ctx.emit, released);
@@ -125,9 +126,12 @@ export function redact({ secrets = [], patterns = credentials, window = 256 }: R
     },
     async model(ctx, next) {
       const stream = new StreamedResponse(mask, ctx.emit, released);
-      const request = maskRequest(ctx);
+      const request = maskRequest(ctx.request);
       try {
-        const response = await next({ emit: (event) => stream.pass(event), ...(request && { request }) });
+        const response = await next({
+          emit: (event) => stream.pass(event),
+          ...(request !== ctx.request && { request }),
+        });
         stream.end();
         const parts = maskParts(response.parts, mask);
         return parts === response.parts ? response : { ...response, parts };

@@ -3,23 +3,23 @@
  *
  * @module
  */
-import type { ModelContext, ModelRequest } from "../../../mod.ts";
+import type { ModelRequest } from "../../../mod.ts";
 import type { Mask } from "./mask.ts";
 import { maskEach, maskFields, type MaskMessages, maskName } from "./values.ts";
 
-/** Returns a function that masks the messages, the instructions and the tools of a request. */
+/** Returns a function that masks the messages, the instructions and the tools of a request. Returns the same request if nothing changes. */
 export function requestMask(
   mask: Mask,
   maskMessages: MaskMessages,
-): (ctx: ModelContext) => Partial<ModelRequest> | undefined {
+): (request: ModelRequest) => ModelRequest {
   const knownTools = new WeakMap<object, ModelRequest["tools"]>();
-  return ({ request }) => {
+  return (request) => {
     const messages = maskMessages(request.messages);
     const tools = knownTools.get(request.tools) ?? maskEach(request.tools, (tool) => maskTool(tool, mask));
-    knownTools.set(request.tools, tools);
+    knownTools.set(request.tools, tools).set(tools, tools);
     const instructions = mask.whole(request.instructions);
     const clean = instructions === request.instructions && messages === request.messages && tools === request.tools;
-    return clean ? undefined : { messages, instructions, tools };
+    return clean ? request : { ...request, messages, instructions, tools };
   };
 }
 

@@ -164,7 +164,7 @@ export function messagesMask(mask: Mask): MaskMessages {
   const known = new WeakMap<Message, Message>();
   const maskOnce = (message: Message) => {
     const masked = known.get(message) ?? maskMessage(message, mask);
-    known.set(message, masked);
+    known.set(message, masked).set(masked, masked);
     return masked;
   };
   return (messages) => maskEach(messages, maskOnce);

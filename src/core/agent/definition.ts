@@ -77,6 +77,8 @@ export interface AgentDefinition<S> extends AgentParts<S> {
   readonly groups: readonly NonNullable<Middleware["groups"]>[];
   /** The functions of middleware that change what the store keeps, innermost first. */
   readonly savers: readonly NonNullable<Middleware["~save"]>[];
+  /** The functions of middleware that change each request before it is sent, innermost first. */
+  readonly senders: readonly NonNullable<Middleware["~request"]>[];
 }
 
 /** Composes the hooks of an agent. */
@@ -110,5 +112,6 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
   };
   const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
   const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
-  return { ...parts, onions, toolTable: toolTable(parts.tools), groups, savers };
+  const senders = use.flatMap((middleware) => middleware["~request"] ?? []).reverse();
+  return { ...parts, onions, toolTable: toolTable(parts.tools), groups, savers, senders };
 }

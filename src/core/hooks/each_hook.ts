@@ -38,6 +38,7 @@ const otherKeys = [
   "groups",
   "tools",
   "toolPrefixes",
+  "~request",
   "~save",
   "~steps",
 ] as const;

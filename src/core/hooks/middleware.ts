@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ModelRequest } from "../../model/model.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
 import type { AnyTool } from "../agent/tool.ts";
@@ -115,6 +116,8 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
    * receives, such as a prompt that waits for its hooks, and context that other hooks add. Identities, positions and versions must stay as they are.
    */
   readonly "~save"?: (session: Omit<Session, "version">) => Omit<Session, "version">;
+  /** Changes each request right before it is sent to the model. For middleware that hides secrets: it also sees what inner hooks add. */
+  readonly "~request"?: (request: ModelRequest) => ModelRequest;
   /** Steps for further positions of a run, for features of the engine. */
   readonly "~steps"?: Steps<never>;
   /** The middleware of another agent that this one was inherited from. */

@@ -134,9 +134,10 @@ function request(ctx: ModelContext, call: ModelCall): Promise<ModelResponse> {
 
 async function read(given: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
   const { engine, turn, attempts } = call;
-  const { sink, events, settings: { prepare } } = engine;
+  const { sink, events, settings: { prepare }, definition: { senders } } = engine;
   const ctx = prepare ? await prepare(given) : given;
-  const { model } = ctx.request;
+  const request = senders.reduce((request, change) => change(request), ctx.request);
+  const { model } = request;
   const answer = new ResponseAccumulator({
     turn,
     emit: ctx.emit,
@@ -144,7 +145,7 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
     uniqueId: (id, taken) => uniqueId(engine, id, taken),
   });
   try {
-    for await (const events of model.stream(ctx.request, { signal: ctx.signal })) {
+    for await (const events of model.stream(request, { signal: ctx.signal })) {
       if (cancellation.aborted) throw cancellation.reason;
       if (events.length > 1) sink.cork(); // events that arrived together are sent together
       try {
