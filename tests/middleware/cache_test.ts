@@ -1,10 +1,11 @@
 import { agent, type Middleware, ModelError, tool } from "@jizai/jizai";
 import type { KeyValue } from "@jizai/jizai/kit";
 import { cache, type CacheOptions } from "@jizai/jizai/middleware/cache";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { memoryKeyValue } from "@jizai/jizai/session/key_value";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
@@ -206,6 +207,42 @@ Deno.test("cache() works for each caller itself if the work in progress fails or
   const results = await Promise.all(runs.map(({ result }) => result));
   assertEquals(results.map(({ status, text }) => [status, text]), [["failed", ""], ["done", "Mine"], ["done", "Mine"]]);
   model.done();
+});
+
+Deno.test("cache() must stand before redact(), and then its database receives no secret", async () => {
+  const kept: string[] = [];
+  const memory = memoryKeyValue();
+  const keyValue: KeyValue = {
+    ...memory,
+    set(key, value, options) {
+      kept.push(key, value);
+      return memory.set(key, value, options);
+    },
+  };
+  const hide = redact({ secrets: ["hunter2"] });
+  const keep = cache({ keyValue, tools: ["tell"] });
+  assertThrows(
+    () => agent({ model: scripted(), use: [hide, keep] }),
+    TypeError,
+    'Cannot use "redact" before "cache": put cache() first in use',
+  );
+  let told = 0;
+  const tell = tool({
+    name: "tell",
+    description: "Tells",
+    input: z.object({}),
+    execute: () => `${++told}: It is hunter2.`,
+  });
+  const model = scripted({ calls: [["tell", {}]] }, "So it is hunter2.");
+  const assistant = agent({ model, tools: [tell], use: [keep, hide] });
+  for (const _ of ["asked", "cached"]) {
+    const run = assistant.run("Which?");
+    const events = await eventsOfRun(run);
+    const { text, messages } = await run.result;
+    assertEquals([text, lines(messages)[2]], ["So it is [redacted].", "ok 1: It is [redacted]."]);
+    assertEquals(JSON.stringify(events).match(/hunter2/g), null);
+  }
+  assertEquals([told, kept.length, kept.filter((text) => text.includes("hunter2"))], [1, 6, []]);
 });
 
 Deno.test("cache() forgets an entry when it expires", async () => {

@@ -60,9 +60,11 @@ export const credentials: readonly RegExp[] = [
  * over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents that are tools inherit it.
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
- * so they must read their keys elsewhere. Place it first in `use`, so that it is around all others. Not masked: media, ids (of calls, runs, sessions, owners),
- * names that the application chose (of agents, middleware, models, `data` events), texts that the model encodes or spells out, what a provider signs or
- * encrypts (`meta` of a thought), the options of a request, and errors, which only `onError` receives. A subagent with a `truncate()` of its own uses the
+ * so they must read their keys elsewhere. Not masked: media, ids (of calls, runs, sessions, owners), names that the application chose (of agents, middleware,
+ * models, `data` events), texts that the model encodes or spells out, what a provider signs or encrypts (`meta` of a thought), the options of a request, and
+ * errors, which only `onError` receives.
+ *
+ * Place it first in `use`, so that it is around all others; only `truncate()` and `cache()` stand before it. A subagent with one of these of its own uses the
  * same `redact()` after it. `otel({ content })` needs its `mask`.
  *
  * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more.

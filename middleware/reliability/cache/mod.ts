@@ -42,8 +42,9 @@ const maxLength = 500_000;
  * and each run that waits for it receives its outcome.
  *
  * Only complete responses and results with the status "ok" are kept. A cached response takes no tokens, and its text is streamed as one piece. If the database
- * fails, the model or the tool is asked, and the error is reported. Put `cache` outside of `retry`. List a tool only if its result depends on its input and the
- * owner alone; add to `per` what else it depends on, such as a value in `vars`.
+ * fails, the model or the tool is asked, and the error is reported. Put `cache` outside of `retry`, and outside of `redact`, so that the database receives no
+ * secret. A subagent with a `cache()` of its own uses the `redact()` of its caller after it. List a tool only if its result depends on its input and the owner
+ * alone; add to `per` what else it depends on, such as a value in `vars`.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -91,6 +92,7 @@ export function cache<V = unknown>(
 
   return {
     name: "cache",
+    before: ["redact"], // after it, the database would receive the secrets
     async model(ctx, next) {
       if (!await isCachedRequest(ctx)) return await next();
       const key = await keyOf("model", { per: await per(ctx), ...Object(requestKey(ctx)) });
