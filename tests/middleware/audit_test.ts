@@ -8,7 +8,9 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { settled } from "../support/batch.ts";
+import { heldUntilSaved, recordingStore, storeWith } from "../support/recording_store.ts";
 import { named } from "../support/run_events.ts";
+import { storedProgress } from "../support/stored_run.ts";
 
 const pay = tool({
   name: "pay",
@@ -154,6 +156,54 @@ Deno.test("audit() writes a paused call once, after its answer, and the prompt o
     'call 1 call_3 pay deny person denied {"to":"Eve","euros":3}',
     "run done",
   ]);
+});
+
+Deno.test("audit() writes the input that ran and the decision if a hook pauses the run on the way out", async () => {
+  const edit: Middleware = {
+    name: "edit",
+    approval: async (ctx, next) => {
+      const verdict = await next();
+      return verdict.type === "allow" && ctx.name === "give" ? allow({ input: { to: "Bob", euros: 2 } }) : verdict;
+    },
+  };
+  const review: Middleware = {
+    name: "review",
+    async tool(ctx, next) {
+      const result = await next({ name: "give" });
+      if (ctx.run.answers.length === 0) throw ctx.run.pause("Is it right?");
+      return result;
+    },
+  };
+  const { assistant, short } = audited({ use: [review, edit] });
+  const { session } = await assistant.run("Go").result;
+  await assistant.resume({ session, answers: [{ type: "reply", text: "Yes" }] }).result;
+  assertEquals(short(), [
+    "prompt Go",
+    "run paused",
+    "input reply Yes",
+    'call 1 call_1 give allow policy ok {"to":"Bob","euros":2}',
+    "run done",
+  ]);
+});
+
+Deno.test("audit() writes the input that ran and the decision of a call whose process dies after it ran", async () => {
+  const edit: Middleware = {
+    name: "edit",
+    approval: async (_, next) => {
+      const verdict = await next();
+      return verdict.type === "allow" ? allow({ input: { to: "Bob", euros: 2 } }) : verdict;
+    },
+  };
+  const { store, saved } = recordingStore();
+  const first = audited({ use: [heldUntilSaved(saved), edit] });
+  await first.assistant.run({ prompt: "Go", session: "s", store }).result;
+
+  const atDeath = saved.findLast((session) => storedProgress(session) === "tools ran");
+  const second = audited({ use: [edit], steps: ["Done."] });
+  const other = (await storeWith(atDeath)).store;
+  await second.assistant.resume({ session: "s", store: other, answers: [], lost: () => true }).result;
+  const call = 'call 1 call_1 pay allow policy ok {"to":"Bob","euros":2}';
+  assertEquals([first.short(), second.short()], [["prompt Go", call, "run done"], [call, "run done"]]);
 });
 
 Deno.test("audit() writes a refused prompt, and the end of every run", async () => {

@@ -3,18 +3,9 @@
  *
  * @module
  */
-import {
-  type ApprovalContext,
-  type Call,
-  End,
-  type Event,
-  isInterrupt,
-  type Middleware,
-  type Point,
-  type Scope,
-  textOf,
-} from "../../../mod.ts";
+import { End, type Event, isInterrupt, type Middleware, type Point, type Scope, textOf } from "../../../mod.ts";
 import { canonicalJson, hashOf, mapLeaves } from "../../../src/core/kit.ts";
+import { checkedCall, noteCall } from "./open_calls.ts";
 import type { AuditStamp, CallRecord, RunEndRecord } from "./records.ts";
 
 export type * from "./records.ts";
@@ -72,8 +63,6 @@ export function audit(
   write: (line: string) => void | Promise<void>,
   { hash = false, mask = (text) => text }: AuditOptions = {},
 ): Middleware {
-  /** The name and the input of each call at its last approval. */
-  const approved = new WeakMap<Call, Pick<ApprovalContext, "name" | "input">>();
   const append = appender(write, { hash, mask });
 
   return {
@@ -105,19 +94,14 @@ export function audit(
     async tool(ctx, next) {
       const { call, turn } = ctx;
       const start = performance.now();
-      let decided: Pick<CallRecord, "decision" | "by"> = {};
       const emit = (event: Event) => {
-        if (event.type === "approval.decided") decided = { decision: event.decision, by: event.by };
+        if (event.type === "approval.decided") noteCall(ctx, { decision: event.decision, by: event.by });
         ctx.emit(event);
       };
       const record = (status: CallRecord["status"]) => {
-        const { name: tool, input } = approved.get(call) ?? ctx;
-        return append(
-          ctx,
-          "tool",
-          { type: "call", turn, call: call.id, tool, ...decided, status, ms: since(start) },
-          input,
-        );
+        const { tool = ctx.name, input = ctx.input, decision, by } = checkedCall(ctx);
+        const fields = { type: "call", turn, call: call.id, tool, decision, by, status, ms: since(start) };
+        return append(ctx, "tool", fields, input);
       };
       try {
         const result = await next({ emit });
@@ -130,7 +114,7 @@ export function audit(
       }
     },
     async approval(ctx, next) {
-      approved.set(ctx.call, ctx);
+      noteCall(ctx, { tool: ctx.name, input: ctx.input });
       return await next();
     },
   };
