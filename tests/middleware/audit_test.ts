@@ -8,6 +8,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { settled } from "../support/batch.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { heldUntilSaved, recordingStore, storeWith } from "../support/recording_store.ts";
 import { named } from "../support/run_events.ts";
 import { storedProgress } from "../support/stored_run.ts";
@@ -275,6 +276,33 @@ Deno.test("audit() writes a call that a hook answers, and one that was stopped",
   assertEquals(stopped.short().map((line) => line.split(" {")[0]), [
     "prompt Go",
     "call 1 call_1 pay allow policy aborted",
+    "run aborted",
+  ]);
+});
+
+Deno.test("audit() writes the open calls and the end of a run that is stopped while a hook hangs", async () => {
+  const paid = Promise.withResolvers<void>();
+  const hang: Middleware = {
+    name: "hang",
+    async tool(_, next) {
+      await next();
+      paid.resolve();
+      return await new Promise<never>(() => {});
+    },
+  };
+  using time = new FakeTime();
+  const { assistant, short } = audited({
+    use: [hang],
+    steps: [paying({ to: "Ada", euros: 1 }, { to: "Bob", euros: 2 })],
+  });
+  const run = assistant.run("Go");
+  await paid.promise;
+  run.stop();
+  assertEquals((await advanceUntilSettled(time, run.result)).status, "aborted");
+  assertEquals(short(), [
+    "prompt Go",
+    'call 1 call_1 pay allow policy aborted {"to":"Ada","euros":1}',
+    'call 1 call_2 pay allow policy aborted {"to":"Bob","euros":2}',
     "run aborted",
   ]);
 });

@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { End, type Event, isInterrupt, type Middleware, type Point, type Scope, textOf } from "../../../mod.ts";
+import {
+  End,
+  type Event,
+  isInterrupt,
+  type Middleware,
+  type Point,
+  type Run,
+  type Scope,
+  textOf,
+} from "../../../mod.ts";
 import { canonicalJson, hashOf, mapLeaves } from "../../../src/core/kit.ts";
 import { checkedCall, noteCall } from "./open_calls.ts";
 import type { AuditStamp, CallRecord, RunEndRecord } from "./records.ts";
@@ -64,6 +73,7 @@ export function audit(
   { hash = false, mask = (text) => text }: AuditOptions = {},
 ): Middleware {
   const append = appender(write, { hash, mask });
+  const openRuns = new WeakMap<Run, OpenRun>();
 
   return {
     name: "audit",
@@ -71,8 +81,10 @@ export function audit(
     inherit: true,
     async session(ctx, next) {
       const start = performance.now();
-      const record = (status: RunEndRecord["status"]) =>
-        append(ctx, "session", { type: "run", status, ms: since(start) });
+      const record = once((status: RunEndRecord["status"]) =>
+        append(ctx, "session", { type: "run", status, ms: since(start) })
+      );
+      openRuns.set(ctx.run, { calls: new Map(), record });
       try {
         const result = await next();
         await record(result.status);
@@ -98,11 +110,13 @@ export function audit(
         if (event.type === "approval.decided") noteCall(ctx, { decision: event.decision, by: event.by });
         ctx.emit(event);
       };
-      const record = (status: CallRecord["status"]) => {
+      const record = once((status: CallRecord["status"]) => {
         const { tool = ctx.name, input = ctx.input, decision, by } = checkedCall(ctx);
         const fields = { type: "call", turn, call: call.id, tool, decision, by, status, ms: since(start) };
         return append(ctx, "tool", fields, input);
-      };
+      });
+      const open = openRuns.get(ctx.run)?.calls;
+      open?.set(call.id, record);
       try {
         const result = await next({ emit });
         await record(result.status);
@@ -111,13 +125,35 @@ export function audit(
         if (error instanceof End) await record("ended");
         else if (!isInterrupt(error)) await record("threw"); // a paused call is recorded after its answer
         throw error;
+      } finally {
+        open?.delete(call.id);
       }
     },
     async approval(ctx, next) {
       noteCall(ctx, { tool: ctx.name, input: ctx.input });
       return await next();
     },
+    async abort(ctx, next) {
+      const { source, reason } = ctx;
+      const open = openRuns.get(ctx.run);
+      for (const record of open?.calls.values() ?? []) await record("aborted"); // of a hook that hangs: `tool` and `session` never continue
+      if (source === "stop") await open?.record(reason === "deadline" ? "limit" : "aborted");
+      return await next();
+    },
   };
+}
+
+/** A run whose end is not recorded yet. */
+interface OpenRun {
+  /** The functions that record its calls, by the id of the call, until they are recorded. */
+  readonly calls: Map<string, (status: CallRecord["status"]) => Promise<void>>;
+  readonly record: (status: RunEndRecord["status"]) => Promise<void>;
+}
+
+/** Returns a function that does its work at the first call only. */
+function once<S>(work: (status: S) => Promise<void>): (status: S) => Promise<void> {
+  let done: Promise<void> | undefined;
+  return (status) => done ??= work(status);
 }
 
 /** Returns a function that writes a record. Never rejects: a failure is reported. */
