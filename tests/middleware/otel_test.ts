@@ -313,7 +313,7 @@ Deno.test("otel() emits a span for a call that is not executed, with its outcome
     "  execute_tool weather !denied",
     "  execute_tool weather",
     "  execute_tool weather !error",
-    "  execute_tool missing !error",
+    "  execute_tool !error", // no tool has this name
     "  chat scripted",
   ]);
   assertEquals(spans[3]?.attributes, {
@@ -324,6 +324,30 @@ Deno.test("otel() emits a span for a call that is not executed, with its outcome
     "jizai.turn": 1,
     "error.type": "denied",
   });
+});
+
+Deno.test("otel() records a name that the model made up, and a reason that a hook gave, as content only", async () => {
+  const limiting: Middleware = {
+    name: "limiting",
+    async prompt(_, next) {
+      await next();
+      return { status: "limit", text: "", reason: "secret" };
+    },
+  };
+  const recorded = async (content: OtelOptions["content"]) => {
+    const { assistant, spans } = watched([{ calls: [["secret", {}]] }, "Sun."], {
+      use: [limiting],
+      ...(content && { options: { content } }),
+    });
+    await assistant.run("Hi").result;
+    return [spans.map(({ name }) => name), spans[2]?.attributes["gen_ai.tool.name"], ...endOf(spans)];
+  };
+  const names = ["invoke_agent assistant", "chat scripted", "execute_tool", "chat scripted"];
+  assertEquals(await recorded(false), [names, undefined, "limit", undefined]);
+  assertEquals(await recorded((text) => text.replace("secret", "[masked]")), [names, "[masked]", "limit", "[masked]"]);
+  const { assistant, spans } = watched([calls("Kyoto")], { limits: { turns: 1 } });
+  await assistant.run("Hi").result;
+  assertEquals(endOf(spans), ["limit", "turns"]);
 });
 
 Deno.test("otel() emits no span for a request that an outer hook answers", async () => {

@@ -14,22 +14,15 @@ import type {
   Next,
   Run,
   Scope,
+  ToolChange,
+  ToolContext,
   ToolResult,
 } from "../../../mod.ts";
 import { onlyIf } from "../../../src/core/kit.ts";
 import type { Context, Telemetry } from "./api.ts";
-import {
-  abortOutcome,
-  chatOperation,
-  chatOutcome,
-  type Details,
-  inputOutcome,
-  runOperation,
-  runOutcome,
-  toolOperation,
-  toolOutcome,
-} from "./operations.ts";
+import { chatOperation, chatOutcome, type Details, toolOperation, toolOutcome } from "./operations.ts";
 import { type ActiveOperation, type Operation, type Outcome, outcomeOfError, recorderOf } from "./recorder.ts";
+import { abortOutcome, inputOutcome, runOperation, runOutcome } from "./run_operations.ts";
 import { type RunSpans, trackRun } from "./run_spans.ts";
 
 export type * from "./api.ts";
@@ -120,6 +113,11 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
     );
   }
 
+  function noteTool({ run, tool, name }: ToolContext, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
+    if (tool) runs.get(run)?.addTool(name);
+    return next();
+  }
+
   async function recordTool(ctx: ExecuteContext, next: Next<Change, ToolResult>): Promise<ToolResult> {
     return await during(
       start(ctx, ctx.callId, toolOperation(ctx, details)),
@@ -140,6 +138,7 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
       }
       const spans = trackRun(operation, recorder, details);
       runs.set(ctx.run, spans);
+      for (const { name } of ctx.settings.tools) spans.addTool(name);
       const emit: Emit = (event) => {
         spans.observe(event);
         ctx.emit(event);
@@ -154,6 +153,7 @@ export function otel(api: Telemetry, { provider, content = false }: OtelOptions 
       return result;
     },
     model: onlyIf(recordChat, isRecorded),
+    tool: onlyIf(noteTool, isRecorded),
     execute: onlyIf(recordTool, isRecorded),
     async abort(ctx, next) {
       try {

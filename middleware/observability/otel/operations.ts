@@ -1,25 +1,21 @@
 /**
- * Describes operations with the attributes of the semantic conventions for generative AI.
+ * Describes requests and calls with the attributes of the semantic conventions for generative AI.
  *
  * @module
  */
 import {
-  type AbortContext,
   type Event,
   type ExecuteContext,
   type FinishReason,
-  type InputResult,
   type ModelContext,
   type ModelResponse,
-  type RunResult,
-  type SessionContext,
   textOf,
   type ToolResult,
   type Usage,
 } from "../../../mod.ts";
 import type { Attributes } from "./api.ts";
 import { type MaskText, messagesJson, textJson, valueJson } from "./content.ts";
-import { kindOf, type Operation, type Outcome } from "./recorder.ts";
+import type { Operation, Outcome } from "./recorder.ts";
 
 /** The event of a completed call. */
 export type ToolFinished = Extract<Event, { type: "tool.finished" }>;
@@ -41,54 +37,6 @@ const finishReasons: Readonly<Record<FinishReason, string>> = {
   filter: "content_filter",
   other: "other",
 };
-
-/** Describes a run. */
-export function runOperation(
-  { run, resumed, settings: { model } }: SessionContext,
-  { provider }: Details,
-): Operation {
-  return {
-    name: "invoke_agent",
-    target: run.agent,
-    labels: { "gen_ai.agent.name": run.agent, ...provider(model.id) },
-    details: {
-      "gen_ai.request.model": model.id,
-      "gen_ai.conversation.id": run.session,
-      "jizai.run.id": run.id,
-      "jizai.run.resumed": resumed,
-    },
-  };
-}
-
-/** Describes the outcome of a run. */
-export function runOutcome(
-  { status, reason, usage, text, error }: Pick<RunResult, "status" | "reason" | "usage" | "text" | "error">,
-  { content }: Details,
-): Outcome {
-  const failed = status === "failed" ? kindOf(error) : status === "aborted" ? status : undefined;
-  const named = status === "limit" || status === "aborted";
-  return {
-    details: {
-      ...tokensOf(usage),
-      "jizai.run.status": status,
-      ...(named && reason !== undefined && { "jizai.run.reason": content?.(reason) ?? reason }),
-      ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], "stop", content) }),
-    },
-    error: failed,
-  };
-}
-
-/** Describes the outcome of an aborted run. */
-export function abortOutcome({ reason, source, usage, message }: AbortContext, details: Details): Outcome {
-  const status = reason === "deadline" ? "limit" : "aborted";
-  const given = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
-  return runOutcome({ status, ...given, usage, text: message ? textOf(message) : "" }, details);
-}
-
-/** Describes a message from outside that was refused or changed. */
-export function inputOutcome({ status }: InputResult): Outcome {
-  return { details: { "jizai.input.status": status === "accepted" ? "changed" : "refused" } };
-}
 
 /** Describes a request to a model. */
 export function chatOperation(ctx: ModelContext, { provider, content }: Details): Operation {
@@ -155,13 +103,17 @@ export function promptAttributes({ prompt }: Extract<Event, { type: "prompt.acce
   return { "gen_ai.input.messages": messagesJson([prompt], mask) };
 }
 
-/** Describes a call that was not executed: it was denied or skipped, its input was invalid, or a hook answered it. */
-export function unexecutedOutcome({ turn, result }: ToolFinished, details: Details): Outcome {
+/**
+ * Describes a call that was not executed: it was denied or skipped, its input was invalid, or a hook answered it. A name that is not the name of a tool was
+ * made up by the model, so it is content.
+ */
+export function unexecutedOutcome({ turn, result }: ToolFinished, isTool: boolean, details: Details): Outcome {
   const outcome = toolOutcome(result, details);
+  const name = isTool ? result.name : details.content?.(result.name);
   return {
     details: {
       "gen_ai.operation.name": "execute_tool",
-      "gen_ai.tool.name": result.name,
+      ...(name !== undefined && { "gen_ai.tool.name": name }),
       "gen_ai.tool.call.id": result.callId,
       "gen_ai.tool.type": "function",
       "jizai.turn": turn,
@@ -187,11 +139,13 @@ export function hookOutcome({ middleware, point, turn, call, did, changed, decid
   };
 }
 
-function answerJson(parts: ModelResponse["parts"], finish: FinishReason, mask: MaskText): string {
+/** Writes the answer of a model. */
+export function answerJson(parts: ModelResponse["parts"], finish: FinishReason, mask: MaskText): string {
   return messagesJson([{ role: "assistant", parts }], mask, { finish_reason: finishReasons[finish] });
 }
 
-function tokensOf({ input, output, cached }: Usage): Attributes {
+/** Returns the attributes of tokens. */
+export function tokensOf({ input, output, cached }: Usage): Attributes {
   return {
     "gen_ai.usage.input_tokens": input,
     "gen_ai.usage.output_tokens": output,

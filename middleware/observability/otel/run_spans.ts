@@ -15,6 +15,8 @@ export interface RunSpans extends ActiveOperation {
   start(id: string, operation: Operation): ActiveOperation;
   /** Returns the context of an executing call. */
   contextOf(call: string): Context | undefined;
+  /** Tells the name of a tool from one that the model made up. */
+  addTool(name: string): void;
   /** Records the operations that only events report. */
   observe(event: Event): void;
 }
@@ -22,6 +24,7 @@ export interface RunSpans extends ActiveOperation {
 /** Tracks a run. When it ends, every operation that is still in progress ends too. */
 export function trackRun(run: ActiveOperation, { start, record }: Recorder, details: Details): RunSpans {
   const active = new Map<string, ActiveOperation>();
+  const tools = new Set<string>();
   /** The calls that the provider of the model runs in the present turn. */
   const atProvider = new Map<string, ActiveOperation>();
 
@@ -38,6 +41,7 @@ export function trackRun(run: ActiveOperation, { start, record }: Recorder, deta
       return started;
     },
     contextOf: (call) => active.get(call)?.context,
+    addTool: (name) => void tools.add(name),
     observe(event) {
       switch (event.type) {
         case "prompt.accepted":
@@ -57,7 +61,13 @@ export function trackRun(run: ActiveOperation, { start, record }: Recorder, deta
           const executed = active.get(event.call);
           active.delete(event.call);
           if (executed) return executed.end(toolOutcome(event.result, details)); // has ended, unless a hook hangs
-          return record(`execute_tool ${event.result.name}`, unexecutedOutcome(event, details), run.context);
+          const { name } = event.result;
+          const isTool = tools.has(name);
+          return record(
+            isTool ? `execute_tool ${name}` : "execute_tool",
+            unexecutedOutcome(event, isTool, details),
+            run.context,
+          );
         }
       }
     },
