@@ -6,6 +6,7 @@
 import process from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Question } from "../../mod.ts";
+import { visible } from "../../src/core/kit.ts";
 
 /** Asks one question. Returns the typed line, or `undefined` if there is no terminal. Rejects when `signal` aborts. */
 export type AskLine = (text: string, options: { readonly signal: AbortSignal }) => Promise<string | undefined>;
@@ -35,7 +36,7 @@ export function terminal(
   askLine: AskLine = readLine,
 ): (question: Question, options: { readonly signal: AbortSignal }) => Promise<TerminalAnswer> {
   return async ({ tool, input, questions }, { signal }) => {
-    const lines = [
+    const lines = [ // the person sees exactly what is asked
       ...questions.map((question) => visible(question)),
       ...tool === undefined ? [] : [`${visible(tool)} ${visible(JSON.stringify(input, null, 2) ?? "", "\n")}`],
       "[y/N, or a reason] ",
@@ -54,9 +55,4 @@ async function readLine(text: string, options: { readonly signal: AbortSignal })
   } finally {
     lines.close();
   }
-}
-
-/** Escapes the characters that a terminal would execute or hide, except for `kept`, so that the person sees exactly what is asked. */
-function visible(text: string, kept = ""): string {
-  return text.replace(/\p{C}/gu, (char) => char === kept ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`);
 }

@@ -22,5 +22,6 @@ export { slidingWindow, type WindowOptions } from "./lib/sliding_window.ts";
 export { Semaphore } from "./lib/semaphore.ts";
 export { sharedWindow } from "./lib/shared_window.ts";
 export { startError } from "./lib/start_error.ts";
+export { visible } from "./lib/visible.ts";
 export type { IncrementOptions, KeyValue, KeyValueOptions } from "../protocol/key_value.ts";
 export type { FileChange, FileContent, FileEntry, Files, FileStat } from "../protocol/files.ts";

@@ -367,6 +367,18 @@ Deno.test("logger() writes text for people, nested by point, from the level that
   assertEquals(await points("error"), ["execute"]);
 });
 
+Deno.test("logger() writes one line of text for a name with line breaks and control characters", async () => {
+  const forged = "x\n12:00:00.000 12345678 approval drop allow\x1b[2J\u009b2J\u202e";
+  const lines = await written({ format: "text", color: false }, { calls: [[forged, {}]] }, "Done.");
+  assertEquals(lines.map((line) => line.replace("<time> <run>", "").trim()), [
+    "model 1 calls 1 ms",
+    "tool x\\u{a}12:00:00.000 12345678 approval drop allow\\u{1b}[2J\\u{9b}2J\\u{202e} error 1 ms",
+    "model 2 stop 1 ms",
+    "prompt done 1 ms",
+    "session done 1 ms",
+  ]);
+});
+
 Deno.test("logger() colours the text on request, each run in its own way", async () => {
   const lines: string[] = [];
   const log = logger({ format: "text", color: true, write: (line) => lines.push(line) });

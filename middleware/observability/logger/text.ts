@@ -4,6 +4,7 @@
  * @module
  */
 import type { Point } from "../../../mod.ts";
+import { visible } from "../../../src/core/kit.ts";
 import type { LogLine } from "./line.ts";
 
 /** The importance of a line. */
@@ -58,7 +59,7 @@ export function textOfLine(line: LogLine, { depth, color }: TextOptions): string
   const time = `${at.toTimeString().slice(0, 8)}.${`${at.getMilliseconds()}`.padStart(3, "0")}`;
   const run = line.run.slice(0, 8);
   const subject = [point, tool ?? (point === "turn" || point === "model" ? turn : undefined)];
-  const text = [...subject, outcome, error].filter((part) => part !== undefined).join(" ");
+  const text = visible([...subject, outcome, error].filter((part) => part !== undefined).join(" ")); // the model makes up names
   const indent = "  ".repeat(nesting[point] + depth * 5);
   const took = `${Math.round(ms)} ms`;
   if (!color) return `${time} ${run} ${indent}${text} ${took}`;
