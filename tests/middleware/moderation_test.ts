@@ -134,6 +134,25 @@ Deno.test("openaiModerator() decides by thresholds, and by the endpoint for othe
   assertEquals(await flags({ violence: 0.9 }, "fool"), harassment);
 });
 
+Deno.test("openaiModerator() leaves a category without a score, and content without a category, to the endpoint", async () => {
+  const moderated = async (result: object) => {
+    const fetch = () => Response.json({ results: [result] });
+    const moderator = openaiModerator({ apiKey: "sk-test", thresholds: { violence: 0.9 }, fetch });
+    return await moderator.moderate([{ type: "text", text: "Hi" }], { signal: AbortSignal.timeout(5_000) });
+  };
+  const violence = { flagged: true, categories: { violence: true } };
+  assertEquals(await moderated(violence), { flagged: true, categories: ["violence"] });
+  assertEquals(await moderated({ ...violence, category_scores: { hate: 0.1 } }), {
+    flagged: true,
+    categories: ["violence"],
+  });
+  assertEquals(await moderated({ ...violence, category_scores: { violence: 0.8 } }), {
+    flagged: false,
+    categories: [],
+  });
+  assertEquals(await moderated({ flagged: true, categories: {} }), { flagged: true, categories: [] });
+});
+
 Deno.test("openaiModerator() sends what OpenAI's own client sends", async () => {
   await using server = endpoint();
   const input = [{ type: "text" as const, text: "Hi" }];

@@ -14,7 +14,7 @@ export interface OpenaiModeratorOptions {
   readonly model?: string;
   /** The address of the API. Default: "https://api.openai.com/v1". */
   readonly baseURL?: string;
-  /** The score from which a category counts, by its name. Default: the endpoint decides. */
+  /** The score from which a category counts, by its name. The endpoint decides about a category without a threshold or without a score. Default: none. */
   readonly thresholds?: Readonly<Record<string, number>>;
   /** Sends requests. Default: the platform's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
@@ -62,11 +62,12 @@ export function openaiModerator(
     const categories = new Set<string>();
     let flagged = false;
     for (const result of results) {
-      const scores = Object.entries(result.category_scores ?? {});
-      const above = scores.filter(([name, score]) => score >= (thresholds[name] ?? Infinity)).map(([name]) => name);
-      const own = Object.keys(result.categories).filter((name) => result.categories[name] && !(name in thresholds));
-      for (const name of [...own, ...above]) categories.add(name);
-      flagged ||= result.flagged && Object.keys(thresholds).length === 0;
+      const scores = result.category_scores ?? {};
+      const hasThreshold = (name: string) => Object.hasOwn(thresholds, name) && Object.hasOwn(scores, name);
+      const found = Object.keys(result.categories).filter((name) => result.categories[name]);
+      const above = Object.keys(scores).filter((name) => (scores[name] ?? 0) >= (thresholds[name] ?? Infinity));
+      for (const name of [...found.filter((name) => !hasThreshold(name)), ...above]) categories.add(name);
+      flagged ||= result.flagged && !found.some(hasThreshold);
     }
     return { flagged: flagged || categories.size > 0, categories: [...categories] };
   }
