@@ -256,6 +256,44 @@ Deno.test("screen() replaces the output of a call that the provider runs, and le
   assertEquals<unknown>((await screened({ window: 100, check }, [], { inner: [cached] })).parts, kept);
 });
 
+Deno.test("screen() checks refusals and sources, as a whole, whether they are streamed or given", async () => {
+  const refusal = { type: "refusal", text: "No bad words.", category: "harm" } as const;
+  const source = { type: "source", url: "https://a.example/", title: "Bad news", text: "It is bad." } as const;
+  const empty = { type: "refusal", text: "" } as const;
+  const said = [refusal, source, empty, { type: "text", text: "Done." }] as const;
+  const streaming: ScriptedAnswer = {
+    reads: [
+      said.map((part) => part.type === "text" ? part : { type: "part", part } as const),
+      [{ type: "finish", reason: "stop" }],
+    ],
+  };
+  const given: Middleware = { model: () => Promise.resolve({ ...reply(""), parts: said }) };
+  const decided = async (decision: Screening) => {
+    const pieces: string[] = [];
+    const check = ({ type, text }: ScreenedText) => {
+      pieces.push(`${type} ${text}`);
+      return text.includes("bad") ? decision : pass;
+    };
+    const streamed = await screened({ window: 100, check }, [streaming]);
+    const added = streamed.events.flatMap((event) => event.type === "part.added" ? [event.content] : []);
+    const whole = await screened({ window: 100, check }, [], { inner: [given] });
+    assertEquals(whole.parts, streamed.parts);
+    return { pieces: pieces.slice(0, pieces.length / 2), added, parts: streamed.parts };
+  };
+  const pieces = [
+    "refusal No bad words.\nharm",
+    "source https://a.example/\nBad news\nIt is bad.",
+    "text Done.",
+  ];
+  assertEquals<unknown>(await decided(pass), { pieces, added: [refusal, source, empty], parts: said });
+  const hidden = [{ type: "refusal", text: "***" }, { type: "source", text: "***" }];
+  const replaced = await decided({ type: "replace", text: "***" });
+  assertEquals<unknown>(replaced, { pieces, added: [...hidden, empty], parts: [...hidden, empty, said[3]] });
+  const cut = await decided({ type: "cut", text: "[cut]" });
+  const shown = [{ type: "refusal", text: "[cut]" }];
+  assertEquals<unknown>([cut.added, cut.parts], [shown, shown]);
+});
+
 Deno.test("screen() cuts a response whose provider call or result fails its check, and whose check fails", async () => {
   const cuts: readonly Screening[] = [{ type: "cut" }, { type: "cut", text: "[cut]" }];
   const { meta: _, ...call } = searched;

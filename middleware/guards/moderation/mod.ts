@@ -22,7 +22,7 @@ export interface ModerationOptions {
   readonly reason?: string;
   /** Whether messages from outside are checked: prompts, history, steering, replies. Default: true. */
   readonly input?: boolean;
-  /** Whether answers, reasoning, and the calls that the provider of the model runs are checked, with their results. Default: true. */
+  /** Whether answers, reasoning, refusals, sources, and the calls that the provider of the model runs are checked, with their results. Default: true. */
   readonly output?: boolean;
   /** Called for content that is flagged or could not be checked. Default: nothing. */
   readonly onFlagged?: (moderation: Moderation, source: "input" | "output") => void;

@@ -8,15 +8,17 @@ import type {
   ProviderCallPart,
   ProviderResultPart,
   ReasoningPart,
+  RefusalPart,
+  SourcePart,
   TextPart,
 } from "../../../protocol/part.ts";
 
-/** A part that is checked: a text, or a call that the provider runs and its result. */
-export type CheckedPart = TextPart | ReasoningPart | ProviderCallPart | ProviderResultPart;
+/** A part that is checked: a text, a refusal, a source, or a call that the provider runs and its result. */
+export type CheckedPart = TextPart | ReasoningPart | RefusalPart | SourcePart | ProviderCallPart | ProviderResultPart;
 
-/** Returns true for a part that is checked. */
+/** Returns true for a part that is checked: all but calls, media, and log probabilities, which are left out. */
 export function isChecked(part: AnswerPart): part is CheckedPart {
-  return part.type === "text" || part.type === "reasoning" || isOfProvider(part);
+  return part.type !== "call" && part.type !== "media" && part.type !== "logprobs";
 }
 
 /** Returns true for a call that the provider runs, and for its result. */
@@ -24,9 +26,13 @@ function isOfProvider(part: AnswerPart): part is ProviderCallPart | ProviderResu
   return part.type === "provider_call" || part.type === "provider_result";
 }
 
-/** Returns the text of a part that a check receives: of a call or a result the name, its server, and every key, text and number, one per line. */
+/** Returns the text of a part that a check receives: of a call or a result the name, its server, and every key, text and number, one per line; of a source each field. */
 export function checkedText(part: CheckedPart): string {
-  if ("text" in part) return part.text;
+  if (part.type === "text" || part.type === "reasoning") return part.text;
+  if (!isOfProvider(part)) {
+    const { type: _, ...fields } = part;
+    return Object.values(fields).filter(Boolean).join("\n");
+  }
   const names = "server" in part ? [part.name, part.server] : [part.name];
   return [...names, ...leavesOf(part.type === "provider_call" ? part.input : part.output)].join("\n");
 }
@@ -47,6 +53,9 @@ export function replaceText(part: CheckedPart, text: string | undefined): Checke
       return { ...rest, input: text };
     case "provider_result":
       return { ...rest, output: text };
+    case "refusal":
+    case "source":
+      return text === "" ? undefined : { type: rest.type, text };
     default:
       return text === "" ? undefined : { ...rest, text };
   }
@@ -54,7 +63,8 @@ export function replaceText(part: CheckedPart, text: string | undefined): Checke
 
 /** Returns a window of a text after the windows before it, as one part. Other parts stay. */
 export function joined(before: CheckedPart | undefined, part: CheckedPart): CheckedPart {
-  return before && "text" in before && "text" in part ? { ...part, text: before.text + part.text } : part;
+  if (part.type !== "text" && part.type !== "reasoning") return part;
+  return before ? { ...part, text: checkedText(before) + part.text } : part;
 }
 
 /**

@@ -29,7 +29,7 @@ export interface ScreenOptions<V = unknown> {
 /**
  * Creates a `model` hook that checks the streamed answer and reasoning in windows. At most one window is held back, besides the windows that are being
  * checked. Windows are checked in parallel and released in order; calls wait for the text before them. The input and the output of a call that the provider
- * runs are each checked as a whole.
+ * runs are each checked as a whole, and so are refusals and sources.
  *
  * A check passes the text, replaces it, or cuts the response: the rest of the response, with its calls, is dropped, the request is cancelled, and the response
  * ends with the finish reason "filter". A check that throws or exceeds `timeout` cuts the response too, with a warning. A response that a later hook gives

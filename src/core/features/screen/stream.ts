@@ -66,7 +66,11 @@ export class ScreenedStream {
         return this.check(event.content, event.part);
       case "part.added":
         this.#endText();
-        return event.content.type === "logprobs" ? undefined : this.#pass(event);
+        if (event.content.type === "logprobs") return;
+        if (isChecked(event.content) && checkedText(event.content) !== "") {
+          return this.check(event.content, event.part);
+        }
+        return this.#pass(event);
       case "call.ready":
         this.#endText();
         return this.#pass(event);
