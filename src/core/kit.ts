@@ -13,7 +13,15 @@ export { mapLeaves } from "./lib/map_leaves.ts";
 export { onlyIf, reviewIf } from "./hooks/select.ts";
 export { type Shown, trackShownText } from "./hooks/shown_text.ts";
 export { anySignal } from "./lib/any_signal.ts";
-export { type Cancellation, cancellationOf, delay, startTimer, withGracePeriod } from "./lib/cancellation.ts";
+export {
+  type Cancellation,
+  cancellationOf,
+  delay,
+  startTimer,
+  type TimeOptions,
+  withGracePeriod,
+  withinTime,
+} from "./lib/cancellation.ts";
 export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";
 export { hashOf } from "./lib/hash.ts";

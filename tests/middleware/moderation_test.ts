@@ -3,13 +3,16 @@ import {
   type Moderation,
   moderation,
   type ModerationOptions,
+  type Moderator,
   openaiModerator,
 } from "@jizai/jizai/middleware/moderation";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { asTool } from "@jizai/jizai/subagents";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import { reaching } from "../support/chat.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import OpenAI from "npm:openai@7.57.0";
 
 /** A request that the endpoint received. */
@@ -116,6 +119,28 @@ Deno.test("moderation() fails closed: a service that fails refuses messages and 
     const answered = await moderated({ input: false }, ["Good day"], undefined, failure);
     assertEquals([answered.ended, answered.errors.length], [["done", undefined, ""], 1]);
   }
+});
+
+Deno.test("moderation() refuses a message, and cuts an answer, if the service takes longer than its timeout", async () => {
+  using time = new FakeTime();
+  let aborted = 0;
+  const moderator: Moderator = {
+    moderate(parts, { signal }) {
+      if (!JSON.stringify(parts).includes("slow")) return Promise.resolve({ flagged: false, categories: [] });
+      signal.addEventListener("abort", () => aborted++, { once: true });
+      return new Promise<never>(() => {}); // a service that never answers
+    },
+  };
+  const errors: string[] = [];
+  const onError = (error: unknown) => void errors.push(String(error));
+  const moderating = agent({ model: scripted("slow"), use: [moderation({ moderator, timeout: 500 })] });
+  const asked = await advanceUntilSettled(time, moderating.run({ prompt: "slow", onError }).result);
+  const answered = await advanceUntilSettled(time, moderating.run({ prompt: "Hi", onError }).result);
+  assertEquals([asked.status, answered.status, answered.text, aborted], ["cancelled", "done", "", 2]);
+  assertEquals(errors, [
+    "Error: Cannot check a message: it took longer than 500 ms",
+    "Error: Cannot check a text: it took longer than 500 ms",
+  ]);
 });
 
 Deno.test("moderation() checks only input or only output on request", async () => {

@@ -5,6 +5,7 @@
  */
 import { type ContentPart, type InputContext, type Message, type Middleware, refused } from "../../../mod.ts";
 import { screen } from "../../../src/core/features/screen/mod.ts";
+import { withinTime } from "../../../src/core/kit.ts";
 import type { Moderation, Moderator } from "./moderator.ts";
 
 export type { Moderation, Moderator } from "./moderator.ts";
@@ -16,6 +17,8 @@ export interface ModerationOptions {
   readonly moderator: Moderator;
   /** Number of characters of the answer that are checked together. Default: 400. */
   readonly window?: number;
+  /** Milliseconds after which a check has failed. Default: 10,000. */
+  readonly timeout?: number;
   /** Shown in place of flagged text. The rest of the answer is dropped. Default: "[This text was removed.]" */
   readonly replacement?: string;
   /** The reason that a client receives for a refused message. Default: "The message was refused." */
@@ -30,7 +33,7 @@ export interface ModerationOptions {
 
 /**
  * Checks messages from outside before they are accepted, and the answer while it streams, with a moderation service. A flagged message is refused. A flagged
- * answer is cut before the flagged text. If the service fails, the message is refused, or the answer is cut. Put it first in `use`, so that it checks the text
+ * answer is cut before the flagged text. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`, so that it checks the text
  * that clients receive. Agents that are tools inherit it, so their answers are checked too.
  *
  * Throws a `RangeError` if `window` is not a whole number of 1 or more.
@@ -54,6 +57,7 @@ export function moderation(
   {
     moderator,
     window = 400,
+    timeout = 10_000,
     replacement = "[This text was removed.]",
     reason = "The message was refused.",
     input = true,
@@ -63,6 +67,7 @@ export function moderation(
 ): Middleware {
   const screenAnswer = screen({
     window,
+    timeout,
     async check({ before, text }, { signal }) {
       const moderation = await moderator.moderate([{ type: "text", text: before + text }], { signal });
       if (!moderation.flagged) return { type: "pass" };
@@ -76,7 +81,11 @@ export function moderation(
     const parts = contentOf(message);
     if (parts.length === 0) return true;
     try {
-      const moderation = await moderator.moderate(parts, { signal: ctx.signal });
+      const moderation = await withinTime((signal) => moderator.moderate(parts, { signal }), {
+        ms: timeout,
+        signal: ctx.signal,
+        operation: "check a message",
+      });
       if (moderation.flagged) onFlagged(moderation, "input");
       return !moderation.flagged;
     } catch (error) {

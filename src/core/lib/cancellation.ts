@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { anySignal } from "./any_signal.ts";
 
 /** A source of cancellation: an `AbortSignal`, or a run, which needs one listener for all of its calls. */
 export interface Cancellation {
@@ -95,6 +96,31 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
     }, ms);
     signal.addEventListener("abort", cancel, { once: true });
   });
+}
+
+/** The options of `withinTime()`. */
+export interface TimeOptions {
+  /** Milliseconds that the work may take. */
+  readonly ms: number;
+  /** Aborts the work. */
+  readonly signal: AbortSignal;
+  /** The operation, for the error: `Cannot <operation>: ...`. */
+  readonly operation: string;
+}
+
+/** Does work. Once it has taken too long, or `signal` aborts, the signal of the work aborts, the promise rejects, and the late outcome of the work is dropped. */
+export async function withinTime<T>(
+  work: (signal: AbortSignal) => T | Promise<T>,
+  { ms, signal, operation }: TimeOptions,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = startTimer(() => late.abort(new Error(`Cannot ${operation}: it took longer than ${ms} ms`)), ms);
+  const either = anySignal([signal, late.signal]);
+  try {
+    return await withGracePeriod(Promise.resolve(either).then(work), cancellationOf(either), 0, () => {});
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Returns an abort reason as text: the message of an error, or the value itself. */

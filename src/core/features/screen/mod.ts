@@ -7,7 +7,7 @@ import { anySignal } from "../../lib/any_signal.ts";
 import { noUsage } from "../../../protocol/message.ts";
 import type { Hook } from "../../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
-import { cancellationOf, startTimer, withGracePeriod } from "../../lib/cancellation.ts";
+import { withinTime } from "../../lib/cancellation.ts";
 import { isChecked } from "./checked_part.ts";
 import { ScreenedStream, type StreamOptions } from "./stream.ts";
 import type { ScreenedText, Screening } from "./screening.ts";
@@ -70,15 +70,12 @@ export function screen<V = unknown>(
 
   /** Runs a check. One that fails cuts the text. */
   async function decide(piece: ScreenedText, ctx: ModelContext<V>): Promise<Screening> {
-    const late = new AbortController();
-    const timer = startTimer(
-      () => late.abort(new Error(`Cannot check a text: it took longer than ${timeout} ms`)),
-      timeout,
-    );
-    const signal = anySignal([ctx.signal, late.signal]);
     try {
-      const checking = Promise.resolve().then(() => check(piece, { ...ctx, signal }));
-      const screening = await withGracePeriod(checking, cancellationOf(signal), 0, () => {});
+      const screening = await withinTime((signal) => check(piece, { ...ctx, signal }), {
+        ms: timeout,
+        signal: ctx.signal,
+        operation: "check a text",
+      });
       if (["pass", "replace", "cut"].includes(screening?.type)) return screening;
       throw new TypeError(`Cannot screen a text: the check returned ${screening}; expected pass, replace or cut`);
     } catch (error) {
@@ -87,8 +84,6 @@ export function screen<V = unknown>(
         ctx.emit({ type: "warning", code: "hook.failed", message, point: "model", error: ctx.run.report(error) });
       }
       return { type: "cut" };
-    } finally {
-      clearTimeout(timer);
     }
   }
 
