@@ -16,10 +16,13 @@ import {
 } from "@jizai/jizai";
 import { type Amounts, type Budget, budget, type BudgetOptions } from "@jizai/jizai/middleware/budget";
 import { human } from "@jizai/jizai/middleware/human";
+import { cache } from "@jizai/jizai/middleware/cache";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { verify } from "@jizai/jizai/middleware/verify";
 import { scripted, type ScriptedAnswer, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { screen } from "@jizai/jizai/screen";
+import { memoryKeyValue } from "@jizai/jizai/session/key_value";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -270,6 +273,34 @@ Deno.test("budget() counts nothing for a request that fails or that a hook answe
   const model = scripted({ error: new ModelError("down", { recoverable: true }) }, looking(1, 20, 20));
   const { text } = await agent({ model, tools: [look], use: [retry({ delay: 0 }), ...use, cache] }).run("Hi").result;
   assertEquals([text, seen[0], seen[3], seen[4], seen.at(-1)], ["Known.", 1_100, 1_060, 1_060, 1_060]);
+});
+
+Deno.test("budget() charges the reservation if the provider reports no usage, and nothing for a cached answer", async () => {
+  const spend = budget({ tokens: 1_000, reserve: 100 });
+  const { seen, use } = watchLeft(spend, "tokens");
+  const model = scripted({ reads: [[{ type: "text", text: "Done." }, { type: "finish", reason: "stop" }]] });
+  const cached = cache({ keyValue: memoryKeyValue() });
+  const assistant = agent({ model, use: [...use, cached] });
+  for (let run = 0; run < 2; run++) await assistant.run("Hi").result;
+  const reserved = 8 + 1 + 100;
+  assertEquals(seen, [1_000, 1_000 - reserved, 1_000 - reserved, 1_000, 1_000 - reserved, 1_000]);
+});
+
+Deno.test("budget() charges the reservation if a response is cut, on either side of the hook that cuts it", async () => {
+  const rude = screen({ window: 10, check: ({ text }) => ({ type: text.includes("fool") ? "cut" : "pass" }) });
+  const cutting: Middleware = { name: "cutting", model: rude };
+  for (const isOutside of [true, false]) {
+    const spend = budget({ tokens: 1_000, reserve: 100 });
+    const { seen, use } = watchLeft(spend, "tokens");
+    const text = { type: "text", text: "You fool, you are wrong. " } as const;
+    const { promise: cut, reject } = Promise.withResolvers<never>();
+    const model = scripted({
+      before: (_, signal) => signal.addEventListener("abort", () => reject(signal.reason)),
+      reads: [[text], [text], cut],
+    });
+    await agent({ model, use: isOutside ? [cutting, ...use] : [...use, cutting] }).run("Hi").result;
+    assertEquals(seen, [1_000, 1_000 - 109, 1_000 - 109]);
+  }
 });
 
 Deno.test("budget() repeats a failed last answer", async () => {

@@ -39,7 +39,8 @@ const spent = "the budget is spent";
 
 /**
  * Limits what a run and its subagents may spend together. The estimated tokens of a request and its answer are reserved before it is sent, and replaced by the
- * real ones afterwards. A failed request costs nothing.
+ * real ones afterwards. They stay charged if the provider reports no usage, or if the response is cut. A request that fails before its response begins costs
+ * nothing.
  *
  * If the next request does not fit, if the time is up, or after a call over the budget, the run gives one last answer: its request has no tools, and the
  * model is told to finish. Then the run ends with the status `limit`. Last answers and low estimates can overdraw a budget. A call over the budget is answered

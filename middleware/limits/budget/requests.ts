@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  type Event,
   type ModelChange,
   type ModelContext,
   type ModelRequest,
@@ -70,9 +71,13 @@ export function chargeRequests(
     const settle = ledger.reserve(ctx, reserved);
     let charged: Partial<Amounts> = {};
     try {
-      const response = await next(isLast ? { request: lastOf(request, name) } : undefined);
+      const emit = (event: Event) => {
+        if (responseEvents.includes(event.type)) charged = reserved; // stands if the response is cut
+        ctx.emit(event);
+      };
+      const response = await next({ emit, ...(isLast && { request: lastOf(request, name) }) });
       charged = reserved; // stands if the model that answered has no price
-      charged = charge(response.model, response.usage, prices);
+      if (isMeasured(response)) charged = charge(response.model, response.usage, prices);
       if (isLast) own.set(ctx, { over, answer: textOf(response) });
       return response;
     } finally {
@@ -81,6 +86,21 @@ export function chargeRequests(
   }
 
   return onlyIf(chargeRequest, isLimited);
+}
+
+/** The first event of a response is one of these. */
+const responseEvents: readonly Event["type"][] = [
+  "text.delta",
+  "reasoning.delta",
+  "call.delta",
+  "call.ready",
+  "part.added",
+  "provider_tool.started",
+];
+
+/** Returns true if the usage of a response is known: the provider has reported it, or a hook answered without a request. */
+function isMeasured({ usage, attempts }: ModelResponse): boolean {
+  return attempts === 0 || usage.input + usage.output > 0;
 }
 
 function fits({ tokens = 0, cost = 0 }: Partial<Amounts>, left: Amounts): boolean {

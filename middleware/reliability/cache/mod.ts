@@ -107,7 +107,7 @@ export function cache<V = unknown>(
       }, isComplete);
       if (isOwn) return response;
       emitParts(response, ctx);
-      return { ...response, usage: noUsage };
+      return { ...response, usage: noUsage, attempts: 0 };
     },
     async execute(ctx, next) {
       if (!await isCachedCall(ctx)) return await next();
