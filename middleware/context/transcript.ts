@@ -49,7 +49,7 @@ interface Line {
  * Written lines never change. If `claude_hooks()` and similar middleware stand after it in `use`, hooks receive the path as `transcript_path`.
  *
  * Deno asks for permission to write to `dir`, and for a relative `dir` to read the working directory. If a write fails, the run continues, and a warning
- * says that the transcript is incomplete.
+ * says that the transcript is incomplete. Place it before `compaction`, so that the file contains the summaries.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -95,6 +95,7 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
 
   return {
     name: "transcript",
+    before: ["compaction"],
     inherit: true,
     async session(ctx, next) {
       path.set(ctx, resolve(dir, `${nameOf(ctx.run)}.jsonl`)); // absolute: a hook may run in another folder

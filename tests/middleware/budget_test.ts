@@ -16,6 +16,7 @@ import {
 } from "@jizai/jizai";
 import { type Amounts, type Budget, budget, type BudgetOptions } from "@jizai/jizai/middleware/budget";
 import { human } from "@jizai/jizai/middleware/human";
+import { compaction } from "@jizai/jizai/middleware/compaction";
 import { cache } from "@jizai/jizai/middleware/cache";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { retry } from "@jizai/jizai/middleware/retry";
@@ -32,7 +33,6 @@ import { recordingStore, storeWith } from "../support/recording_store.ts";
 import { storedProgress } from "../support/stored_run.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
-import { compacting } from "../support/compacting.ts";
 
 const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen." });
 
@@ -307,6 +307,14 @@ Deno.test("budget() repeats a failed last answer", async () => {
   const down = new ModelError("down", { recoverable: true });
   const result = await spent({ tokens: 0 }, [{ error: down }, "So far."], (spend) => [retry({ delay: 0 }), spend]);
   assertEquals([result.end, result.last], [["limit", "budget", "So far."], [true, true]]);
+});
+
+Deno.test("budget() must stand before compaction, which does not call next() at compact", () => {
+  assertThrows(
+    () => agent({ model: scripted(), use: [compaction(), budget()] }),
+    TypeError,
+    'Cannot use "compaction" before "budget"',
+  );
 });
 
 Deno.test("budget() must stand after retry and fallback", () => {
@@ -655,6 +663,7 @@ Deno.test("budget() counts the tokens of a compaction", async () => {
     },
   };
   const model = scripted({ text: "Hello!", usage: { input: 5, output: 5 } });
-  await compacting({ model, use: [spend, note, summarize], limits: { context: 1 } }).run("A rather long prompt").result;
+  const use = [spend, note, summarize, compaction({ summarize: false })];
+  await agent({ model, use, limits: { context: 1 } }).run("A rather long prompt").result;
   assertEquals(left, [690]);
 });

@@ -4,7 +4,7 @@ import { compaction } from "@jizai/jizai/middleware/compaction";
 import { transcript } from "@jizai/jizai/middleware/transcript";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { hooks, shell, warnings } from "../support/hooked.ts";
 import { folder } from "./folder.ts";
 import { asTool } from "@jizai/jizai/subagents";
@@ -140,6 +140,14 @@ Deno.test("a compaction appends its messages, and written lines do not change", 
     ["In short.", true],
     [[{ type: "text", text: "Two." }], false],
   ]);
+});
+
+Deno.test("transcript() must stand before compaction, which does not call next() at compact", () => {
+  assertThrows(
+    () => agent({ model: scripted(), use: [compaction(), transcript({ dir: "." })] }),
+    TypeError,
+    'Cannot use "compaction" before "transcript"',
+  );
 });
 
 Deno.test("a failed write emits a warning, and the run continues", async () => {

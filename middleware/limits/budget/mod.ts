@@ -47,7 +47,7 @@ const spent = "the budget is spent";
  * as skipped. A call counts once, when it is executed: a denied call does not count, nor does one that a hook answers. Running work is not stopped when the
  * time is up; use `limits.time` for that.
  *
- * Place it after `retry` and `fallback`, so that it counts every attempt.
+ * Place it after `retry` and `fallback`, so that it counts every attempt, and before `compaction`, so that it counts the tokens of summaries.
  *
  * Throws a `RangeError` if a limit or a price is negative.
  *
@@ -82,6 +82,7 @@ export function budget(options: BudgetOptions = {}): Budget {
   return {
     name,
     after: ["retry", "fallback"],
+    before: ["compaction"],
     inherit: true,
     left: ledger.left,
     async prompt(ctx, next) {
