@@ -1,11 +1,13 @@
-import { agent, compacted, type Middleware, text, user } from "@jizai/jizai";
+import { agent, compacted, memory, type Middleware, serve, text, user } from "@jizai/jizai";
 import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { transcript } from "@jizai/jizai/middleware/transcript";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { testMiddleware } from "@jizai/jizai/testing";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertThrows } from "@std/assert";
 import { hooks, shell, warnings } from "../support/hooked.ts";
+import { post } from "../support/requests.ts";
 import { folder } from "./folder.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -140,6 +142,33 @@ Deno.test("a compaction appends its messages, and written lines do not change", 
     ["In short.", true],
     [[{ type: "text", text: "Two." }], false],
   ]);
+});
+
+Deno.test("a session that goes back to its first prompt is written again, and its last lines lead to the conversation as it is", async () => {
+  await using disk = await folder();
+  const assistant = agent({ model: scripted("One.", "Two.", "Three."), use: [transcript({ dir: disk.path })] });
+  const app = serve(assistant, { store: memory(), wires: [aiSdkUi()] });
+  const said = (id: string, role: string, text: string) => ({ id, role, parts: [{ type: "text", text }] });
+  const [first, answer, second] = [said("m1", "user", "A"), said("m2", "assistant", "One."), said("m3", "user", "B")];
+  const chat = async (body: object) => await (await post(app, "/chat", { id: "s", ...body })).text();
+  await chat({ messages: [first], trigger: "submit-message" });
+  await chat({ messages: [first, answer, second], trigger: "submit-message" });
+  await chat({ messages: [first], trigger: "regenerate-message", messageId: "m2" });
+  const text = await Deno.readTextFile(`${disk.path}/s.jsonl`);
+  const lines: Line[] = text.trim().split("\n").map((line) => JSON.parse(line));
+  assertEquals(
+    lines.map(({ parentUuid, message: { content } }) => {
+      return [content, lines.findIndex(({ uuid }) => uuid === parentUuid)];
+    }),
+    [
+      ["A", -1],
+      [[{ type: "text", text: "One." }], 0],
+      ["B", 1],
+      [[{ type: "text", text: "Two." }], 2],
+      ["A", -1],
+      [[{ type: "text", text: "Three." }], 4],
+    ],
+  );
 });
 
 Deno.test("transcript() must stand before compaction, which does not call next() at compact", () => {

@@ -5,17 +5,9 @@
  */
 import { appendFile, mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import {
-  type AnswerPart,
-  type CallResult,
-  type ContentPart,
-  type Message,
-  type Middleware,
-  type Run,
-  type Scope,
-  state,
-  textOf,
-} from "../../mod.ts";
+import { type Message, type Middleware, type Run, type Scope, state } from "../../../mod.ts";
+import { canonicalJson, hashOf } from "../../../src/core/kit.ts";
+import { type Line, linesOf } from "./lines.ts";
 
 /** Options of `transcript()`. */
 export interface TranscriptOptions {
@@ -29,24 +21,15 @@ interface Written {
   readonly count: number;
   /** Id of the last line. */
   readonly last: string | null;
-}
-
-/** A line of a file. */
-interface Line {
-  readonly type: "user" | "assistant";
-  readonly uuid: string;
-  readonly parentUuid: string | null;
-  readonly sessionId: string;
-  readonly timestamp: string;
-  readonly isSidechain: boolean;
-  readonly isMeta?: boolean;
-  readonly message: { readonly role: "user" | "assistant"; readonly content: unknown };
+  /** Hash of the last message. */
+  readonly hash: string;
 }
 
 /**
  * Writes each session to a file of JSON lines, one per message, in the format of Claude Code and Qoder: `<dir>/<session>.jsonl`, and
  * `<dir>/<session>/subagents/agent-<run>.jsonl` for a subagent. The file is updated when a turn begins, before the agent finishes, and when the session closes.
- * Written lines never change. If `claude_hooks()` and similar middleware stand after it in `use`, hooks receive the path as `transcript_path`.
+ * Written lines never change: if the session goes back to an earlier message, such as for another answer, the conversation is written again, from a line without
+ * `parentUuid`. If `claude_hooks()` and similar middleware stand after it in `use`, hooks receive the path as `transcript_path`.
  *
  * Deno asks for permission to write to `dir`, and for a relative `dir` to read the working directory. If a write fails, the run continues, and a warning
  * says that the transcript is incomplete. Place it before `compaction`, so that the file contains the summaries.
@@ -61,23 +44,28 @@ interface Line {
  */
 export function transcript({ dir }: TranscriptOptions): Middleware {
   const path = state("transcript.path", () => "");
-  const start: Written = { count: 0, last: null };
+  const start: Written = { count: 0, last: null, hash: "" };
   const own = state("transcript.written", () => start);
   const ofSession = state("transcript.written", () => start, { lifetime: "session" });
   const written = ({ run }: Scope) => run.parent ? own : ofSession;
 
-  /** Appends the messages that are not in the file yet. */
+  /** Appends the messages that are not in the file yet. If the session went back to an earlier message, that is all of them. */
   async function update(ctx: Scope, messages: readonly Message[]): Promise<void> {
-    const { count } = written(ctx).get(ctx);
-    await add(ctx, messages.slice(count), messages.length);
+    const { count, last, hash } = written(ctx).get(ctx);
+    const isContinued = count === 0 || await hashOfMessage(messages[count - 1]) === hash;
+    await add(ctx, isContinued ? messages.slice(count) : messages, { messages, parent: isContinued ? last : null });
   }
 
-  /** Appends messages. Afterwards, `count` messages of the session are in the file. */
-  async function add(ctx: Scope, messages: readonly Message[], count: number): Promise<void> {
-    const { last } = written(ctx).get(ctx);
-    const lines = linesOf(messages, ctx.run, last);
+  /** Appends lines for messages after the line `parent`. Afterwards, `messages` of the session are in the file. */
+  async function add(
+    ctx: Scope,
+    added: readonly Message[],
+    { messages, parent }: { readonly messages: readonly Message[]; readonly parent: string | null },
+  ): Promise<void> {
+    const lines = linesOf(added, ctx.run, parent);
     if (lines.length > 0) await append(ctx, lines);
-    written(ctx).set(ctx, { count, last: lines.at(-1)?.uuid ?? last });
+    const hash = await hashOfMessage(messages.at(-1));
+    written(ctx).set(ctx, { count: messages.length, last: lines.at(-1)?.uuid ?? parent, hash });
   }
 
   async function append(ctx: Scope, lines: readonly Line[]): Promise<void> {
@@ -118,10 +106,15 @@ export function transcript({ dir }: TranscriptOptions): Middleware {
       if (compaction.type === "declined") return compaction;
       const known = new Set(ctx.transcript);
       const { messages } = compaction;
-      await add(ctx, messages.filter((message) => !known.has(message)), messages.length);
+      const parent = written(ctx).get(ctx).last;
+      await add(ctx, messages.filter((message) => !known.has(message)), { messages, parent });
       return compaction;
     },
   };
+}
+
+function hashOfMessage(message: Message | undefined): Promise<string> {
+  return hashOf(canonicalJson(message));
 }
 
 /** Returns the name of a run's file: the encoded id of its session, or for a subagent its own name below that of the outermost run. */
@@ -130,65 +123,4 @@ function nameOf(run: Run): string {
   let top = run.parent;
   while (top.parent) top = top.parent;
   return `${nameOf(top)}/subagents/agent-${run.id}`;
-}
-
-function linesOf(messages: readonly Message[], run: Run, last: string | null): Line[] {
-  let parentUuid = last;
-  return messages.map((message) => {
-    const uuid = crypto.randomUUID();
-    const line = {
-      uuid,
-      parentUuid,
-      sessionId: run.session,
-      timestamp: new Date().toISOString(),
-      isSidechain: run.parent !== undefined,
-      ...contentOf(message),
-    };
-    parentUuid = uuid;
-    return line;
-  });
-}
-
-function contentOf(message: Message): Pick<Line, "type" | "message" | "isMeta"> {
-  switch (message.role) {
-    case "user": {
-      const isText = message.parts.every(({ type }) => type === "text");
-      const content = isText ? textOf(message) : message.parts.map(blockOf);
-      return { type: "user", ...(message.from !== undefined && { isMeta: true }), message: { role: "user", content } };
-    }
-    case "assistant":
-      return { type: "assistant", message: { role: "assistant", content: message.parts.map(blockOf) } };
-    case "tool":
-      return { type: "user", message: { role: "user", content: message.results.map(resultOf) } };
-  }
-}
-
-function resultOf({ callId: tool_use_id, status, parts }: CallResult): unknown {
-  return { type: "tool_result", tool_use_id, content: parts.map(blockOf), ...(status !== "ok" && { is_error: true }) };
-}
-
-function blockOf(part: AnswerPart | ContentPart): unknown {
-  switch (part.type) {
-    case "text":
-      return part;
-    case "source":
-    case "refusal":
-    case "logprobs":
-      return part;
-    case "provider_call":
-      return { type: "server_tool_use", id: part.callId, name: part.name, input: part.input };
-    case "provider_result":
-      return { type: `${part.name}_tool_result`, tool_use_id: part.callId, content: part.output };
-    case "reasoning":
-      return { type: "thinking", thinking: part.text };
-    case "call":
-      return { type: "tool_use", id: part.id, name: part.name, input: part.input };
-    case "media": {
-      const { data, url, mediaType: media_type } = part;
-      return {
-        type: "image",
-        source: data === undefined ? { type: "url", url } : { type: "base64", media_type, data },
-      };
-    }
-  }
 }
