@@ -67,6 +67,26 @@ Deno.test("notes() keeps the notes of sessions that write at the same time", asy
   assertEquals(text.split("\n").length, 10);
 });
 
+Deno.test("notes() replaces no note that does not exist, and gives its number to no two notes", async () => {
+  const session = noteSession();
+  assertEquals((await session("ada", write("a", 2), write("b"), write("c"), read)).results, [
+    "error Cannot replace note 2: it does not exist. Write a new note without `id`.",
+    "ok Kept as note 1.",
+    "ok Kept as note 2.",
+    "ok 1. b\n2. c",
+  ]);
+});
+
+Deno.test("notes() gives the numbers of deleted notes to several sessions at the same time", async () => {
+  const session = noteSession({ max: 4 });
+  await session("ada", ...["a", "b", "c", "d"].map((text) => write(text)));
+  await session("ada", remove(1), remove(3), remove(4));
+  const written = await Promise.all(["x", "y", "z"].map((text) => session("ada", write(text))));
+  const ids = written.map(({ results: [line = ""] }) => line.replace("ok Kept as note ", ""));
+  const expected = ["x", "y", "z"].map((text, index) => `${ids[index]} ${text}`).concat("2. b");
+  assertEquals((await session("ada", read)).results, [`ok ${expected.toSorted().join("\n")}`]);
+});
+
 Deno.test("notes() reads and writes nothing without an owner", async () => {
   const keyValue = memoryKeyValue();
   assertEquals((await noteSession({ keyValue })(undefined, write("x"), read)).results, [

@@ -15,10 +15,10 @@ export interface Note {
 export interface NoteStore {
   /** Returns the notes of an owner. */
   list(owner: string): Promise<readonly Note[]>;
-  /** Returns the number for a new note, from 1, or undefined if the owner has the maximum number of notes. */
-  newId(owner: string): Promise<number | undefined>;
-  /** Stores a note, in place of the one with the same number. */
-  set(owner: string, note: Note): Promise<void>;
+  /** Stores a new note. Returns its number, from 1, or undefined if the owner has the maximum number of notes. */
+  add(owner: string, text: string): Promise<number | undefined>;
+  /** Stores a note in place of the one with the same number. Returns false if there is none. */
+  replace(owner: string, note: Note): Promise<boolean>;
   /** Deletes a note, if it exists. */
   delete(owner: string, id: number): Promise<void>;
 }
@@ -43,18 +43,40 @@ export function noteStore({ keyValue, max, expireIn }: NoteStoreOptions): NoteSt
     return texts.flatMap((text, index) => text === undefined ? [] : [{ id: index + 1, text }]);
   }
 
+  /** Stores a note under a key that has none. Returns false if it has one, or another session is about to store one. */
+  async function claim(key: string, text: string): Promise<boolean> {
+    const lock = `${key}/lock`;
+    if (await keyValue.increment(lock, { expireIn: lockTime }) > 1) return false;
+    const isFree = await keyValue.get(key) === undefined;
+    if (isFree) await keyValue.set(key, text, options);
+    await keyValue.delete(lock);
+    return isFree;
+  }
+
   return {
     list,
-    async newId(owner) {
-      const id = await keyValue.increment(`${await prefixOf(owner)}/count`);
-      if (id <= max) return id;
-      const used = new Set((await list(owner)).map((note) => note.id));
-      return ids.find((id) => !used.has(id)); // the number of a deleted note
+    async add(owner, text) {
+      const prefix = await prefixOf(owner);
+      const next = await keyValue.increment(`${prefix}/count`);
+      if (next <= max && await claim(`${prefix}/${next}`, text)) return next;
+      const used = new Set((await list(owner)).map(({ id }) => id));
+      for (const id of ids) { // the numbers of deleted notes
+        if (!used.has(id) && await claim(`${prefix}/${id}`, text)) return id;
+      }
+      return undefined;
     },
-    set: async (owner, { id, text }) => await keyValue.set(`${await prefixOf(owner)}/${id}`, text, options),
+    async replace(owner, { id, text }) {
+      const key = `${await prefixOf(owner)}/${id}`;
+      const exists = await keyValue.get(key) !== undefined;
+      if (exists) await keyValue.set(key, text, options);
+      return exists;
+    },
     delete: async (owner, id) => await keyValue.delete(`${await prefixOf(owner)}/${id}`),
   };
 }
+
+/** Milliseconds after which a note may be stored under the key of a session that has died before it stored one. */
+const lockTime = 60_000;
 
 /** Returns the prefix of an owner's keys. The hash bounds its length. */
 async function prefixOf(owner: string): Promise<string> {

@@ -58,11 +58,11 @@ function writeNote<V>(store: NoteStore, owner: OwnerAt<V>, { max, maxLength }: N
     parallel: false,
     async execute({ text, id: replaced }, ctx: ToolContext<V>) {
       const name = await requiredOwner(owner, ctx);
-      const id = replaced ?? await store.newId(name);
-      if (id === undefined) {
-        throw new ToolError(`Cannot write a note: there are ${max}. Replace or delete one first.`);
+      if (replaced !== undefined && !await store.replace(name, { id: replaced, text })) {
+        throw new ToolError(`Cannot replace note ${replaced}: it does not exist. Write a new note without \`id\`.`);
       }
-      await store.set(name, { id, text });
+      const id = replaced ?? await store.add(name, text);
+      if (id === undefined) throw new ToolError(`Cannot write a note: there are ${max}. Replace or delete one first.`);
       return `Kept as note ${id}.`;
     },
   });
