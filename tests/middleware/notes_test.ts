@@ -93,6 +93,9 @@ Deno.test("notes() reads and writes nothing without an owner", async () => {
     "error Cannot use notes: the session has no owner.",
     "error Cannot use notes: the session has no owner.",
   ]);
+  assertEquals((await noteSession({ keyValue, owner: () => "" })(undefined, read)).results, [
+    "error Cannot use notes: the session has no owner.",
+  ]);
   const mine = noteSession({ keyValue, owner: () => "me" });
   assertEquals((await mine(undefined, write("x"), read)).results, ["ok Kept as note 1.", "ok 1. x"]);
 });
@@ -115,6 +118,21 @@ Deno.test("notes() leaves the notes out of the context on request, and forgets t
   assertEquals(await session("ada", read), { context: [], results: ["ok 1. x"] });
   time.tick(1_000);
   assertEquals((await session("ada", read)).results, ["ok There are no notes."]);
+});
+
+Deno.test("notes() starts a session without the notes if the database fails, and emits a warning", async () => {
+  const keyValue = { ...memoryKeyValue(), get: () => Promise.reject(new Error("down")) };
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const run = agent({ model: scripted("Done."), use: [notes({ keyValue })] })
+    .run({ prompt: "Hi", owner: "ada", onError });
+  const events = await Array.fromAsync(run.events);
+  const messages = events.flatMap((event) => event.type === "warning" ? [event.message] : []);
+  assertEquals([(await run.result).status, messages, errors.map(String)], [
+    "done",
+    ["The notes could not be read."],
+    ["Error: down"],
+  ]);
 });
 
 Deno.test("notes() uses the owner of a served request, also in a child agent", async () => {

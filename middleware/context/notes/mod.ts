@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Middleware, Scope } from "../../../mod.ts";
+import type { Middleware, Scope, SessionContext } from "../../../mod.ts";
 import type { KeyValue } from "../../../src/core/kit.ts";
-import { noteStore } from "./note_store.ts";
+import { type Note, noteStore } from "./note_store.ts";
 import { noteTools, textOf } from "./tools.ts";
 
 /** Options of `notes()`. */
@@ -26,9 +26,9 @@ export interface NotesOptions<V = unknown> {
 
 /**
  * Gives the model the tools `read_notes`, `write_note` and `delete_note`. Notes belong to the owner of the session and outlive it. A new session begins with
- * the notes in its context. Each note has a key of its own, so that sessions which write at the same time keep each other's notes.
+ * the notes in its context, or without them if the database fails. Each note has a key of its own, so that sessions which write at the same time keep each other's notes.
  *
- * Notes of one owner are never shown to another. Without an owner, calls fail, and no note is read: on a server set `owner` of `serve()`, and elsewhere `owner`
+ * Notes of one owner are never shown to another. Without an owner, or if it is an empty text, calls fail, and no note is read: on a server set `owner` of `serve()`, and elsewhere `owner`
  * of the run or of `notes()`. Throws a `RangeError` if `max` or `maxLength` is not a whole number of 1 or more.
  *
  * ```ts
@@ -56,12 +56,24 @@ export function notes<V = unknown>(
   }
   const store = noteStore({ keyValue, max, expireIn });
 
+  /** Returns the notes for a new session: none if they cannot be read. */
+  async function recalled(ctx: SessionContext<V>): Promise<readonly Note[]> {
+    try {
+      const name = await owner(ctx);
+      return name ? await store.list(name) : [];
+    } catch (error) {
+      const message = "The notes could not be read.";
+      const id = ctx.run.report(error);
+      ctx.emit({ type: "warning", code: "hook.failed", message, middleware: "notes", point: "session", error: id });
+      return [];
+    }
+  }
+
   return {
     name: "notes",
     tools: noteTools(store, owner, { max, maxLength }),
     async session(ctx, next) {
-      const name = recall && ctx.source === "new" ? await owner(ctx) : undefined;
-      const stored = name === undefined ? [] : await store.list(name);
+      const stored = recall && ctx.source === "new" ? await recalled(ctx) : [];
       if (stored.length === 0) return await next();
       return await next({ context: [...ctx.context, `Your notes about this user:\n${textOf(stored)}`] });
     },

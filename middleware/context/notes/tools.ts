@@ -92,7 +92,7 @@ function deleteNote<V>(store: NoteStore, owner: OwnerAt<V>, { max }: NoteBounds)
 /** Returns the owner of the notes. Throws a `ToolError` if there is none. */
 async function requiredOwner<V>(owner: OwnerAt<V>, ctx: ToolContext<V>): Promise<string> {
   const name = await owner(ctx);
-  if (name === undefined) throw new ToolError("Cannot use notes: the session has no owner.");
+  if (!name) throw new ToolError("Cannot use notes: the session has no owner.");
   return name;
 }
 
