@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, failed, type Middleware, type Model, type Scope, state, tool } from "../../mod.ts";
-import { schemaOf } from "../../src/core/kit.ts";
+import { outputInstructions, schemaOf } from "../../src/core/kit.ts";
 
 /** An agent that a conversation can be transferred to. */
 export interface Specialist<V = unknown> {
@@ -34,7 +34,8 @@ const transferTool = "transfer";
 /**
  * Gives the model a tool `transfer`, with which it hands the conversation to a specialist. From the next turn on, requests have the instructions, the tools and
  * the model of the specialist, and the same messages. The specialist can transfer it further, or back. The choice belongs to the session, so the next prompt
- * goes to the specialist too. Clients receive a `data` event named `agent`. The middleware of the agent applies to all specialists.
+ * goes to the specialist too. Clients receive a `data` event named `agent`. The middleware and the `output` of the agent apply to all specialists. Place it before
+ * `fallback`, so that the other models are asked if the model of a specialist fails.
  *
  * A call of a tool that the active agent does not have fails. Throws a `TypeError` if two agents have the same name.
  *
@@ -56,10 +57,9 @@ export function handoff<V = unknown>(
   { back = "main", shared = [] }: HandoffOptions = {},
 ): Middleware<V> {
   const byName = new Map(specialists.map((specialist) => [specialist.name, specialist]));
-  const names = [back, ...byName.keys()];
-  if (names.length !== specialists.length + 1 || byName.has(back)) {
-    const given = [back, ...specialists.map(({ name }) => name)].join(", ");
-    throw new TypeError(`Cannot create handoff(): expected different names, got ${given}`);
+  const names = [back, ...specialists.map(({ name }) => name)];
+  if (new Set(names).size < names.length) {
+    throw new TypeError(`Cannot create handoff(): expected different names, got ${names.join(", ")}`);
   }
   const active = state("handoff.active", () => back, { lifetime: "session" });
   const { tools, owners } = collectTools(specialists);
@@ -95,15 +95,19 @@ export function handoff<V = unknown>(
 
   return {
     name: "handoff",
+    before: ["fallback"],
     tools: [transfer, ...tools],
     async model(ctx, next) {
+      const { request } = ctx;
+      const { output } = request.options;
       const name = activeAt(ctx);
       const specialist = byName.get(name);
-      const tools = ctx.request.tools.filter((tool) => has(tool.name, name));
+      const tools = request.tools.filter((tool) => has(tool.name, name));
       if (!specialist) return await next({ request: { tools } });
-      const { instructions, model = ctx.request.model } = specialist;
-      const text = typeof instructions === "string" ? instructions : await instructions(ctx);
-      return await next({ request: { instructions: text, tools, model } });
+      const { instructions: own, model = request.model } = specialist;
+      const text = typeof own === "string" ? own : await own(ctx);
+      const instructions = output ? `${text}\n\n${outputInstructions(output)}`.trim() : text;
+      return await next({ request: { instructions, tools, model } });
     },
     async tool(ctx, next) {
       const name = activeAt(ctx);

@@ -5,6 +5,7 @@
  * @module
  */
 export { describeIssues, schemaOf } from "./agent/schema.ts";
+export { outputInstructions } from "./features/output.ts";
 export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
 export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
 export type { Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts";

@@ -1,4 +1,5 @@
-import { agent, memory, tool } from "@jizai/jizai";
+import { agent, memory, ModelError, tool } from "@jizai/jizai";
+import { fallback } from "@jizai/jizai/middleware/fallback";
 import { handoff } from "@jizai/jizai/middleware/handoff";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
@@ -73,6 +74,29 @@ Deno.test("handoff() uses the model of the specialist, and shares the listed too
   const assistant = agent({ model, tools: [search], use: [handoff([expert], { shared: ["search"] })] });
   assertEquals((await assistant.run("Hi").result).text, "From the expert.");
   assertEquals(own.requests[0]?.tools.map(({ name }) => name), ["search", "transfer"]);
+});
+
+Deno.test("handoff() tells the specialist to give the structured answer of the agent", async () => {
+  const model = scripted({ calls: [transfer("refunds")] }, '{"amount":1}');
+  const output = z.object({ amount: z.number() });
+  const assistant = agent({ model, instructions: "You greet.", output, use: [handoff([refunds])] });
+  assertEquals((await assistant.run("Hi").result).output, { amount: 1 });
+  const [own = "", specialist] = model.requests.map(({ instructions }) => instructions);
+  assertEquals(specialist, own.replace("You greet.", "You refund."));
+});
+
+Deno.test("handoff() stands before fallback(), which replaces the model of a specialist that fails", async () => {
+  const down = { ...scripted({ error: new ModelError("down", { recoverable: true }) }), id: "down" };
+  const expert = { name: "expert", description: "Knows", instructions: "You know.", model: down };
+  const use = [handoff([expert]), fallback([scripted("From the fallback.")])] as const;
+  const model = scripted({ calls: [transfer("expert")] });
+  const onError = () => {};
+  assertEquals((await agent({ model, use }).run({ prompt: "Hi", onError }).result).text, "From the fallback.");
+  assertThrows(
+    () => agent({ model, use: use.toReversed() }),
+    TypeError,
+    'Cannot use "fallback" before "handoff"',
+  );
 });
 
 Deno.test("handoff() fails calls of tools that the active agent does not have, and guards apply to specialists", async () => {

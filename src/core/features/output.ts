@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ModelOptions } from "../../model/model.ts";
 import { user } from "../../protocol/message.ts";
 import type { AnswerFormat } from "../agent/definition.ts";
 import { outputStreamOf } from "../agent/output_stream.ts";
@@ -12,7 +13,7 @@ import { describeIssues, jsonSchemaOf, type Schema } from "../agent/schema.ts";
 /** Creates the answer format of a schema. */
 export function outputFormat(schema: Schema): AnswerFormat {
   const json = jsonSchemaOf(schema, "output");
-  const task = `Give your final answer as JSON alone, matching this JSON Schema:\n${JSON.stringify(json)}`;
+  const task = outputInstructions(json);
   return {
     stream: outputStreamOf(schema),
     shape: (request) => ({
@@ -29,6 +30,11 @@ export function outputFormat(schema: Schema): AnswerFormat {
       return { retry: user(`Your answer does not match: ${parsed.wrong}. Answer again, with JSON alone.`, "output") };
     },
   };
+}
+
+/** Returns the instructions for an answer that matches a JSON Schema, such as `options.output` of a request. */
+export function outputInstructions(schema: NonNullable<ModelOptions["output"]>): string {
+  return `Give your final answer as JSON alone, matching this JSON Schema:\n${JSON.stringify(schema)}`;
 }
 
 /** Parses a final answer. It may be in a fenced code block. */
