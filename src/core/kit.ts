@@ -7,6 +7,7 @@
 export { describeIssues, schemaOf } from "./agent/schema.ts";
 export { outputInstructions } from "./features/output.ts";
 export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
+export { Cleanups } from "./hooks/cleanups.ts";
 export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
 export type { Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts";
 export { partEvent } from "./hooks/part_event.ts";

@@ -112,6 +112,24 @@ for (const sessions of [false, true]) {
   });
 }
 
+Deno.test("mcp() closes the connection of a stopped run in which a hook never returns", async () => {
+  await using server = served(weather, { sessions: true });
+  const begun = Promise.withResolvers<void>();
+  const hang: Middleware = {
+    name: "hang",
+    prompt() {
+      begun.resolve();
+      return new Promise(() => {});
+    },
+  };
+  const use = [mcp({ servers: { sky: { url: server.url } } }), hang];
+  const run = agent({ model: scripted(), use, limits: { grace: 1 } }).run("Go");
+  await begun.promise;
+  assertEquals(server.open, 1);
+  run.stop();
+  assertEquals([(await run.result).status, server.open], ["aborted", 0]);
+});
+
 Deno.test("mcp() calls two servers in parallel", async () => {
   const both = barrier(2);
   const meet = async () => {

@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
-import { schemaOf, startError } from "../../../src/core/kit.ts";
+import { Cleanups, schemaOf, startError } from "../../../src/core/kit.ts";
 import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
 import { prefixOf, toolNames } from "./name.ts";
 import type { McpTransport } from "./transport.ts";
@@ -73,12 +73,16 @@ export interface McpOptions<V = unknown> {
 export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
   const all = Object.entries(servers);
   for (const [name, server] of all) expectServer(name, server);
+  const cleanups = new Cleanups();
 
   return {
     name: "mcp",
     toolPrefixes: all.map(([name]) => prefixOf(name)),
     async session(ctx, next) {
       const connections = await Promise.all(all.map(([name, server]) => open(name, server, ctx)));
+      cleanups.set(ctx, async () => {
+        await Promise.all(connections.map((connection) => connection?.close()));
+      });
       try {
         const tools = [...ctx.settings.tools];
         for (const [index, [name, server]] of all.entries()) {
@@ -88,9 +92,10 @@ export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
         const changed = tools.some((tool, index) => tool !== ctx.settings.tools[index]);
         return await next(changed ? { settings: { tools } } : {});
       } finally {
-        await Promise.all(connections.map((connection) => connection?.close()));
+        await cleanups.run(ctx);
       }
     },
+    abort: cleanups.abort,
   };
 }
 

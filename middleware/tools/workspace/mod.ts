@@ -17,7 +17,7 @@ import {
   ToolError,
   type ToolResult,
 } from "../../../mod.ts";
-import { type Files, onlyIf } from "../../../src/core/kit.ts";
+import { Cleanups, type Files, onlyIf } from "../../../src/core/kit.ts";
 import { FileEditor } from "./file_editor.ts";
 import { resolve, root } from "./path.ts";
 import { readingTools } from "./reading_tools.ts";
@@ -71,6 +71,7 @@ export function workspace<V = unknown>(
     throw new RangeError(`Cannot create workspace(): \`maxBytes\` is ${maxBytes}; expected 1 or more`);
   }
   const editors = new WeakMap<Run, FileEditor>();
+  const cleanups = new Cleanups();
 
   function editorOf(scope: Scope<V>): FileEditor {
     let editor = editors.get(scope.run);
@@ -114,13 +115,14 @@ export function workspace<V = unknown>(
     name: "workspace",
     tools,
     async session(ctx, next) {
-      const end = await watch(editorOf(ctx), ctx);
+      cleanups.set(ctx, await watch(editorOf(ctx), ctx));
       try {
         return await next();
       } finally {
-        await end();
+        await cleanups.run(ctx);
       }
     },
+    abort: cleanups.abort,
     tool: onlyIf(resolvePath, ({ tool }) => own.has(tool)),
     approval: onlyIf(resolveChanged, ({ tool }) => own.has(tool)),
   };

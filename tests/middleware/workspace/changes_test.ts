@@ -1,4 +1,4 @@
-import { agent } from "@jizai/jizai";
+import { agent, type Middleware } from "@jizai/jizai";
 import type { Files } from "@jizai/jizai/kit";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
@@ -95,6 +95,19 @@ Deno.test("the files are not watched after the session closes, however the run e
     await assistant.run("Go").result;
     assertEquals(watching, 0);
   }
+  const hung = Promise.withResolvers<never>();
+  const begun = Promise.withResolvers<void>();
+  const hang: Middleware = {
+    name: "hang",
+    prompt() {
+      begun.resolve();
+      return hung.promise;
+    },
+  };
+  const run = agent({ model: scripted(), use: [workspace(files), hang], limits: { grace: 1 } }).run("Go");
+  await begun.promise;
+  run.stop();
+  assertEquals([(await run.result).status, watching], ["aborted", 0]);
 });
 
 Deno.test("a failing watch is reported to the operator and does not fail the run", async () => {
