@@ -10,6 +10,7 @@ import {
   isInterrupt,
   type Middleware,
   type Scope,
+  state,
   type ToolContext,
   ToolError,
   type ToolResult,
@@ -28,9 +29,24 @@ export interface Delivery {
   readonly artifacts: readonly Artifact[];
 }
 
+/** Options of `delivery()`. */
+export interface DeliveryOptions {
+  /** Name of the middleware. Two deliveries in one agent need two names. Default: "delivery". */
+  readonly name?: string;
+}
+
+/** The calls of the latest turn whose results were delivered. */
+interface Delivered {
+  readonly turn: number;
+  /** The ids of the calls. */
+  readonly calls: readonly string[];
+}
+
 /**
  * Calls `deliver` with every result that is `handled` and ok, to send it to the person by mail, in a chat or elsewhere. If every result of a batch is handled,
  * the model is not asked again. If `deliver` throws, the model reads that the delivery failed: the message of a `ToolError`, or only the fact.
+ *
+ * A result is delivered once, also if a hook pauses the run afterwards. If the process dies right after a delivery, it is repeated: `callId` stays the same.
  *
  * ```ts
  * import { agent, text, tool } from "@jizai/jizai";
@@ -59,11 +75,19 @@ export interface Delivery {
  */
 export function delivery<V = unknown>(
   deliver: (delivery: Delivery, scope: Scope<V>) => void | Promise<void>,
+  { name = "delivery" }: DeliveryOptions = {},
 ): Middleware<V> {
+  const delivered = state<Delivered>(`${name}.delivered`, () => ({ turn: 0, calls: [] }));
+
   async function deliverResult(ctx: ToolContext<V>, result: ToolResult): Promise<ToolResult> {
+    const { turn, call: { id: callId } } = ctx;
     const { parts, artifacts = [], input } = result;
+    const latest = delivered.get(ctx);
+    const calls = latest.turn === turn ? latest.calls : [];
+    if (calls.includes(callId)) return result; // a hook outside has paused the run since
     try {
-      await deliver({ callId: ctx.call.id, tool: ctx.name, parts, artifacts }, ctx);
+      await deliver({ callId, tool: ctx.name, parts, artifacts }, ctx);
+      delivered.set(ctx, { turn, calls: [...calls, callId] });
       return result;
     } catch (error) {
       if (isInterrupt(error)) throw error;
@@ -74,7 +98,8 @@ export function delivery<V = unknown>(
   }
 
   return {
-    name: "delivery",
+    name,
+    requires: [name], // agent() refuses a second middleware of the name, which would take its deliveries for done
     tool: reviewIf(({ handled, status }) => handled === true && status === "ok", deliverResult),
   };
 }
