@@ -23,8 +23,8 @@ export interface RateLimitOptions<V = unknown> {
 
 /**
  * Accepts at most `limit` messages of each key within each `window`: prompts, and messages to a run while it works. Further messages are refused, with a
- * reason that says when to try again. They are counted in the memory of this process, or in `keyValue`. A key is forgotten after its last message. Refused
- * messages, answers to questions and the history that a client sends do not count.
+ * reason that says when to try again. They are counted in the memory of this process, or in `keyValue`. A key is forgotten after its last message. The
+ * messages that it refuses, answers to questions and the history that a client sends do not count. A message that a later middleware refuses counts.
  *
  * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
  *
