@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, type Middleware, Pause, skipped, state } from "../../mod.ts";
-import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.ts";
+import { type KeyValue, windowCounter } from "../../src/core/kit.ts";
 
 /** Options of `callRate()`. */
 export interface CallRateOptions<V = unknown> {
@@ -55,7 +55,7 @@ export interface CallRateOptions<V = unknown> {
 export function callRate<V = unknown>(
   { per = ({ tool }) => tool.name, keyValue, ...options }: CallRateOptions<V>,
 ): Middleware<V> {
-  const count = keyValue ? sharedWindow("callRate", options, keyValue) : slidingWindow("callRate", options);
+  const count = windowCounter("callRate", options, keyValue);
   /** The idempotency keys of counted calls that have paused the run. */
   const paused = state<readonly string[]>("callRate.paused", () => []);
   return {

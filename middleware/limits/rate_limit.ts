@@ -4,7 +4,7 @@
  * @module
  */
 import { type InputContext, type Middleware, refused } from "../../mod.ts";
-import { type KeyValue, sharedWindow, slidingWindow } from "../../src/core/kit.ts";
+import { type KeyValue, windowCounter } from "../../src/core/kit.ts";
 
 /** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
@@ -45,7 +45,7 @@ export interface RateLimitOptions<V = unknown> {
  * ```
  */
 export function rateLimit<V = unknown>({ per, keyValue, ...options }: RateLimitOptions<V>): Middleware<V> {
-  const count = keyValue ? sharedWindow("rateLimit", options, keyValue) : slidingWindow("rateLimit", options);
+  const count = windowCounter("rateLimit", options, keyValue);
   return {
     name: "rateLimit",
     async input(ctx, next) {

@@ -30,7 +30,7 @@ export { hashOf } from "./lib/hash.ts";
 export { Locks } from "./lib/locks.ts";
 export { slidingWindow, type WindowOptions } from "./lib/sliding_window.ts";
 export { Semaphore } from "./lib/semaphore.ts";
-export { sharedWindow } from "./lib/shared_window.ts";
+export { sharedWindow, windowCounter } from "./lib/shared_window.ts";
 export { startError } from "./lib/start_error.ts";
 export { visible } from "./lib/visible.ts";
 export type { IncrementOptions, KeyValue, KeyValueOptions } from "../protocol/key_value.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { KeyValue } from "../../protocol/key_value.ts";
-import { checkWindow, type WindowOptions } from "./sliding_window.ts";
+import { checkWindow, slidingWindow, type WindowOptions } from "./sliding_window.ts";
 
 /** The number of slices of a window. */
 const slices = 10;
@@ -45,4 +45,13 @@ export function sharedWindow(
     const oldest = earlier.find(({ count }) => count > 0)?.slice ?? current;
     return Math.max(1, Math.ceil(((oldest + before + 1) * length - now) / 1_000));
   };
+}
+
+/** Returns a function that counts an event of a key: in `keyValue`, as `sharedWindow()` does, or without one in the memory of this process. */
+export function windowCounter(
+  owner: string,
+  options: WindowOptions,
+  keyValue: KeyValue | undefined,
+): (key: string) => number | undefined | Promise<number | undefined> {
+  return keyValue ? sharedWindow(owner, options, keyValue) : slidingWindow(owner, options);
 }
