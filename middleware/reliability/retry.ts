@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, isInterrupt, type Middleware, ModelError, type Scope, ToolError } from "../../mod.ts";
-import { delay as wait, onlyIf, trackShownText } from "../../src/core/kit.ts";
+import { delay as wait, expectTime, onlyIf, trackShownText } from "../../src/core/kit.ts";
 
 /** Describes a failed attempt to the condition of `retry()`. */
 export interface Failure {
@@ -61,11 +61,8 @@ export function retry(
   if (!(Number.isInteger(attempts) && attempts >= 1)) {
     throw new RangeError(`Cannot create retry(): \`attempts\` is ${attempts}; expected a whole number of 1 or more`);
   }
-  for (const [name, ms] of Object.entries({ delay, max })) {
-    if (!(ms >= 0 && ms < 2 ** 31)) {
-      throw new RangeError(`Cannot create retry(): \`${name}\` is ${ms}; expected 0 to ${2 ** 31 - 1} milliseconds`);
-    }
-  }
+  expectTime("Cannot create retry(): `delay`", delay, { zero: true });
+  expectTime("Cannot create retry(): `max`", max, { zero: true });
 
   /** Returns the time to wait before the next attempt, or `undefined` if the provider asks for more than `max`. */
   function backoff(error: unknown, attempt: number): number | undefined {

@@ -14,7 +14,7 @@ import {
   type Scope,
   type ToolResult,
 } from "../../mod.ts";
-import { anySignal } from "../../src/core/kit.ts";
+import { anySignal, expectTime } from "../../src/core/kit.ts";
 
 /** Time limits in milliseconds. Default: none. */
 export interface TimeoutOptions {
@@ -62,11 +62,7 @@ export function timeout(limit: number | TimeoutOptions): Middleware {
 }
 
 function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
-  if (!(ms > 0 && ms < 2 ** 31)) {
-    throw new RangeError(
-      `Cannot create timeout(): the time is ${ms}; expected a positive number up to ${2 ** 31 - 1} milliseconds`,
-    );
-  }
+  expectTime("Cannot create timeout(): the time", ms);
   return async function timeoutHook(ctx, next) {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new DOMException(`Not done after ${ms} ms`, "TimeoutError")), ms);

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Hook, Middleware, Point, Scope } from "../../mod.ts";
-import { anySignal, eachHook } from "../../src/core/kit.ts";
+import { anySignal, eachHook, expectTime } from "../../src/core/kit.ts";
 
 /**
  * Gives each hook of a middleware `ms` milliseconds for its own code; the time inside `next()` does not count. A hook that takes longer fails with a
@@ -26,11 +26,7 @@ import { anySignal, eachHook } from "../../src/core/kit.ts";
  * ```
  */
 export function within<V = unknown>(ms: number, middleware: Middleware<V>): Middleware<V> {
-  if (!(ms > 0 && ms < 2 ** 31)) {
-    throw new RangeError(
-      `Cannot create within(): the time is ${ms}; expected a positive number up to ${2 ** 31 - 1} milliseconds`,
-    );
-  }
+  expectTime("Cannot create within(): the time", ms);
   const { name = "a middleware" } = middleware;
   return eachHook(middleware, (hook, point) => timed(hook, point, name, ms));
 }

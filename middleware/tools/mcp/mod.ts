@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
-import { Cleanups, schemaOf, startError } from "../../../src/core/kit.ts";
+import { Cleanups, expectTime, schemaOf, startError } from "../../../src/core/kit.ts";
 import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
 import { prefixOf, toolNames } from "./name.ts";
 import type { McpTransport } from "./transport.ts";
@@ -109,11 +109,7 @@ function expectServer<V>(name: string, server: McpServer<V>): void {
   }
   const { time = 1, tools } = server;
   if (tools?.length === 0) throw new TypeError(`${subject}: \`tools\` is empty; expected at least one name`);
-  if (!(time > 0 && time < 2 ** 31)) {
-    throw new RangeError(
-      `${subject}: \`time\` is ${time}; expected a positive number up to ${2 ** 31 - 1} milliseconds`,
-    );
-  }
+  expectTime(`${subject}: \`time\``, time);
 }
 
 /** Connects to a server. Returns `undefined` if that fails: the run continues without it. */
