@@ -16,6 +16,8 @@ export interface Sink<T> {
   readonly full: Promise<void> | undefined;
   /** True if so much is buffered that a writer should leave out what it can, also before the first read. Default: false. */
   readonly congested?: boolean;
+  /** Resolves when the first items are logged, or never will be. Only a sink with a log has it. */
+  readonly begun?: Promise<void> | undefined;
   /** Resolves when the items so far are logged. Only a sink with a log has it. */
   settled?(): Promise<void>;
   /** Stops logging, because another process continues the log. Only a sink with a log has it. */
@@ -180,6 +182,9 @@ export class SinkFilter<T, U> implements Sink<T> {
   }
   get congested(): boolean {
     return this.#target.congested ?? false;
+  }
+  get begun(): Promise<void> | undefined {
+    return this.#target.begun;
   }
   settled(): Promise<void> {
     return this.#target.settled?.() ?? Promise.resolve();

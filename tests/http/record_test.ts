@@ -1,9 +1,11 @@
-import { agent, type Event, type Model, serve, type ServeOptions, type Session } from "@jizai/jizai";
+import { agent, type Event, memory, type Model, serve, type ServeOptions, type Session, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { drop } from "../support/asking.ts";
+import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
@@ -333,6 +335,34 @@ Deno.test("serve() answers with an error if the first append fails", async () =>
   const message = "Cannot run this: its events could not be logged";
   assertEquals([status, error, reported.length], [503, { code: "unrecorded", message }, 1]);
 });
+
+for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {
+  Deno.test(`a run whose first events cannot be logged executes no tool, and leaves a session ${named} as it was`, async () => {
+    using time = new FakeTime();
+    let down = false;
+    const { log } = watched((log, run, addition) => {
+      return down ? Promise.reject(new Error("The log is down")) : log.append(run, addition);
+    });
+    let paid = 0;
+    const pay = tool({ name: "pay", description: "", input: z.object({}), execute: () => `${++paid}` });
+    const paying = () => agent({ model: scripted({ calls: [["pay", {}]] }, "Paid."), tools: [pay] });
+    const options: ServeOptions = { store, log, onError() {} };
+    const hello = serve(agent({ model: scripted("Hello.") }), options);
+    const { session } = first("run.started", await eventsOf(post(hello, "/runs", { prompt: "Hi" })));
+    const before = (await store.load(session))?.messages;
+    down = true;
+    const refused = post(serve(paying(), options), "/runs", { prompt: "Pay", session });
+    const response = await advanceUntilSettled(time, refused);
+    assertEquals([response.status, paid], [503, 0]);
+    assertEquals((await store.load(session))?.messages, before);
+    down = false;
+    const events = await advanceUntilSettled(
+      time,
+      eventsOf(post(serve(paying(), options), "/runs", { prompt: "Pay", session })),
+    );
+    assertEquals([events.at(-1)?.type, paid], ["run.finished", 1]);
+  });
+}
 
 /** A model that produces text as fast as it is read. */
 function eager() {

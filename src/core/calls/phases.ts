@@ -53,7 +53,9 @@ export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut
     records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
   }
   if (save && calls.some(({ waiting }) => !waiting)) await save(); // no client reads a result of calls that the store does not have
-  if (cut || engine.isEnding) return; // also if the save failed
+  const { begun } = engine.sink;
+  if (begun) await begun; // if the log fails, the client learns that the run could not begin, and may begin it again
+  if (cut || engine.isEnding) return; // also if the save or the log failed
   const allowed: Promise<void>[] = [];
   for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
   await Promise.all(allowed);

@@ -84,13 +84,16 @@ export function liveRuns(
     const lost = (run: string, until?: number) =>
       (taken !== undefined && run === input.run && until === taken) ||
       (singleProcess && (run === input.run || host.isDead(run, requester)));
+    const isNew = input.prompt !== undefined || input.messages !== undefined;
+    let isBegun = false;
     let isLeft = false;
     /** Returns true if another process continues the run, or will. */
     const continues = async () => isLeft || isRunning(await host.load(session, requester), id);
     const record = records?.recorder(input.run, requester, out, (error) => {
       isLeft = error === undefined;
-      run.stop(error === undefined ? "lost" : "unrecorded", { leave: error === undefined });
-      if (error !== undefined) reportError(onError, error, input.run);
+      if (isLeft) return run.stop("lost", { leave: true });
+      run.stop("unrecorded", { rollback: isNew && !isBegun }); // its client may send the prompt again
+      reportError(onError, error, input.run);
     });
     const given = record ?? out ?? nullSink;
     const sink = report?.watch(given) ?? given;
@@ -111,11 +114,11 @@ export function liveRuns(
     live.set(key, run);
     try {
       await run.begun;
+      isBegun = true;
       if (report) requester.outlive(over.then(() => report.deliver(continues)));
       return run;
     } catch (error) {
       await over;
-      const isNew = input.prompt !== undefined || input.messages !== undefined;
       if (isNew && error instanceof SessionError && error.run !== input.run) await report?.forget();
       throw error;
     }

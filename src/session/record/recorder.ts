@@ -138,6 +138,7 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
 
   return {
     over: over.promise,
+    begun: next.done.promise,
     async begin(after) {
       begun = true;
       const { done } = next;
