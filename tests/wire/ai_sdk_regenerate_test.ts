@@ -1,4 +1,4 @@
-import { agent, type Event, type Middleware, serve, type ServeOptions } from "@jizai/jizai";
+import { agent, type Event, type Middleware, refused, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -148,6 +148,29 @@ Deno.test("useChat's regenerate() answers again on a server with resume tokens",
   await chat.regenerate();
   assertEquals(texts(chat), ["user Hi", "assistant Two."]);
 });
+
+for (const point of ["session", "input", "prompt"] as const) {
+  for (const first of [true, false]) {
+    const which = first ? "the first prompt" : "a later prompt";
+    Deno.test(`useChat's regenerate() of ${which} changes nothing if a ${point} hook refuses it`, async () => {
+      let isRefused = false;
+      const refuse = (_: unknown, next: () => Promise<never>) =>
+        isRefused ? Promise.resolve(refused("The quota is used up.")) : next();
+      const use = [{ name: "quota", [point]: refuse } as Middleware]; // a hook of any of the three points
+      const app = serve(agent({ model: scripted("One.", "Two.", "Three."), use }), { wires, log: memoryLog() });
+      const chat = new Chat(app);
+      if (!first) await chat.sendMessage({ text: "Before" });
+      await chat.sendMessage({ text: "Hi" });
+      const before = await stored(app);
+      isRefused = true;
+      await chat.regenerate();
+      assertEquals(await stored(app), before);
+      isRefused = false;
+      await chat.regenerate();
+      assertEquals(await stored(app), [...before.slice(0, -1), first ? "assistant Two." : "assistant Three."]);
+    });
+  }
+}
 
 Deno.test("only the owner of a chat can regenerate its answers", async () => {
   const owner: ServeOptions["owner"] = (c) => c.req.header("user") ?? "ada";

@@ -51,7 +51,9 @@ export async function claim(
   const kept = stored?.messages ?? [];
   if (messages) {
     const before = [...kept, ...leftBehind(stored)];
-    return { ...base, messages: before, start: fresh(options, { at: arrival, messages }, before.length) };
+    const keep = stored && options.rewind?.(stored, messages);
+    const prompt = { messages, ...(keep !== undefined && { keep }) };
+    return { ...base, messages: before, start: fresh(options, { at: arrival, ...prompt }, before.length) };
   }
   if (compact) return { ...base, messages: kept, start: fresh(options, { at: "compact", ...compact }, kept.length) };
   return await resume(stored, id, { base: { ...base, messages: kept }, options, tools, child, recoveries });

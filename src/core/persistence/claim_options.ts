@@ -6,7 +6,7 @@
 import type { Message } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { AnsweredQuestion, Exit, RunSnapshot } from "../run/position.ts";
-import type { Mail, Rule } from "./session.ts";
+import type { Mail, Rule, Session } from "./session.ts";
 import type { RunStore } from "./store.ts";
 
 /** The session that a run claims, and how. */
@@ -19,6 +19,8 @@ export interface ClaimOptions {
   readonly startedAt?: number | undefined;
   /** A new prompt: messages of which the last is the person's. */
   readonly messages?: readonly Message[] | undefined;
+  /** Returns how many messages of the session stay when the prompt, the last of `messages`, is accepted; undefined for all. Default: all. */
+  readonly rewind?: ((session: Session, messages: readonly Message[]) => number | undefined) | undefined;
   /** Answers to a paused run. Empty for a run whose process died. */
   readonly answers?: readonly PersonAnswer[];
   /** Only compacts the transcript, with these instructions. Throws if a run has the session. */

@@ -63,7 +63,8 @@ export async function reviewInput(
 }
 
 /** Reviews the history and the prompt of a new run. */
-export async function reviewArrived(scope: StepScope, { messages }: PositionAt<"arrived">): Promise<Move> {
+export async function reviewArrived(scope: StepScope, position: PositionAt<"arrived">): Promise<Move> {
+  const { messages } = position;
   const accepted: Message[] = [];
   const parts = [["history", messages.slice(0, -1)], ["prompt", messages.slice(-1)]] as const;
   for (const [source, part] of parts) {
@@ -73,7 +74,7 @@ export async function reviewArrived(scope: StepScope, { messages }: PositionAt<"
     if (result.status === "cancelled") return refusal(result);
     accepted.push(...result.messages);
   }
-  return { to: { at: "input", messages: accepted } };
+  return { to: { ...position, at: "input", messages: accepted } };
 }
 
 function refusal({ reason = "" }: InputResult): Move {

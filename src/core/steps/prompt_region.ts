@@ -22,7 +22,7 @@ export const prompt: Region<StepScope> = {
   steps: { input: accept, model: turn, tools: turn, turnEnd: turn, stop: askStop },
   async enter(scope, position, inner) {
     const { engine: { definition, loop }, run, signal, emit, vars } = scope;
-    const { messages: transcript } = loop.transcript;
+    const transcript = keptMessages(position, loop.transcript.messages);
     const resumed = position.at !== prompt.entry;
     const message = promptOf(position, transcript);
     const ctx: PromptContext = { run, signal, emit, vars, prompt: message, transcript, context: [], resumed };
@@ -84,15 +84,25 @@ function promptOf(position: Position, transcript: readonly Message[]): UserMessa
 }
 
 /** Accepts the prompt: it enters the transcript, and the first turn begins. */
-function accept({ engine, prompt }: StepScope, { messages }: PositionAt<"input">): Promise<Move> {
+function accept({ engine, prompt }: StepScope, position: PositionAt<"input">): Promise<Move> {
+  const { messages } = position;
   const { transcript } = engine.loop;
   const { message, context } = prompt ?? { message: promptOf({ at: "input", messages }, []), context: [] };
   const given = [...messages.slice(0, -1), message, ...contextMessages(context, "prompt")];
-  const before = transcript.messages;
+  const before = keptMessages(position, transcript.messages);
   const accepted = messages.length === 1
     ? given
     : transcript.repaired([...before, ...given], "prompt").slice(before.length);
   const move = beginTurn(engine, accepted);
   const event = { type: "prompt.accepted", prompt: message } as const;
-  return Promise.resolve({ ...move, announce: [event, ...move.announce ?? []] });
+  return Promise.resolve({
+    ...move,
+    ...(before !== transcript.messages && { replace: before }),
+    announce: [event, ...move.announce ?? []],
+  });
+}
+
+/** Returns the transcript without the messages that the prompt replaces. */
+function keptMessages(position: Position, messages: readonly Message[]): readonly Message[] {
+  return position.at === "input" && position.keep !== undefined ? messages.slice(0, position.keep) : messages;
 }

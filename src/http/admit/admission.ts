@@ -4,55 +4,36 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
-import type { Message } from "../../protocol/message.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
-import { isPaused, isRunning, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";
+import { isPaused, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";
 import type { HeldSession } from "../../session/resume_token/held_session.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";
 import type { Client } from "../identify.ts";
-import type { LiveRuns } from "../launch/live_runs.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
 import { notFound, RequestError } from "../respond/error_response.ts";
-import { rewound } from "./rewind.ts";
+import { messagesBefore } from "./rewind.ts";
 import type { Server } from "../server.ts";
 
-/**
- * Admits a prompt to its session. A run that has the session and whose process has died is ended first. Throws a `SessionError` with code "busy" if the
- * last answer is to be regenerated and a run has the session, unless the launch `replaces` that run.
- */
+/** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(
   { options, runs }: Server,
   client: Client,
   { type: _, create, busy: __, format: ___, regenerate, session: named, ...body }: PromptOperation,
-  { run, session, replaces }: RunPosition & { readonly session: string; readonly replaces: boolean },
+  { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
   if (!stored && !create && named !== undefined) throw notFound(`run session "${named}"`);
   if (stored) await runs.records?.releaseIfLost(stored, client);
-  if (stored && regenerate) await removeAnswer(runs, client, stored.id, { ...body, replaces });
-  return { ...body, run, session, held: await options.resumeTokens?.hold() };
-}
-
-/** Removes the last answer to a prompt from its session, with the prompt. */
-async function removeAnswer(
-  runs: LiveRuns,
-  client: Client,
-  id: string,
-  { messages, replaces }: { readonly messages?: readonly Message[]; readonly replaces: boolean },
-): Promise<void> {
-  const prompt = messages?.at(-1);
-  const stored = await runs.load(id, client);
-  if (!stored || !prompt) return;
-  if (isRunning(stored)) {
-    if (replaces) return;
-    throw new SessionError(`Cannot run session "${id}": another run has it`, "busy", runOf(stored)); // its answer is the one to replace
-  }
-  const before = rewound(stored, prompt);
-  if (!before || await runs.save(before, client) !== undefined) return;
-  throw new SessionError(`Cannot run session "${id}": another run took it`, "busy");
+  return {
+    ...body,
+    run,
+    session,
+    held: await options.resumeTokens?.hold(),
+    ...(regenerate && { rewind: messagesBefore }),
+  };
 }
 
 /** A paused run, and the answers for it. */

@@ -22,7 +22,7 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
       client,
       busy,
       async launch(busy) {
-        const input = await admitPrompt(server, client, operation, { ...position, replaces: busy === "replace" });
+        const input = await admitPrompt(server, client, operation, position);
         return await launch(c, server, client, { ...input, ...(busy && { busy }) }, format);
       },
     }));

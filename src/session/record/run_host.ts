@@ -42,6 +42,7 @@ export interface LaunchInput extends
       | "compact"
       | "tools"
       | "messages"
+      | "rewind"
       | "answerFormat"
     >
   > {

@@ -53,11 +53,6 @@ export function leaseEnd(session: Stored): number {
   return session?.lease?.until ?? Infinity;
 }
 
-/** Returns the session without the run that has it. */
-export function withoutRun({ run: _, ...session }: Session): Session {
-  return session;
-}
-
 /** Returns the id of the request that began or resumed the run. */
 export function requestOf(session: Stored): string | undefined {
   return session?.run?.request;
