@@ -1,4 +1,4 @@
-import { agent, type Model, type RunEnd, type ServeOptions, tool } from "@jizai/jizai";
+import { agent, memory, type Model, type RunEnd, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import type { Log } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
@@ -81,6 +81,19 @@ Deno.test("onEnd is called again after 1, 5 and 25 seconds if it rejects, and th
   }
   assertEquals([calls(), outline(ends), errors.length], [6, [{ id: "RUN:end", type: "run.finished" }], 5]);
   assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});
+
+Deno.test("a report that fails takes no place in a store in memory, and is given up after the fourth attempt", async () => {
+  using time = new FakeTime();
+  const { onEnd, calls } = receiver(Infinity);
+  const store = memory({ max: 2 });
+  const app = serve(agent({ model: scripted("One.", "Two.") }), { store, onEnd, onError() {} });
+  for (const prompt of ["Hi", "Hello"]) await eventsOf(post(app, "/runs", { prompt }));
+  assertEquals([(await store.list()).length, await store.pending(Number.MAX_SAFE_INTEGER, 10)], [2, []]);
+  await advance(time, 31_000);
+  assertEquals(calls(), 8);
+  await (await app.recover()).over;
+  assertEquals(calls(), 8);
 });
 
 /** A model that never answers. */

@@ -5,6 +5,7 @@
  */
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
+import { recoverNothing } from "../../core/persistence/memory.ts";
 import type { StoredReports } from "../../session/durable/stored_reports.ts";
 import type { RecoveredRun, RunHost } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
@@ -41,7 +42,8 @@ export function endReports(
 ): EndReports | undefined {
   if (!onEnd) return undefined;
   const report = onEnd;
-  const entries = store && reportEntries(store, host, lease);
+  // entries of a store that ends with the process would take the place of sessions, and no process would find them
+  const entries = store && store.recovery !== recoverNothing ? reportEntries(store, host, lease) : undefined;
   /** The latest end of each run that is being reported here, by key. */
   const pending = new Map<string, NumberedEvent>();
 
