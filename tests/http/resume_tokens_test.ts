@@ -145,15 +145,21 @@ Deno.test("serve() without a store does not know the sessions of earlier runs", 
   assertEquals((await app.request(`/sessions/${session}`)).status, 404);
 });
 
-Deno.test("serve() reports to onError if a session is too large for a resume token", async () => {
+Deno.test("a run fails where it would pause if its session does not fit into a resume token", async () => {
   const reported: unknown[] = [];
-  const { app } = scene({
+  const { app, done } = scene({
     resumeTokens: resumeTokens({ keys, maxBytes: 100 }),
-    onError: (error) => reported.push(error instanceof Error && error.message),
+    onError: (error, { id }) => reported.push([id, error instanceof Error && error.message]),
   });
-  const { events, session, resumeToken } = await paused(app);
-  assertEquals([resumeToken, first("warning", events).code], ["", "session.unsaved"]);
-  assertEquals(reported.at(-1), `Cannot seal session "${session}": the token has more than 100 bytes`);
+  const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
+  const { session } = first("run.started", events);
+  const { code, error } = first("warning", events);
+  assertEquals(code, "session.unsaved");
+  assertEquals(reported, [[error, `Cannot seal session "${session}": the token has more than 100 bytes`]]);
+  const { id: _, ...last } = events.at(-1) ?? {};
+  const message = "The run cannot pause: its session does not fit into a resume token.";
+  assertEquals(last, { type: "run.failed", error, message, code: "internal", usage: { input: 1, output: 1 } });
+  assertEquals(done, []);
 });
 
 Deno.test("serve() rejects resume tokens together with a store", () => {

@@ -5,6 +5,7 @@
  */
 import { abortAtShutdown, recoverNothing, writeInMemory } from "../../core/persistence/memory.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
+import type { Event } from "../../protocol/event.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { isPaused } from "../record/run_state.ts";
@@ -16,7 +17,7 @@ export interface HeldSession {
   readonly session: Session | undefined;
   /** The store for the run. It holds this session only. */
   readonly store: Store;
-  /** Passes events on to `sink`. A resume token is added to `run.paused`. */
+  /** Passes events on to `sink`. A resume token is added to `run.paused`. If there is none, because the session is too large, `run.failed` takes its place. */
   to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
 }
 
@@ -27,6 +28,8 @@ export function holdSession(
 ): HeldSession {
   let current = session;
   let resumeToken: string | undefined;
+  /** The id under which the operator received the reason why the session was not saved. */
+  let unsaved = "";
 
   const store: Store = {
     writer: writeInMemory,
@@ -49,13 +52,26 @@ export function holdSession(
     touch: () => Promise.resolve(false),
   };
 
+  /** Returns the event that the client receives: a pause that no client can continue is a failure. */
+  function shown(event: Event): Event {
+    if (event.type !== "run.paused") return event;
+    if (resumeToken !== undefined) return { ...event, resumeToken };
+    return {
+      type: "run.failed",
+      error: unsaved,
+      message: "The run cannot pause: its session does not fit into a resume token.",
+      code: "internal",
+      usage: event.usage,
+    };
+  }
+
   return {
     session,
     store,
     to: (sink) =>
       new SinkFilter(sink, ({ id, event }) => {
-        const sent = event.type === "run.paused" && resumeToken !== undefined ? { ...event, resumeToken } : event;
-        sink.write({ id, event: sent });
+        if (event.type === "warning" && event.code === "session.unsaved") unsaved = event.error ?? "";
+        sink.write({ id, event: shown(event) });
       }),
   };
 }
