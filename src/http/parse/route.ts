@@ -4,6 +4,7 @@
  * @module
  */
 import type { Context } from "hono";
+import { isListed } from "../../core/persistence/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
 import type { Operation } from "./operation.ts";
@@ -22,8 +23,12 @@ export interface Route {
 /** The maximum length of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
 const longestId = 500;
 
-/** Returns the id, or throws a `ShapeError` if it is too long for the databases that keep sessions and logs. */
+/**
+ * Returns the id, or throws a `ShapeError` if no session or run can have it: it is empty, too long for the databases that keep sessions and logs, or of an
+ * entry that the server keeps for itself.
+ */
 export function checkedId(id = "", key = id): string {
+  if (id === "" || !isListed(key)) throw invalid("id", "the id of a session or run");
   if (key.length > longestId) throw invalid("id", `${longestId} characters at most`);
   return id;
 }
