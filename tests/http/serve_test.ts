@@ -454,3 +454,22 @@ Deno.test("serve() responds with an HTTPException of the vars option", async () 
 function over(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }
+
+Deno.test("serve() continues if onError returns a promise that rejects", async () => {
+  const reported: unknown[] = [];
+  const app = serve(agent({ model: scripted() }), {
+    owner() {
+      throw new Error("down");
+    },
+    async onError(error) {
+      await Promise.resolve();
+      reported.push(error instanceof Error && error.message);
+      throw error;
+    },
+  });
+  const response = await post(app, "/runs", { prompt: "Hi" });
+  await response.body?.cancel();
+  assertEquals(response.status, 500);
+  await new Promise((resolve) => setTimeout(resolve, 0)); // an unhandled rejection would fail the test
+  assertEquals(reported, ["down"]);
+});

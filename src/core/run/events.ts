@@ -162,7 +162,7 @@ export class Events {
 }
 
 /** Calls a function that may also return a promise or a thenable. `fail` receives what it throws or rejects with. */
-function callSafely(call: () => unknown, fail: (error: unknown) => void): void {
+export function callSafely(call: () => unknown, fail: (error: unknown) => void): void {
   try {
     const returned = call();
     if (typeof returned === "object" && returned !== null) Promise.resolve(returned).catch(fail);

@@ -7,6 +7,7 @@ import { brand } from "../../protocol/brand.ts";
 import type { Context } from "hono";
 import type { HTTPException } from "hono/http-exception";
 import { CapacityError } from "../../core/persistence/bounded_cache.ts";
+import { callSafely } from "../../core/run/events.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import { ResumeTokenError } from "../../session/resume_token/resume_token_error.ts";
@@ -71,11 +72,8 @@ function nativeBody({ code, message, field, id }: WireError): object {
 /** Passes an error to `onError`. Returns the id that the client may receive. */
 export function reportError(onError: OnFailure, error: unknown, run?: string): string {
   const id = crypto.randomUUID();
-  try {
-    onError(error, { id, ...(run !== undefined && { run }) });
-  } catch {
-    return id; // `onError` itself failed, and no other handler can receive its error
-  }
+  // if `onError` itself fails, no other handler can receive its error
+  callSafely(() => onError(error, { id, ...(run !== undefined && { run }) }), () => {});
   return id;
 }
 
