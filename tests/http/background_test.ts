@@ -69,3 +69,14 @@ Deno.test("client().start() begins a run in the background, which follow() reads
   assertEquals((await run.answer(answers).result()).text, "It is gone.");
   await assertRejects(() => assistant.start({ prompt: "Hi", session: "none" }), ClientError, "there is none");
 });
+
+for (const prefix of ["/t/%E6%97%A5", "/t/a%20b", "/t/a%0D%0Ax"]) {
+  Deno.test(`POST /runs with Prefer: respond-async, mounted at ${prefix}, responds with the encoded address`, async () => {
+    const mounted = new Hono().route("/t/:tenant", app());
+    const response = await post(mounted, `${prefix}/runs`, { prompt: "Drop" }, prefer);
+    const { run } = await response.json();
+    const location = response.headers.get("location");
+    assertEquals([response.status, location], [202, `${prefix}/runs/${run}`]);
+    assertEquals((await eventsOf(mounted.request(`${location}`))).at(-1)?.type, "run.paused");
+  });
+}

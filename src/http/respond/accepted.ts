@@ -15,7 +15,8 @@ export function prefersAsync(c: Context, format: ResponseFormat): boolean {
 
 /** Responds with the address of a run, where its events are. */
 export function accepted(c: Context, { run, session }: { readonly run: string; readonly session?: string }): Response {
-  const base = c.req.path.replace(/\/(runs|sessions\/[^/]+\/[^/]+)$/, "");
+  const { pathname } = new URL(c.req.url); // encoded, unlike `c.req.path`
+  const base = pathname.replace(/\/(runs|sessions\/[^/]+\/[^/]+)$/, "");
   return c.json({ run, session }, 202, {
     "location": `${base}/runs/${run}`,
     "preference-applied": "respond-async",
