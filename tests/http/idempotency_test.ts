@@ -4,6 +4,7 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { drop } from "../support/asking.ts";
+import { compacting } from "../support/compacting.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
@@ -206,4 +207,14 @@ Deno.test("serve() keeps the keys of different owners apart", async () => {
     };
     assertEquals([await ask("ada"), await ask("bob")], ["Hello, Ada!", "Hello, Bob!"]);
   }
+});
+
+Deno.test("POST /sessions/:id/compact with the same key returns the same run", async () => {
+  const app = serve(compacting({ model: scripted("Hello!") }), { log: memoryLog() });
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  const compact = (body: object) => post(app, `/sessions/${session}/compact`, body, { "idempotency-key": "k1" });
+  const events = await eventsOf(compact({}));
+  assertEquals(events.at(-1)?.type, "run.finished");
+  assertEquals(await eventsOf(compact({})), events);
+  assertEquals(await refusalOf(compact({ instructions: "Keep names" })), reused);
 });

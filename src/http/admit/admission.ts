@@ -94,11 +94,12 @@ export async function admitCompaction(
   { runs }: Server,
   client: Client,
   { session, instructions }: OperationOf<"compact">,
+  { run }: RunPosition,
 ): Promise<LaunchInput> {
   const stored = await runs.load(session, client);
   if (!stored) throw notFound(`compact session "${session}"`);
   await runs.records?.releaseIfLost(stored, client);
-  return { run: crypto.randomUUID(), session, compact: { instructions } };
+  return { run, session, compact: { instructions } };
 }
 
 /** Returns the prompt or the answers that a message of a wire's client stands for: it depends on what the session asks. */

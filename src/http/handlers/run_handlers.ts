@@ -51,8 +51,13 @@ export async function handleCompaction(
   { c, server, client }: RequestScope,
   operation: OperationOf<"compact">,
 ): Promise<Response> {
-  const input = await admitCompaction(server, client, operation);
-  return await respond(c, server, client, await launch(c, server, client, input, operation.format), operation.format);
+  const { session, instructions, format } = operation;
+  const own = { run: crypto.randomUUID(), session, after: 0 };
+  const request = { ...identityOf(c, [session, instructions]), position: own };
+  const result = await server.once(request, client, async (position = own) => {
+    return await launch(c, server, client, await admitCompaction(server, client, operation, position), format);
+  });
+  return await respond(c, server, client, result, format);
 }
 
 /** Begins or resumes a run for a wire's client. */
