@@ -51,7 +51,7 @@ export function nativeRoutes({ maxBody, session: sessionOf }: ServerOptions): re
     {
       method: "POST",
       path: "/runs/:id/stop",
-      parse: (c) => ({ type: "stop", run: idOf(c), rollback: c.req.query("rollback") !== undefined }),
+      parse: (c) => ({ type: "stop", run: idOf(c), rollback: rollbackOf(c) }),
     },
     { method: "GET", path: "/sessions/:id", parse: (c) => ({ type: "show", session: idOf(c), body: viewOf }) },
     {
@@ -79,6 +79,14 @@ function viewOf(session: Session): object {
 /** Returns the id in the path. */
 function idOf(c: Context): string {
   return checkedId(c.req.param("id"));
+}
+
+/** Returns whether the transcript is to be restored: `?rollback`, or `?rollback=true`. */
+function rollbackOf({ req }: Context): boolean {
+  const text = req.query("rollback") ?? "false";
+  if (text === "false") return false;
+  if (text === "" || text === "true") return true;
+  throw invalid("rollback", "true or false");
 }
 
 /** Returns the number of the last event that the client has received. */
