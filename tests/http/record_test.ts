@@ -2,7 +2,8 @@ import { agent, type Event, memory, type Model, serve, type ServeOptions, type S
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
-import { assertEquals, assertLess } from "@std/assert";
+import { chatCompletions } from "@jizai/jizai/wire/openai";
+import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { drop } from "../support/asking.ts";
 import * as z from "zod";
@@ -334,6 +335,20 @@ Deno.test("serve() answers with an error if the first append fails", async () =>
   const [status, error] = await advanceUntilSettled(time, refusalOf(post(app, "/runs", { prompt: "Hi" })));
   const message = "Cannot run this: its events could not be logged";
   assertEquals([status, error, reported.length], [503, { code: "unrecorded", message }, 1]);
+});
+
+Deno.test("the response of a wire whose log fails ends with the code unavailable, and says nothing about a shutdown", async () => {
+  using time = new FakeTime();
+  const { log } = watched((log, run, addition) => {
+    return addition.after === 0 ? log.append(run, addition) : Promise.reject(new Error("The log is down"));
+  });
+  const { model, release } = stepping("One.", "Two.");
+  const app = serve(agent({ model }), { log, wires: [chatCompletions()], onError() {} });
+  const messages = [{ role: "user", content: "Hi" }];
+  const response = await post(app, "/v1/chat/completions", { model: "agent", messages, stream: true });
+  release(0);
+  const text = await advanceUntilSettled(time, response.text());
+  assertStringIncludes(text, "The server stopped sending the events of the run");
 });
 
 for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {

@@ -89,8 +89,8 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
 }
 
 /**
- * Adds an end to a response whose run is handed over to another process: the clients of wires do not reconnect by themselves. `end` returns the event to
- * encode last; undefined if the response has its end.
+ * Adds an end to a response whose run has none: the run is handed over to another process, or its log fails. The clients of wires do not reconnect by
+ * themselves. `end` returns the event to encode last; undefined if the response has its end.
  */
 function closingEncoder<T>(encode: (event: Event, id: number) => T) {
   let open: number | undefined;
@@ -106,8 +106,8 @@ function closingEncoder<T>(encode: (event: Event, id: number) => T) {
 
 const unavailable: Event = {
   type: "run.failed",
-  error: "shutdown",
-  message: "The server shuts down. The run continues on another one.",
+  error: "interrupted",
+  message: "The server stopped sending the events of the run, which may continue on another server.",
   code: "unavailable",
   retryAfter: 1_000,
   usage: noUsage,
