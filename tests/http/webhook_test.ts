@@ -53,12 +53,15 @@ Deno.test("webhook() sends the end of a run, signed as Standard Webhooks describ
   );
 });
 
-Deno.test("webhook() rejects secrets and addresses that it cannot use", () => {
+Deno.test("webhook() rejects secrets, addresses and timeouts that it cannot use", () => {
   const url = "https://example.com";
-  for (const wrong of ["", "secret", "whsec_", "whsec_AAAA", "whsec_!"]) {
+  for (const wrong of ["", "secret", "whsec_", "whsec_AAAA", "whsec_AAAAA", "whsec_!"]) {
     assertThrows(() => webhook({ url, secret: wrong }), TypeError, "Cannot sign webhooks: the secret is invalid");
   }
   for (const wrong of ["", "example.com", "file:///etc/passwd"]) {
     assertThrows(() => webhook({ url: wrong, secret }), TypeError, "expected an http or https URL");
+  }
+  for (const timeout of [0, -1, NaN, 2 ** 31, Infinity]) {
+    assertThrows(() => webhook({ url, secret, timeout }), RangeError, `\`timeout\` is ${timeout}; expected`);
   }
 });

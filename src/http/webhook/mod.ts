@@ -20,7 +20,7 @@ export interface WebhookOptions {
 /**
  * Creates an `onEnd` that sends each end as a signed POST: `{ type, timestamp, data: { run, session, owner, event } }`. `webhook-id` is the same each time an
  * end is sent, so that the receiver can ignore a repetition. A response other than 2xx counts as a failure, which `serve()` retries. Throws a `TypeError`
- * for a secret or a URL that cannot be used.
+ * for a secret or a URL that cannot be used, and a `RangeError` for a `timeout` out of range.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -35,6 +35,11 @@ export interface WebhookOptions {
 export function webhook({ url, secret, timeout = 10_000, fetch: send = fetch }: WebhookOptions): OnEnd {
   const bytes = secretBytes(secret);
   const { href } = addressOf(url);
+  if (!(timeout > 0 && timeout < 2 ** 31)) {
+    throw new RangeError(
+      `Cannot send webhooks: \`timeout\` is ${timeout}; expected a positive number of milliseconds below ${2 ** 31}`,
+    );
+  }
   const key = once(() => crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]));
 
   return async ({ id, ...data }) => {
@@ -64,10 +69,19 @@ export function webhook({ url, secret, timeout = 10_000, fetch: send = fetch }: 
 }
 
 function secretBytes(secret: string): Uint8Array<ArrayBuffer> {
-  const [, text] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(secret) ?? [];
-  const bytes = Uint8Array.from(text === undefined ? "" : atob(text), (character) => character.charCodeAt(0));
+  const [, text = ""] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(secret) ?? [];
+  const bytes = Uint8Array.from(decodeBase64(text), (character) => character.charCodeAt(0));
   if (bytes.length >= 24 && bytes.length <= 64) return bytes;
   throw new TypeError("Cannot sign webhooks: the secret is invalid; expected `whsec_` and 24 to 64 bytes in base64");
+}
+
+/** Returns the decoded characters, or none if the text is not base64. */
+function decodeBase64(text: string): string {
+  try {
+    return atob(text);
+  } catch {
+    return "";
+  }
 }
 
 function addressOf(url: string): URL {
