@@ -1,7 +1,8 @@
-import { agent, compacted, memory, serve, tool, user } from "../../mod.ts";
+import { agent, compacted, memory, type Middleware, serve, tool, user } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { halting } from "../support/halting.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { compaction } from "@jizai/jizai/middleware/compaction";
@@ -69,6 +70,39 @@ Deno.test("POST /runs/:id/stop?rollback stops a run and removes its messages", a
   assertEquals((await post(app, `/runs/${run}/stop?rollback`)).status, 204);
   const { session } = first("run.started", await rest());
   assertEquals(await (await app.request(`/sessions/${session}`)).json(), { id: session, messages: [] });
+});
+
+Deno.test("POST /runs/:id/stop?rollback=false stops a run and keeps its messages, and other values are refused", async () => {
+  const { app, run, rest } = await working();
+  const message = "Cannot read rollback: expected true or false";
+  const refused = await refusalOf(post(app, `/runs/${run}/stop?rollback=no`));
+  assertEquals(refused, [400, { code: "invalid", field: "rollback", message }]);
+  assertEquals((await post(app, `/runs/${run}/stop?rollback=false`)).status, 204);
+  const { session } = first("run.started", await rest());
+  const { messages } = await (await app.request(`/sessions/${session}`)).json();
+  assertEquals(lines(messages)[0], "user Go");
+});
+
+Deno.test("a RangeError of an input hook is a failure of the request, not a queue that is full", async () => {
+  const { model, begun, release } = halting();
+  const reported: unknown[] = [];
+  const reviewer: Middleware = {
+    name: "reviewer",
+    input(ctx, next) {
+      if (ctx.source === "steering") throw new RangeError("a bug in the hook");
+      return next();
+    },
+  };
+  const app = serve(agent({ model, use: [reviewer] }), {
+    onError: (error) => reported.push(error instanceof Error && error.message),
+  });
+  const response = await post(app, "/runs", { prompt: "Go" });
+  await begun;
+  const { run } = first("run.started", framesOf(await piecesOf(response).until("model.started")));
+  const [status] = await refusalOf(post(app, `/runs/${run}/messages`, { text: "Hi" }));
+  assertEquals([status, reported], [500, ["a bug in the hook"]]);
+  release();
+  await app.settled();
 });
 
 Deno.test("serve() names the invalid field of a message", async () => {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { brand } from "../../protocol/brand.ts";
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
 import { skipped } from "../hooks/results.ts";
 import { type Mail, mailedMessages } from "../persistence/session.ts";
@@ -14,6 +15,13 @@ export const maxWaiting = 10;
 
 /** The key of the waiting messages in the run's state. */
 const key = "steering";
+
+/** The error of `send()` if as many messages wait as may. */
+export class TooManyMessagesError extends RangeError {
+  static {
+    brand(this, "TooManyMessagesError");
+  }
+}
 
 /** The options of `send()`. */
 export interface SendOptions {
@@ -71,10 +79,10 @@ export class Steering implements Arrivals {
     if (finishing || this.finishing) this.finish();
   }
 
-  /** Adds a message and its context. Throws a `RangeError` if too many messages wait. */
+  /** Adds a message and its context. Throws a `TooManyMessagesError` if too many messages wait. */
   add(messages: readonly UserMessage[], { after }: SendOptions = {}): void {
     if (withoutContext(waitingIn(this.#state).messages).length >= maxWaiting) {
-      throw new RangeError(`Cannot send a message to the run: ${maxWaiting} wait already`);
+      throw new TooManyMessagesError(`Cannot send a message to the run: ${maxWaiting} wait already`);
     }
     this.#put(messages, after);
   }

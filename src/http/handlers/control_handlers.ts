@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { TooManyMessagesError } from "../../core/features/steering.ts";
 import { runOf } from "../../session/record/run_state.ts";
 import type { OperationOf } from "../parse/operation.ts";
 import { RequestError } from "../respond/error_response.ts";
@@ -58,7 +59,7 @@ export async function handleStopSession(
 
 /** Returns false for the error of a run that has too many messages. */
 function falseIfFull(error: unknown): false {
-  if (error instanceof RangeError) return false;
+  if (error instanceof TooManyMessagesError) return false;
   throw error;
 }
 
