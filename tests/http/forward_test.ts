@@ -118,6 +118,39 @@ Deno.test("forward() refuses a body that is too large", async () => {
   assertEquals(object.greeted, 0);
 });
 
+const encode = (text: string) => new TextEncoder().encode(text);
+for (
+  const [named, body] of [
+    ["with a byte order mark", encode(`\uFEFF${prompt}`)],
+    ["with invalid UTF-8", Uint8Array.from([...encode(`{"prompt":"`), 0xff, ...encode(`"}`)])],
+  ] as const
+) {
+  Deno.test(`forwarded() accepts a forwarded body ${named}, as serve() does`, async () => {
+    const request = () => {
+      const headers = { "content-type": "application/json" };
+      return new Request("http://localhost/runs", { method: "POST", headers, body });
+    };
+    const plain = serve(agent({ model: scripted("Hello!") }));
+    for (const app of [plain, front(greeter().app)]) {
+      assertEquals((await eventsOf(app.fetch(request()))).at(-1)?.type, "run.finished");
+    }
+  });
+}
+
+Deno.test("an object whose maxBody is smaller than that of the app in front refuses a body as too large", async () => {
+  const object = serve(agent({ model: scripted() }), { vars: forwarded({ keys }), maxBody: 100 });
+  const stub: Stub = {
+    fetch(request) {
+      const headers = new Headers(request.headers);
+      headers.delete("content-length"); // as a stub that streams the body
+      return object.fetch(new Request(request, { headers }));
+    },
+  };
+  const response = post(front(stub), "/runs", { prompt: "x".repeat(200) });
+  const message = "Cannot read the body: it has more than 100 bytes";
+  assertEquals(await refusalOf(response), [413, { code: "too-large", message }]);
+});
+
 Deno.test("forward() changes nothing in a response, which streams", async () => {
   const answer = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
   const answering = answer.writable.getWriter();

@@ -122,10 +122,11 @@ export function forwarded<V>({ keys }: Pick<ForwardOptions, "keys">): (c: Contex
     if ("problem" in verified) throw notForwarded();
     const { to, size, hash, expires, vars }: Forwarded = JSON.parse(verified.content); // signed, so made by `forward()`
     if (to !== addressOf(c.req.raw) || Date.now() >= expires) throw notForwarded();
-    const body = await readBytes(c, size).catch(() => {
-      throw notForwarded(); // it is larger
+    const isRead = c.req.raw.bodyUsed; // by the server, within its own bound
+    const body = await readBytes(c, isRead ? Infinity : size).catch((error) => {
+      throw isRead ? error : notForwarded(); // it is larger
     });
-    if ((await digestOf(body)).hash !== hash) throw notForwarded();
+    if (body.length !== size || (await digestOf(body)).hash !== hash) throw notForwarded();
     return vars as V; // the vars of the app in front
   };
 }

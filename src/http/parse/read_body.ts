@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Context, HonoRequest } from "hono";
+import type { Context } from "hono";
 import { invalid, type Shape } from "../../protocol/shape.ts";
 import { RequestError } from "../respond/error_response.ts";
 
@@ -12,7 +12,7 @@ export async function readJson<T>(c: Context, shape: Shape<T>, max: number): Pro
   if (!/^application\/([\w.-]+\+)?json *(;|$)/i.test(c.req.header("content-type") ?? "")) {
     throw new RequestError(415, "not-json", "Cannot read the body: expected content-type application/json");
   }
-  const text = await readText(c, max);
+  const text = new TextDecoder().decode(await readBytes(c, max));
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -23,26 +23,17 @@ export async function readJson<T>(c: Context, shape: Shape<T>, max: number): Pro
   return shape(value, "");
 }
 
-/** Reads the body of a request, of at most `max` bytes, as text. Later calls of `c.req.json()` and the like return the same body. */
-async function readText({ req }: Context, max: number): Promise<string> {
-  const bytes = boundedBody(req, max);
-  if (bytes) Object.assign(req.bodyCache, { text: bytes.then((bytes) => new TextDecoder().decode(bytes)) });
-  return await req.text();
-}
-
 /** Reads the body of a request, of at most `max` bytes. Later calls of `c.req.json()` and the like return the same body. */
 export async function readBytes({ req }: Context, max: number): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = boundedBody(req, max);
-  if (bytes) Object.assign(req.bodyCache, { arrayBuffer: bytes.then(({ buffer }) => buffer) });
+  const { raw } = req;
+  if (Number(raw.headers.get("content-length")) > max) throw tooLarge(max);
+  // bytes, since a text would not keep a byte order mark and invalid UTF-8, which the signature of a forwarded request covers
+  if (raw.body && !raw.bodyUsed) {
+    Object.assign(req.bodyCache, { arrayBuffer: readBounded(raw.body, max).then(({ buffer }) => buffer) });
+  }
   const body = new Uint8Array(await req.arrayBuffer());
   if (body.length > max) throw tooLarge(max);
   return body;
-}
-
-/** Begins to read the body; returns nothing if there is none, or if it was read before. */
-function boundedBody({ raw }: HonoRequest, max: number): Promise<Uint8Array<ArrayBuffer>> | undefined {
-  if (Number(raw.headers.get("content-length")) > max) throw tooLarge(max);
-  return raw.body && !raw.bodyUsed ? readBounded(raw.body, max) : undefined;
 }
 
 /** Reads with a reader that keeps its lock: `for await` releases it, for which the platform creates an error. */
