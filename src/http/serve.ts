@@ -26,8 +26,8 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
    */
   readonly recover: Recover;
   /**
-   * Resolves when each run that this process executes has ended or paused, or was handed over because `signal` aborted. Await it before the process exits:
-   * runs in the background have no response that would keep the server open.
+   * Resolves when each run that this process executes has ended or paused, and `onEnd` has received that, or was handed over because `signal` aborted. After
+   * an abort, a report that fails is not retried. Await it before the process exits: runs in the background have no response that would keep the server open.
    */
   readonly settled: () => Promise<void>;
 };

@@ -96,6 +96,31 @@ Deno.test("a report that fails takes no place in a store in memory, and is given
   assertEquals(calls(), 8);
 });
 
+Deno.test("settled() resolves once onEnd has received the ends, also if the server shuts down meanwhile", async () => {
+  const closing = new AbortController();
+  const { ends, onEnd } = receiver();
+  const reporting = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  const app = serve(agent({ model: scripted("Done.") }), {
+    signal: closing.signal,
+    async onEnd(end) {
+      reporting.resolve();
+      await go.promise;
+      await onEnd(end);
+    },
+  });
+  await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  await reporting.promise;
+  closing.abort();
+  let isSettled = false;
+  const settled = app.settled().then(() => isSettled = true);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assertEquals(isSettled, false);
+  go.resolve();
+  await settled;
+  assertEquals(ends.length, 1);
+});
+
 /** A model that never answers. */
 const stuck: Model = {
   id: "stuck",

@@ -21,7 +21,7 @@ import type { EventOutput } from "../respond/event_stream.ts";
 export interface LiveRuns extends RunHost {
   /** Begins or resumes a run that writes its events to `out`. */
   launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun>;
-  /** Resolves when each run has ended, paused, or was handed over to another process. */
+  /** Resolves when each run has ended or paused, and was reported, or was handed over to another process. */
   settled(): Promise<void>;
   /** The records of runs, if the server has a log. */
   readonly records: Records | undefined;
@@ -44,8 +44,12 @@ export function liveRuns(
   /** Returns the store as the requester sees it. */
   const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedSessions(store, owner);
 
+  /** The ends that are being reported, and those that will be. They never reject. */
+  const reporting = new Set<Promise<void>>();
+
   async function settled(): Promise<void> {
     await Promise.all(Array.from(live.values(), ({ over }) => over));
+    await Promise.all(reporting);
   }
 
   const host: RunHost = {
@@ -115,7 +119,12 @@ export function liveRuns(
     try {
       await run.begun;
       isBegun = true;
-      if (report) requester.outlive(over.then(() => report.deliver(continues)));
+      if (report) {
+        const reported = over.then(() => report.deliver(continues));
+        reporting.add(reported);
+        reported.then(() => reporting.delete(reported));
+        requester.outlive(reported);
+      }
       return run;
     } catch (error) {
       await over;
