@@ -39,7 +39,8 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * it, continue it and stop it.
  *
  * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to continue one: the events of the run, as server-sent events.
- *   With `Prefer: respond-async`, the run continues in the background: 202, with its address in `Location` and `{ run, session }`.
+ *   With `Prefer: respond-async`, the run continues in the background: 202, with its address in `Location` and `{ run, session }`. Without a `log`, it is the
+ *   address of the session.
  * - `GET /runs/:id`, with `Last-Event-ID` or `?after=`: the events after that one, and those that follow; needs a `log`.
  * - `POST /runs/:id/messages`, `{ text }` or `{ parts }`, and `after: "calls"` to skip the calls that have not begun: 202; the run receives the message.
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.

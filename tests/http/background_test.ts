@@ -36,6 +36,17 @@ for (const preference of ["respond-async", "wait=10, Respond-Async", "respond-as
   });
 }
 
+Deno.test("POST /runs with Prefer: respond-async, without a log, responds with the address of the session", async () => {
+  const made = agent({ model: scripted("Hello!") });
+  const served = serve(made, { session: (c) => c.req.query("room") });
+  const response = await post(served, "/runs?room=a%20b", { prompt: "Hi" }, prefer);
+  const location = response.headers.get("location");
+  assertEquals([response.status, location], [202, "/sessions/a%20b"]);
+  await served.settled();
+  const { messages } = await (await served.request(`${location}`)).json();
+  assertEquals(messages.length, 2);
+});
+
 Deno.test("POST /runs with Prefer: respond-async, sent again with its idempotency key, responds with the same run", async () => {
   const served = app();
   const headers = { ...prefer, "idempotency-key": "k1" };

@@ -39,7 +39,7 @@ export async function launch(
   if (prefersAsync(c, format)) {
     const run = await runs.launch(input, client);
     client.outlive(run.over);
-    return { run, respond: () => accepted(c, input) };
+    return { run, respond: () => accepted(c, input, runs.records !== undefined) };
   }
   const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
   const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });

@@ -13,12 +13,16 @@ export function prefersAsync(c: Context, format: ResponseFormat): boolean {
     preferences.some((preference) => preference.trim().toLowerCase() === "respond-async");
 }
 
-/** Responds with the address of a run, where its events are. */
-export function accepted(c: Context, { run, session }: { readonly run: string; readonly session?: string }): Response {
+/** Responds with the address of a run, where its events are, or without a log with that of its session. */
+export function accepted(
+  c: Context,
+  { run, session = "" }: { readonly run: string; readonly session?: string },
+  hasLog: boolean,
+): Response {
   const { pathname } = new URL(c.req.url); // encoded, unlike `c.req.path`
   const base = pathname.replace(/\/(runs|sessions\/[^/]+\/[^/]+)$/, "");
   return c.json({ run, session }, 202, {
-    "location": `${base}/runs/${run}`,
+    "location": `${base}/${hasLog ? `runs/${run}` : `sessions/${encodeURIComponent(session)}`}`,
     "preference-applied": "respond-async",
   });
 }

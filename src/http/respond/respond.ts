@@ -23,7 +23,7 @@ export async function respond(
   format: ResponseFormat,
 ): Promise<Response> {
   if ("run" in result) return await result.respond();
-  if (prefersAsync(c, format)) return accepted(c, result.position);
+  if (prefersAsync(c, format)) return accepted(c, result.position, true);
   return await respondFromRecord(c, server, client, result.position, format);
 }
 
