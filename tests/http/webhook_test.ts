@@ -1,10 +1,12 @@
 import { agent, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { webhook } from "@jizai/jizai/webhook";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
+import { drop } from "../support/asking.ts";
 import { advance } from "../support/fake_time.ts";
 import { eventsOf, first, post } from "../support/requests.ts";
 
@@ -51,6 +53,25 @@ Deno.test("webhook() sends the end of a run, signed as Standard Webhooks describ
     errors,
     [500, 302].map((status) => `Error: Cannot report the end of run "${run}": the webhook answered ${status}`),
   );
+});
+
+Deno.test("webhook() sends a pause without its resume token", async () => {
+  const sent = Promise.withResolvers<string>();
+  const onEnd = webhook({
+    url: "https://example.com/runs",
+    secret,
+    fetch(_, { body }) {
+      sent.resolve(String(body));
+      return new Response(null, { status: 204 });
+    },
+  });
+  const tokens = resumeTokens({ keys: [{ id: "k1", secret: "a secret of at least thirty-two bytes" }] });
+  const made = agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] });
+  const app = serve(made, { resumeTokens: tokens, onEnd });
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  const { id: _, resumeToken, ...paused } = first("run.paused", events);
+  assertEquals([typeof resumeToken, JSON.parse(await sent.promise).data.event], ["string", paused]);
+  await app.settled();
 });
 
 Deno.test("webhook() rejects secrets, addresses and timeouts that it cannot use", () => {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
 import type { OnEnd } from "../options.ts";
 
 /** Options of `webhook()`. */
@@ -19,8 +20,9 @@ export interface WebhookOptions {
 
 /**
  * Creates an `onEnd` that sends each end as a signed POST: `{ type, timestamp, data: { run, session, owner, event } }`. `webhook-id` is the same each time an
- * end is sent, so that the receiver can ignore a repetition. A response other than 2xx counts as a failure, which `serve()` retries. Throws a `TypeError`
- * for a secret or a URL that cannot be used, and a `RangeError` for a `timeout` out of range.
+ * end is sent, so that the receiver can ignore a repetition. The resume token of a pause is left out: everyone who has it can continue the run. A response
+ * other than 2xx counts as a failure, which `serve()` retries. Throws a `TypeError` for a secret or a URL that cannot be used, and a `RangeError` for a
+ * `timeout` out of range.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -42,10 +44,11 @@ export function webhook({ url, secret, timeout = 10_000, fetch: send = fetch }: 
   }
   const key = once(() => crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]));
 
-  return async ({ id, ...data }) => {
+  return async ({ id, event, ...run }) => {
+    const data = { ...run, event: withoutToken(event) };
     const now = Date.now();
     const timestamp = String(Math.floor(now / 1_000));
-    const { type } = data.event;
+    const { type } = event;
     const body = JSON.stringify({ type, timestamp: new Date(now).toISOString(), data });
     const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
     const signature = new Uint8Array(await crypto.subtle.sign("HMAC", await key(), signed));
@@ -73,6 +76,13 @@ function secretBytes(secret: string): Uint8Array<ArrayBuffer> {
   const bytes = Uint8Array.from(decodeBase64(text), (character) => character.charCodeAt(0));
   if (bytes.length >= 24 && bytes.length <= 64) return bytes;
   throw new TypeError("Cannot sign webhooks: the secret is invalid; expected `whsec_` and 24 to 64 bytes in base64");
+}
+
+/** Returns an event without the resume token, which lets everyone who has it continue the run. */
+function withoutToken(event: Event): Event {
+  if (event.type !== "run.paused") return event;
+  const { resumeToken: _, ...rest } = event;
+  return rest;
 }
 
 /** Returns the decoded characters, or none if the text is not base64. */
