@@ -43,10 +43,8 @@ export interface AdmittedAnswers {
   readonly run: string;
   /** The number of the `run.paused` event. */
   readonly pausedAt: number;
-  /** Whether the run is paused, and the answers are for this pause. */
-  readonly isPending: boolean;
-  /** Whether the answers are for an earlier pause. */
-  readonly isLate: boolean;
+  /** The pause that the answers are for: it is pending, it is over, or another pause has followed it, for which the answers are late. */
+  readonly pause: "pending" | "over" | "late";
 }
 
 /** Admits answers to a session, which may be in a resume token. */
@@ -62,7 +60,7 @@ export async function admitAnswers(
   const run = runOf(stored) ?? crypto.randomUUID();
   const pausedAt = lastEventNumber(stored);
   const isLate = (asking ?? run) !== run || (isPaused(stored) && at < pausedAt);
-  return { stored, held, run, pausedAt, isPending: isPaused(stored) && !isLate, isLate };
+  return { stored, held, run, pausedAt, pause: isLate ? "late" : isPaused(stored) ? "pending" : "over" };
 }
 
 /** Completes the record of the pause, and returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
@@ -70,11 +68,11 @@ export async function admitResume(
   { runs }: Server,
   client: Client,
   { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
-  { stored, held, run, pausedAt, isPending, isLate }: AdmittedAnswers,
+  { stored, held, run, pausedAt, pause }: AdmittedAnswers,
   request: string | undefined,
 ): Promise<LaunchInput> {
   const last = await runs.records?.catchUp(stored, client) ?? pausedAt;
-  if ((held && last > pausedAt) || isLate) {
+  if ((held && last > pausedAt) || pause === "late") {
     throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
   }
   return {
@@ -82,7 +80,7 @@ export async function admitResume(
     session,
     answers,
     held,
-    at: isPending ? pausedAt : at,
+    at: pause === "pending" ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,
     ...(request !== undefined && { request }),

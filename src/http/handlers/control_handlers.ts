@@ -10,51 +10,66 @@ import { RequestError } from "../respond/error_response.ts";
 import type { RequestScope } from "../server.ts";
 
 /** Sends a message to a run. */
-export async function handleMessage(
-  { c, server: { runs }, client }: RequestScope,
-  { run, message }: OperationOf<"message">,
-): Promise<Response> {
-  const live = runs.get(run, client);
-  const sent = live
-    ? await live.send(message.message, message).then(() => true, falseIfFull)
-    : await runs.records?.send(run, message, client);
+export async function handleMessage(scope: RequestScope, { run, message }: OperationOf<"message">): Promise<Response> {
+  const sent = await controlOf(scope, run).send(message);
   if (sent === undefined) throw notRunning("send a message to", run);
   if (!sent) throw new RequestError(409, "full", `Cannot send a message to run "${run}": too many wait`);
-  return c.body(null, 202);
+  return scope.c.body(null, 202);
 }
 
 /** Asks a run to answer once more, without tools, and to end. */
-export async function handleFinish(
-  { c, server: { runs }, client }: RequestScope,
-  { run }: OperationOf<"finish">,
-): Promise<Response> {
-  const live = runs.get(run, client);
-  live?.finish();
-  if (!live && !await runs.records?.send(run, { type: "finish" }, client)) throw notRunning("finish", run);
-  return c.body(null, 204);
+export async function handleFinish(scope: RequestScope, { run }: OperationOf<"finish">): Promise<Response> {
+  if (!await controlOf(scope, run).finish()) throw notRunning("finish", run);
+  return scope.c.body(null, 204);
 }
 
 /** Stops a run. With a log, the run may be paused or executed by another process; a run that has ended counts as stopped. */
-export async function handleStop(
-  { c, server: { runs }, client }: RequestScope,
-  { run, rollback }: OperationOf<"stop">,
-): Promise<Response> {
-  const live = runs.get(run, client);
-  live?.stop("stop", { rollback });
-  if (!live && !await runs.records?.stop(run, client, rollback)) throw notRunning("stop", run);
-  return c.body(null, 204);
+export async function handleStop(scope: RequestScope, { run, rollback }: OperationOf<"stop">): Promise<Response> {
+  if (!await controlOf(scope, run).stop(rollback)) throw notRunning("stop", run);
+  return scope.c.body(null, 204);
 }
 
 /** Stops the run that has a session, if there is one. */
 export async function handleStopSession(
-  { c, server: { runs }, client }: RequestScope,
+  scope: RequestScope,
   { session }: OperationOf<"stopSession">,
 ): Promise<Response> {
-  const run = runOf(await runs.load(session, client));
-  const live = run === undefined ? undefined : runs.get(run, client);
-  live?.stop();
-  if (run !== undefined && !live) await runs.records?.stop(run, client);
+  const { c, server, client } = scope;
+  const run = runOf(await server.runs.load(session, client));
+  if (run !== undefined) await controlOf(scope, run).stop();
   return c.body(null, 204);
+}
+
+/** Controls a run. Each function returns undefined or false if there is no such run. */
+interface RunControl {
+  /** Returns false if too many messages wait. */
+  send(message: OperationOf<"message">["message"]): Promise<boolean | undefined>;
+  finish(): true | Promise<boolean | undefined>;
+  stop(rollback?: boolean): true | Promise<boolean | undefined>;
+}
+
+/** Returns the control of a run, which this process executes, or another one that shares its log. */
+function controlOf({ server: { runs }, client }: RequestScope, run: string): RunControl {
+  const { records } = runs;
+  const live = runs.get(run, client);
+  if (!live) {
+    return {
+      send: async (message) => await records?.send(run, message, client),
+      finish: async () => await records?.send(run, { type: "finish" }, client),
+      stop: async (rollback = false) => await records?.stop(run, client, rollback),
+    };
+  }
+  return {
+    send: (message) => live.send(message.message, message).then(() => true, falseIfFull),
+    finish() {
+      live.finish();
+      return true;
+    },
+    stop(rollback = false) {
+      live.stop("stop", { rollback });
+      return true;
+    },
+  };
 }
 
 /** Returns false for the error of a run that has too many messages. */

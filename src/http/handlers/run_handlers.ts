@@ -34,11 +34,11 @@ export async function handleAnswers(scope: RequestScope, operation: AnswersOpera
   const { c, server, client } = scope;
   const { session, answers, resumeToken, run: asking, at, format } = operation;
   const admitted = await admitAnswers(server, client, operation);
-  const { run, pausedAt, held, isPending } = admitted;
+  const { run, pausedAt, held, pause } = admitted;
   const request = {
     ...identityOf(c, [answers, resumeToken, asking, at]),
     ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
-    position: isPending ? { run, session, after: pausedAt } : undefined,
+    position: pause === "pending" ? { run, session, after: pausedAt } : undefined,
   };
   const result = await server.once(request, client, async (_, id) => {
     return await launch(c, server, client, await admitResume(server, client, operation, admitted, id), format);
