@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { time } from "../../src/session/redis_scripts/store.ts";
 import { spawned } from "./small_disk.ts";
 
 /**
@@ -88,4 +89,11 @@ export async function isRedisMissing(): Promise<boolean> {
   const args = ["-c", "command -v redis-server"];
   const { success } = await new Deno.Command("sh", { args, stdout: "null", stderr: "null" }).output();
   return !success;
+}
+
+/** Returns the `eval()` of a client with the time of this process in place of the server's, for tests that pretend that time passes. */
+export function byProcessClock<A extends readonly unknown[]>(
+  evaluate: (script: string, ...rest: A) => Promise<unknown>,
+): (script: string, ...rest: A) => Promise<unknown> {
+  return (script, ...rest) => script === time ? Promise.resolve(Date.now()) : evaluate(script, ...rest);
 }

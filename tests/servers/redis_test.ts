@@ -8,7 +8,7 @@ import type { KeyValue } from "@jizai/jizai/session/key_value";
 import { nodeRedis, type RedisClient, redisKeyValue, redisLog, redisStore } from "@jizai/jizai/session/redis";
 import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import { isRedisMissing, redisServer } from "./redis_server.ts";
+import { byProcessClock, isRedisMissing, redisServer } from "./redis_server.ts";
 import { upstashServer } from "./upstash_server.ts";
 
 const ignore = await isRedisMissing();
@@ -86,7 +86,12 @@ function onRedis(name: string, test: (redis: Redis, port: number) => Promise<voi
 /** Tests the adapters of a client against the laws. */
 async function checkAll(redis: RedisClient, server: Redis): Promise<void> {
   using clock = clockOf(server);
-  await storeLaws((options) => redisStore(redis, own(options)), clock);
+  const aged: RedisClient = {
+    eval: byProcessClock((...script) => redis.eval(...script)),
+    info: (section) => redis.info(section),
+    duplicate: () => redis.duplicate(),
+  };
+  await storeLaws((options) => redisStore(aged, own(options)), clock);
   await logLaws((options) => redisLog(redis, own(options)), clock);
   await keyValueLaws(() => scaled(redisKeyValue(redis, own())), clock);
 }
@@ -105,7 +110,8 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
   const { url, token } = server;
   const upstash: UpstashClient = new Upstash({ url, token, enableTelemetry: false });
   using clock = clockOf(redis);
-  await storeLaws((options) => upstashStore(upstash, own(options)), clock);
+  const aged: UpstashClient = { eval: byProcessClock((...script) => upstash.eval(...script)) };
+  await storeLaws((options) => upstashStore(aged, own(options)), clock);
   await logLaws((options) => upstashLog(upstash, { ...own(options), pollEvery: 20 }), clock);
   await keyValueLaws(() => scaled(upstashKeyValue(upstash, own())), clock);
 });

@@ -18,8 +18,11 @@ export function programArguments(name: string, lock = name): readonly string[] {
 }
 
 /** Starts a program that prints its address, and ends with its standard input. */
-export async function servedBy(args: readonly string[]): Promise<ServerProgram> {
-  const process = new Deno.Command(Deno.execPath(), { args: [...args], stdin: "piped", stdout: "piped" }).spawn();
+export async function servedBy(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ServerProgram> {
+  const process = new Deno.Command(Deno.execPath(), { args: [...args], env, stdin: "piped", stdout: "piped" }).spawn();
   const output = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const { value = "" } = await output.read();
   const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 }); // miniflare closes idle connections

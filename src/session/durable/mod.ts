@@ -8,6 +8,8 @@ import { isListed, type Store, type StoreAdapter } from "../../core/persistence/
 import { handOver } from "../../core/start/hand_over.ts";
 import { serverRecovery } from "./server_recovery.ts";
 
+export { byDatabaseClock } from "./database_clock.ts";
+
 /**
  * Makes a store of the adapter of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another
  * process after a crash.

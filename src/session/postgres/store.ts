@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { durable } from "../durable/mod.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import { byDatabaseClock, durable } from "../durable/mod.ts";
+import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
 import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
 import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
@@ -25,7 +25,7 @@ import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from
 export function postgresStore(sql: PostgresSql, { expireIn = Infinity }: PostgresOptions = {}): Store {
   const query = queryOf(sql);
   const sweep = sweeper(query, "jizai_session", "id", expireIn);
-  return durable({
+  const adapter: StoreAdapter = {
     async load(id) {
       const [row] = await query(
         "SELECT version, lease, body FROM jizai_session WHERE id = $1 AND (expires IS NULL OR expires > $2)",
@@ -67,8 +67,12 @@ export function postgresStore(sql: PostgresSql, { expireIn = Infinity }: Postgre
       const rows = await query(move, id, version, leaseEndOf(session), until, expiry(expireIn), Date.now());
       return rows.length > 0;
     },
-  });
+  };
+  return durable(byDatabaseClock(adapter, async () => Number((await query(time))[0]?.now)));
 }
+
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
 /** Inserts a session unless there is one that has not expired. */
 const insert = `INSERT INTO jizai_session AS stored (id, version, body, expires, lease) VALUES ($1, 1, $2, $3, $5)

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { durable } from "../durable/mod.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import { byDatabaseClock, durable } from "../durable/mod.ts";
+import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
 import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
 import { expireFunction, expiryOf, listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
 
@@ -19,7 +19,7 @@ export function scriptStore(
   const keyOf = (id: string) => `{${prefix}}:session:${id}`;
   const indexes = ["sessions", "leases", "expiries"].map((name) => `{${prefix}}:${name}`);
   const sessions = keyOf(""); // the indexes also contain ids of expired sessions, which scripts look up
-  return durable({
+  const adapter: StoreAdapter = {
     async load(id) {
       const [version, lease, body] = listOf(await run(load, [keyOf(id)], []));
       if (version === undefined) return undefined;
@@ -44,18 +44,27 @@ export function scriptStore(
       const values = [id, expiryOf(expireIn), version, leaseEndOf(session) ?? "", Math.trunc(until)];
       return Number(await run(touch, [keyOf(id), ...indexes], values)) === 1;
     },
-  });
+  };
+  return durable(byDatabaseClock(adapter, async () => Number(await run(time, [sessions], []))));
 }
 
-/** Lua: renews the expiry of the session KEYS[1], whose id and expiry are ARGV[1] and ARGV[2]. Returns the time in milliseconds. */
-const renewFunction = `${expireFunction}
-local function renew()
+/** Lua: the time in milliseconds. */
+const nowFunction = `local function now()
   local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+`;
+
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = `${nowFunction}
+return now()`;
+
+/** Lua: renews the expiry of the session KEYS[1], whose id and expiry are ARGV[1] and ARGV[2]. */
+const renewFunction = `${expireFunction}${nowFunction}
+local function renew()
   expire(KEYS[1], ARGV[2])
-  if tonumber(ARGV[2]) > 0 then redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[1])
+  if tonumber(ARGV[2]) > 0 then redis.call('ZADD', KEYS[4], now() + ARGV[2], ARGV[1])
   else redis.call('ZREM', KEYS[4], ARGV[1]) end
-  return now
 end
 `;
 
@@ -76,8 +85,8 @@ if version ~= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], 'version', version + 1, 'body', ARGV[4], 'lease', ARGV[5])
 redis.call('ZADD', KEYS[2], 0, ARGV[1])
 if ARGV[5] == '' then redis.call('ZREM', KEYS[3], ARGV[1]) else redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1]) end
-local now = renew()
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now), 'LIMIT', 0, 10)) do
+renew()
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now()), 'LIMIT', 0, 10)) do
   if redis.call('EXISTS', KEYS[5] .. id) == 0 then forget(id) end
 end
 return 1`;

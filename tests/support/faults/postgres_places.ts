@@ -5,6 +5,7 @@
  */
 import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import postgres from "postgres";
+import { time } from "../../../src/session/postgres/store.ts";
 import { postgresServer } from "../../servers/postgres_server.ts";
 import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
@@ -17,7 +18,10 @@ export async function postgresPlaces(): Promise<Places | undefined> {
   await migrate(sql);
   const inTurn = inOrder();
   const gate: PostgresSql = {
-    unsafe: (...query) => inTurn(async () => await sql.unsafe(...query)),
+    unsafe(query, ...rest) {
+      if (query === time) return Promise.resolve([{ now: Date.now() }]); // the simulated clock
+      return inTurn(async () => await sql.unsafe(query, ...rest));
+    },
     listen: (...given) => sql.listen(...given),
   };
   return {

@@ -13,7 +13,7 @@ import {
 import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
 import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
-import { redisServer } from "../../servers/redis_server.ts";
+import { byProcessClock, redisServer } from "../../servers/redis_server.ts";
 import { upstashServer } from "../../servers/upstash_server.ts";
 import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
@@ -27,7 +27,7 @@ export async function redisPlaces(): Promise<Places | undefined> {
   return await placesOn((redis) => {
     const inTurn = inOrder();
     const gate: RedisClient = {
-      eval: (...script) => inTurn(() => redis.eval(...script)),
+      eval: byProcessClock((...script) => inTurn(() => redis.eval(...script))),
       info: (section) => redis.info(section),
       duplicate: () => unsubscribed,
     };
@@ -42,7 +42,7 @@ export async function upstashPlaces(): Promise<Places | undefined> {
     const server = upstashServer((command, ...values) => redis.call(command, ...values));
     const client: UpstashClient = new Upstash({ url: server.url, token: server.token, enableTelemetry: false });
     const inTurn = inOrder();
-    const gate: UpstashClient = { eval: (...script) => inTurn(() => client.eval(...script)) };
+    const gate: UpstashClient = { eval: byProcessClock((...script) => inTurn(() => client.eval(...script))) };
     const kept = { store: upstashStore(gate), log: upstashLog(gate), keyValue: upstashKeyValue(gate) };
     return { kept, close: async () => await server[Symbol.asyncDispose]() };
   });
