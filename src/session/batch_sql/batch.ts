@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { sweepEvery } from "../expiry.ts";
 
 /** A value of a statement. */
 export type SqlValue = string | number | null;
@@ -51,18 +52,13 @@ export const schemaStatements: readonly string[] = [
 /** The schema as one text. */
 export const schema: string = schemaStatements.map((statement) => `${statement};\n`).join("");
 
-/** Returns when an entry that changes now expires; null for never. */
-export function expiry(expireIn: number): number | null {
-  return expireIn < Infinity ? Date.now() + expireIn : null;
-}
-
 /** Returns a function with the statements that delete expired rows: once a minute at most 500 rows, which an index finds, and none in between. */
 export function sweeper(expireIn: number, tables: readonly string[], key: string): () => readonly Statement[] {
   let due = 0;
   return () => {
     const now = Date.now();
     if (now < due || expireIn === Infinity) return [];
-    due = now + 60_000;
+    due = now + sweepEvery;
     const head = tables.at(-1);
     const expired = `SELECT ${key} FROM ${head} WHERE expires <= ? ORDER BY expires LIMIT 500`;
     return tables.map((table) => [`DELETE FROM ${table} WHERE ${key} IN (${expired})`, now]);

@@ -3,12 +3,13 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import { durable } from "../durable/mod.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import { pieceLength } from "../sql/storage.ts";
-import { type BatchOptions, type ExecuteBatch, expiry, type Statement, sweeper } from "./batch.ts";
+import { type BatchOptions, type ExecuteBatch, type Statement, sweeper } from "./batch.ts";
 
 /** Creates a store in a database that has the schema. Each operation is one batch. */
 export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: BatchOptions): Store {

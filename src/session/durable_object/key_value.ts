@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { sweepEvery } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { sqlKeyValue, valueTables } from "../sql/key_value.ts";
-import { type SqlStorage, sweepEvery } from "../sql/storage.ts";
+import { type SqlStorage } from "../sql/storage.ts";
 import { expectStorage } from "./storage.ts";
 
 /**

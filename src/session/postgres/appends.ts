@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import type { Addition } from "../log.ts";
 import { textOfLines } from "../pieces.ts";
-import { expiry, type Query } from "./sql.ts";
+import { type Query } from "./sql.ts";
 
 /** The channel of notifications. */
 export const channel = "jizai_log";

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
-import { expiry, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+import { type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /**
  * Keeps texts by key in Postgres. Each operation is one statement. Create the schema with `migrate()` before.

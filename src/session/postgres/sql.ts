@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { sweepEvery } from "../expiry.ts";
 
 /** The part of postgres.js that is used. `postgres(url)` returns it. */
 export interface PostgresSql {
@@ -87,18 +88,13 @@ function isSchemaMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "42P01" || error.code === "42703");
 }
 
-/** Returns when an entry that changes now expires; null for never. */
-export function expiry(expireIn: number): number | null {
-  return expireIn < Infinity ? Date.now() + expireIn : null;
-}
-
 /** Returns a function that deletes expired rows of a table, at most 1,000 in a minute. An index finds them. */
 export function sweeper(query: Query, table: string, key: string, expireIn: number): () => Promise<void> {
   let due = 0;
   return async () => {
     const now = Date.now();
     if (now < due || expireIn === Infinity) return;
-    due = now + 60_000;
+    due = now + sweepEvery;
     await query(
       `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`,
       now,

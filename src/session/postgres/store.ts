@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
 import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
-import { expiry, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+import { type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /**
  * Keeps sessions in Postgres. Each operation is one statement, so it also works through a pooler. Create the schema with `migrate()` before.

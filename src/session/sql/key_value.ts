@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 import { decodeValue, encodeKey, encodeValue, sumOf } from "../key_value/encoding.ts";
-import { expiry, firstOf, type SqlStorage } from "./storage.ts";
+import { firstOf, type SqlStorage } from "./storage.ts";
 
 /** The table of texts by key. */
 export const valueTables: readonly string[] = [

@@ -3,12 +3,13 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records.ts";
-import { expiry, firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
+import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
 import type { Transact } from "./transactions.ts";
 
 /** Options of `sqlLog()`. */

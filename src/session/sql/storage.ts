@@ -56,18 +56,10 @@ export function addSessionTables({ sql }: SqlStorage): void {
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
 export const pieceLength = 100_000;
 
-/** Milliseconds between two deletions of expired entries. */
-export const sweepEvery = 60_000;
-
 /** Returns the first row, if there is one. */
 export function firstOf<T>(rows: Iterable<T>): T | undefined {
   const [row] = rows;
   return row;
-}
-
-/** Returns when an entry that changes now expires; null for never. */
-export function expiry(expireIn: number): number | null {
-  return expireIn < Infinity ? Date.now() + expireIn : null;
 }
 
 /** Returns a function that deletes the expired rows of a table and their pieces, at most once in `every` milliseconds. */

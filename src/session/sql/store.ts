@@ -3,12 +3,13 @@
  *
  * @module
  */
+import { expiry } from "../expiry.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 import { durable } from "../durable/mod.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
-import { expiry, firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
+import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
 
 /** Creates a store in a database that has the tables. A save writes the rows that have changed: the last ones if a transcript has grown. */
 export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptions): Store {

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { sweepEvery } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { sqlKeyValue } from "../sql/key_value.ts";
-import { sweepEvery } from "../sql/storage.ts";
+
 import { type SqliteDatabase, storageOf } from "./database.ts";
 
 /**

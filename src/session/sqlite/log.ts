@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { sweepEvery } from "../expiry.ts";
 import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
-import { sweepEvery } from "../sql/storage.ts";
+
 import { sharedTransactions } from "../sql/transactions.ts";
 import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";
 

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { sweepEvery } from "../expiry.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { sqlStore } from "../sql/store.ts";
-import { sweepEvery } from "../sql/storage.ts";
+
 import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";
 
 /**
