@@ -77,16 +77,27 @@ export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean 
   function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
     const wrapped = wrap(hook, inner);
     return (ctx, own, policy, awaited, review) => {
-      const choose = (applies: boolean) => (applies ? wrapped : inner)(ctx, own, policy, awaited, review);
+      let applies: boolean | Promise<boolean>;
       try {
-        const applies = holds(ctx);
-        return typeof applies === "boolean" ? choose(applies) : Promise.resolve(applies).then(choose);
+        applies = holds(ctx);
       } catch (error) {
         return Promise.reject(error);
       }
+      if (applies === false) return inner(ctx, own, policy, awaited, review); // no closure: many layers come this way with each call
+      if (applies === true) return wrapped(ctx, own, policy, awaited, review);
+      return chooseLater(applies, wrapped, inner)(ctx, own, policy, awaited, review);
     };
   }
   return Object.assign(chosen, { "~layer": layer });
+}
+
+/** Returns the layer that `applies` chooses once it is decided. */
+function chooseLater<C, D, R>(
+  applies: Promise<boolean>,
+  wrapped: Layer<C, D, R>,
+  inner: Layer<C, D, R>,
+): Layer<C, D, R> {
+  return async (...args) => await (await applies ? wrapped : inner)(...args);
 }
 
 /** Returns a hook that replaces a result with `act(ctx, result)` if `wants(result)`. Otherwise its layer is skipped, at no cost. */

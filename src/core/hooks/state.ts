@@ -51,6 +51,7 @@ export function state<T>(
   { lifetime = "run", version = 1, schema }: StateOptions = {},
 ): State<T> {
   const key = version === 1 ? name : `${name}@${version}`;
+  const writing = `Cannot set the state "${name}"`;
   /** The maps whose value was validated. */
   const validated = schema && new WeakSet<Map<string, unknown>>();
   const mapOf = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
@@ -62,7 +63,7 @@ export function state<T>(
     return held.get(key) as T; // only this state writes this key
   }
   function write(at: Scope, value: T): T {
-    expectJson(`Cannot set the state "${name}"`, value);
+    expectJson(writing, value);
     const held = mapOf(at);
     validated?.add(held);
     held.set(key, value);

@@ -19,7 +19,8 @@ export class Transcript {
   readonly #events: Events;
   /** The ids of all calls, also of messages that a compaction removed. */
   #ids: Set<string> | undefined;
-  #measured: readonly Message[] = [];
+  /** The number of messages whose size is part of `#size`. */
+  #measured = 0;
   #size = 0;
 
   /** Continues with `messages`, of which the first `before` are older than the run. */
@@ -52,12 +53,8 @@ export class Transcript {
 
   /** The estimated number of tokens. Only new messages are measured. */
   get tokens(): number {
-    const before = this.#measured;
-    if (this.#messages !== before) {
-      const grown = before.every((message, index) => message === this.#messages[index]);
-      this.#size = grown ? this.#size + sizeOf(this.#messages.slice(before.length)) : sizeOf(this.#messages);
-      this.#measured = this.#messages;
-    }
+    this.#size += sizeOf(this.#messages.slice(this.#measured));
+    this.#measured = this.#messages.length;
     return tokensOf(this.#size);
   }
 
@@ -81,8 +78,18 @@ export class Transcript {
     const own = new Set(this.#messages.slice(this.#before));
     const first = messages.findIndex((message) => own.has(message));
     this.#before = first < 0 ? messages.length : first;
-    this.#messages = messages;
+    this.#set(messages);
     this.#learn(messages);
+  }
+
+  /** Sets the messages. They are measured again, unless they begin with those that are measured. */
+  #set(messages: readonly Message[]): void {
+    const known = this.#messages.slice(0, this.#measured);
+    if (!known.every((message, index) => message === messages[index])) {
+      this.#measured = 0;
+      this.#size = 0;
+    }
+    this.#messages = messages;
   }
 
   /** Names the session that keeps the messages as they are now. */
@@ -92,7 +99,7 @@ export class Transcript {
 
   /** Removes everything that the run added. */
   rollBack(): void {
-    this.#messages = this.#start.messages;
+    this.#set(this.#start.messages);
     this.#before = this.#messages.length;
     this.#archive = this.#start.archive;
   }
