@@ -38,7 +38,6 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   long_runs: longRunMeasures,
   linear: linearMeasures,
   logs: logMeasures,
-  stores: storeMeasures,
   models: async () => [
     ...await modelMeasures(),
     ...await outputMeasures(),
@@ -53,6 +52,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   rpc: rpcMeasures,
   recover: recoverMeasures,
   replays: replayMeasures,
+  stores: storeMeasures, // last, because the drivers that it loads slow the other parts
 };
 
 const chosen = Deno.args.length > 0 ? Deno.args : Object.keys(parts);
