@@ -3,9 +3,24 @@
  *
  * @module
  */
-import type { AnswerPart, Json, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
+import type {
+  AddedPart,
+  AnswerPart,
+  Json,
+  ProviderCallPart,
+  ProviderResultPart,
+  TokenLogprob,
+} from "../protocol/part.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ModelEvent } from "./model.ts";
+
+/** An event of a part that is complete at once. */
+export interface PartEvent<P extends AddedPart> {
+  /** Distinguishes it from other events. */
+  readonly type: "part";
+  /** The part. */
+  readonly part: P;
+}
 
 /** Creates an event that ends the reasoning part, or adds an empty one, with a note of `model`. The note is data from a parsed frame. */
 export function noteEvent(model: string, note: UnknownObject): ModelEvent {
@@ -45,7 +60,7 @@ export function logprobsEvents(tokens: readonly TokenLogprob[]): readonly ModelE
 export function callEvent(
   { callId, name, server, input }: { readonly [key in "callId" | "name" | "server" | "input"]?: unknown },
   note: UnknownObject,
-): ModelEvent {
+): PartEvent<ProviderCallPart> {
   const names = { name: stringOrEmpty(name), ...(typeof server === "string" && { server }) };
   return {
     type: "part",
@@ -59,7 +74,7 @@ export function resultEvent(
     & { readonly [key in "callId" | "name" | "output"]?: unknown }
     & Pick<ProviderResultPart, "status">,
   note?: UnknownObject,
-): ModelEvent {
+): PartEvent<ProviderResultPart> {
   const meta = note && { meta: jsonOf(note) };
   const names = { callId: stringOrEmpty(callId), name: stringOrEmpty(name) };
   return { type: "part", part: { type: "provider_result", ...names, status, output: jsonOf(output), ...meta } };

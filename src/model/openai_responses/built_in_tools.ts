@@ -1,13 +1,12 @@
 /**
- * Items of the tools that OpenAI runs: calls with their results, and questions before the calls of remote MCP servers.
+ * Items of the tools that OpenAI runs: calls with their results, images, and questions before the calls of remote MCP servers.
  *
  * @module
  */
 import { type CallResult, textOf } from "../../protocol/message.ts";
-import type { Json } from "../../protocol/part.ts";
+import type { Call, Json, MediaPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import { isObject, jsonOrText, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
-import type { ModelEvent } from "../model.ts";
-import { callEvent, resultEvent } from "../provider_note.ts";
+import { callEvent, type PartEvent, resultEvent } from "../provider_note.ts";
 import { approved } from "../provider_tools.ts";
 
 /** The fields of the items: the input of the call, and the output. */
@@ -17,11 +16,14 @@ const fields: Readonly<Record<string, readonly [name: string, input: string, out
   code_interpreter_call: ["code_execution", "code", "outputs"],
 };
 
-/** Returns the events of an item; undefined for an item of another kind. `note` contains the model that made it. */
-export function builtInEvents(note: UnknownObject, item: UnknownObject): readonly ModelEvent[] | undefined {
+/** Returns the call and the result of an item, or its image; undefined for an item of another kind. `note` contains the model that made it. */
+export function builtInEvents(
+  note: UnknownObject,
+  item: UnknownObject,
+): readonly PartEvent<ProviderCallPart | ProviderResultPart | MediaPart>[] | undefined {
   const type = stringOrEmpty(item.type);
+  if (type === "image_generation_call" && item.result) return [{ type: "part", part: imagePart(note, item) }];
   const { id, name, server_label: server, status } = item;
-  if (type === "mcp_approval_request") return questionEvents(note, item);
   if (type === "mcp_call") {
     const failed = (item.error ?? null) !== null;
     const { [failed ? "error" : "output"]: output, ...rest } = item;
@@ -46,19 +48,21 @@ export function builtInEvents(note: UnknownObject, item: UnknownObject): readonl
   ];
 }
 
+/** Returns a generated image. The rest of its item is kept, because the API wants the whole item back. */
+function imagePart(note: UnknownObject, { result, ...item }: UnknownObject): MediaPart {
+  const mediaType = `image/${stringOrEmpty(item.output_format) || "png"}`;
+  return { type: "media", mediaType, data: stringOrEmpty(result), meta: { ...note, item } as Json }; // parsed JSON
+}
+
 /** Returns the name of a tool and the fields of its item; nothing for another item. */
 function fieldsOf(type: string): readonly string[] {
   return Object.hasOwn(fields, type) ? fields[type] ?? [] : [];
 }
 
-/** Returns the events of a question: a call of the server, which the engine decides about. The note that precedes it keeps the question. */
-function questionEvents(note: UnknownObject, item: UnknownObject): readonly ModelEvent[] {
-  const id = stringOrEmpty(item.id);
-  return [
-    { type: "reasoning", text: "", meta: { ...note, item } as Json }, // parsed JSON
-    { type: "call.start", id, name: stringOrEmpty(item.server_label) },
-    { type: "call.end", id, input: { tool: item.name, arguments: jsonOrText(item.arguments) } },
-  ];
+/** Returns the call that a question asks about: one of the server, which the engine decides about. */
+export function questionCall({ id, name, server_label, arguments: input }: UnknownObject): Call {
+  const asked = { tool: name, arguments: jsonOrText(input) };
+  return { id: stringOrEmpty(id), name: stringOrEmpty(server_label), input: asked };
 }
 
 /** Returns the item in the note of a call, with the output of its result; undefined if there is none. */

@@ -5,13 +5,13 @@
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
 import type { Usage } from "../../protocol/message.ts";
-import type { Json, TokenLogprob } from "../../protocol/part.ts";
+import type { TokenLogprob } from "../../protocol/part.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { builtInEvents } from "./built_in_tools.ts";
+import { builtInEvents, questionCall } from "./built_in_tools.ts";
 
 /** An output item that is being streamed. */
 interface OpenItem {
@@ -108,10 +108,9 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       const input = stringOrEmpty(item.arguments);
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
       events.push({ type: "call.end", id: opened.id });
-    } else if (item.type === "image_generation_call" && item.result) events.push(imageEvent(model, item));
-    else if (item.type !== "message") {
-      if (item.type === "mcp_approval_request") calls++;
+    } else if (item.type !== "message") {
       events.push(...builtInEvents({ model }, item) ?? [noteEvent(model, { item })]);
+      if (item.type === "mcp_approval_request") ask(item, events);
     } else {
       if (!opened.hasDelta) events.push(...contentOf(item));
       for (const part of partsOf(item)) {
@@ -120,6 +119,13 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       }
       events.push(...sourcesOf(item, opened.annotations));
     }
+  }
+
+  /** Adds the call that a question asks about. The note that precedes it keeps the question. */
+  function ask(question: UnknownObject, events: ModelEvent[]): void {
+    const { id, name, input } = questionCall(question);
+    calls++;
+    events.push({ type: "call.start", id, name }, { type: "call.end", id, input });
   }
 
   /** Whether an event ends the response. Throws if the response failed. */
@@ -163,13 +169,6 @@ function sourcesOf(item: UnknownObject, streamed: readonly UnknownObject[]): rea
   return (whole.length > 0 ? whole : streamed).flatMap(({ type, url, title, filename }) =>
     /_citation$/.test(stringOrEmpty(type)) ? [sourceEvent({ url, title: title ?? filename })] : []
   );
-}
-
-/** Returns the event of a generated image. The rest of its item is kept, because the API wants the whole item back. */
-function imageEvent(model: string, { result, ...item }: UnknownObject): ModelEvent {
-  const mediaType = `image/${stringOrEmpty(item.output_format) || "png"}`;
-  const meta = { model, item } as Json; // parsed JSON
-  return { type: "part", part: { type: "media", mediaType, data: stringOrEmpty(result), meta } };
 }
 
 function usageOf({ input_tokens: input, output_tokens: output, input_tokens_details: details }: UnknownObject): Usage {

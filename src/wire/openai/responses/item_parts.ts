@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { builtInEvents } from "../../../model/openai_responses/built_in_tools.ts";
+import { builtInEvents, questionCall } from "../../../model/openai_responses/built_in_tools.ts";
 import type { AnswerPart, Json } from "../../../protocol/part.ts";
 import { stringOrEmpty } from "../../../protocol/unknown_json.ts";
 import { decodeCallId } from "../call_id.ts";
@@ -18,33 +18,15 @@ const ownId = /^(ws|fs|ci|mcp|mcpl|mcpr|ig|rs)_/;
  * receives a call and its result as text.
  */
 export function itemParts(item: Item): readonly AnswerPart[] {
-  const { type, id, result } = item;
-  if (type === "mcp_approval_request" && decodeCallId(stringOrEmpty(id))) return []; // a question of this server, which knows it
-  const isKnown = id === undefined || ownId.test(stringOrEmpty(id));
-  if (type === "reasoning") {
-    return [{ type, text: textsOf(item.content) || textsOf(item.summary), ...(isKnown && { meta: { item } }) }];
+  const id = stringOrEmpty(item.id);
+  const note = { type: "reasoning", text: "", meta: { item } } as const;
+  if (item.type === "mcp_approval_request") {
+    return decodeCallId(id) ? [] : [note, { type: "call", ...questionCall(item) }]; // this server knows its own questions
   }
-  if (type === "image_generation_call" && typeof result === "string") {
-    const { result: _, ...rest } = item;
-    const mediaType = `image/${stringOrEmpty(item.output_format) || "png"}`;
-    return [{ type: "media", mediaType, data: result, ...(isKnown && { meta: { item: rest } }) }];
-  }
-  const events = builtInEvents({}, item) ?? [{ type: "reasoning", text: "", meta: { item } }];
-  return events.flatMap((event): readonly AnswerPart[] => {
-    switch (event.type) {
-      case "part": {
-        if (isKnown || !("meta" in event.part)) return [event.part];
-        const { meta: _, ...part } = event.part;
-        return [part];
-      }
-      case "reasoning":
-        return [event];
-      case "call.end": // of a question
-        return [{ type: "call", id: event.id, name: stringOrEmpty(item.server_label), input: event.input }];
-      default:
-        return [];
-    }
-  });
+  const thought = { ...note, text: textsOf(item.content) || textsOf(item.summary) };
+  const parts = item.type === "reasoning" ? [thought] : builtInEvents({}, item)?.map(({ part }) => part);
+  if (!parts) return [note];
+  return item.id === undefined || ownId.test(id) ? parts : parts.map(({ meta: _, ...part }) => part);
 }
 
 function textsOf(parts: Json | undefined): string {
