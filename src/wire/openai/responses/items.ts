@@ -3,19 +3,12 @@
  *
  * @module
  */
-import type { AddedPart, ProviderCallPart, ProviderResultPart, SourcePart } from "../../../protocol/part.ts";
+import type { AddedPart, SourcePart } from "../../../protocol/part.ts";
 import { encodeTokens } from "../logprobs.ts";
-import { builtInItem } from "./built_in_item.ts";
+import { callItems } from "./call_items.ts";
 import { fileContent, imageItem } from "./media.ts";
 import { type OutputItem, responseOutput } from "./output.ts";
 import { type TextItem, textItem, type TextKind } from "./text_item.ts";
-
-/** A call that the provider runs, and its item. */
-interface BegunCall {
-  readonly part: ProviderCallPart;
-  readonly item: OutputItem;
-  readonly output_index: number;
-}
 
 /** Encodes the output items of one response. */
 export interface ItemEncoder {
@@ -50,12 +43,12 @@ export interface ItemEncoder {
 export function itemEncoder(idPrefix: () => string): ItemEncoder {
   const output = responseOutput(idPrefix);
   const { items, frame } = output;
+  const calls = callItems(output);
   /** The item that is streamed, and the newest message with text. */
   let open: TextItem | undefined;
   let message: TextItem | undefined;
   /** The sources for the next message: a message without text would not parse as a structured answer. */
   let held: SourcePart[] = [];
-  const calls = new Map<string, BegunCall>();
   /** The number of items and the newest message before the turn. */
   let before: { readonly length: number; readonly message?: TextItem | undefined } = { length: 0 };
 
@@ -105,26 +98,6 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     return opening + item.add(part);
   }
 
-  function call(part: ProviderCallPart): string {
-    const closed = close();
-    const { output_index } = output.place();
-    const begun = { item: builtInItem(part), output_index };
-    items.push(begun.item);
-    calls.set(part.callId, { part, ...begun });
-    return closed + frame("output_item.added", begun);
-  }
-
-  function result(result: ProviderResultPart): string {
-    const { callId, name } = result;
-    const opening = calls.has(callId) ? close() : call({ type: "provider_call", callId, name, input: {} });
-    const { part, item: begun, output_index } = calls.get(callId) ?? {};
-    if (!part || !begun) return opening;
-    const item = builtInItem(part, result);
-    const at = items.indexOf(begun); // -1 if the turn began again
-    if (at >= 0) items[at] = item;
-    return opening + frame("output_item.done", { output_index, item });
-  }
-
   function part(part: AddedPart): string {
     switch (part.type) {
       case "source":
@@ -140,9 +113,9 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
         return image ? close() + add(image) : addContent(fileContent(part, open?.text()));
       }
       case "provider_call":
-        return call(part);
+        return close() + calls.begin(part);
       case "provider_result":
-        return result(part);
+        return close() + calls.end(part);
     }
   }
 
@@ -159,7 +132,7 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     },
     part,
     add,
-    close: () => close(),
+    close,
     finish(answer) {
       const rest = message ? "" : delta("output_text", answer);
       if (held.length === 0) return rest;
