@@ -12,19 +12,13 @@ import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
 import { builtInParser } from "./built_in_tools.ts";
 
-const reasons = new Map<string, FinishReason>([
-  ["STOP", "stop"],
-  ["MAX_TOKENS", "length"],
-  ["SAFETY", "filter"],
-  ["RECITATION", "filter"],
-  ["BLOCKLIST", "filter"],
-  ["PROHIBITED_CONTENT", "filter"],
-  ["SPII", "filter"],
-  ["IMAGE_SAFETY", "filter"],
-  ["IMAGE_PROHIBITED_CONTENT", "filter"],
-  ["IMAGE_RECITATION", "filter"],
-  ["blocked", "filter"],
-]);
+/** The reasons of Google's filters, and of a prompt that they blocked. */
+const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|blocked)$/;
+
+function finishReasonOf(reason: string): FinishReason {
+  if (filtered.test(reason)) return "filter";
+  return reason === "STOP" ? "stop" : reason === "MAX_TOKENS" ? "length" : "other";
+}
 
 /** Creates a parser for one response of `model`. */
 export function responseParser(model: string): ResponseParser {
@@ -51,7 +45,7 @@ export function responseParser(model: string): ResponseParser {
     grounding = candidate.groundingMetadata ?? grounding;
     urlContextMetadata = candidate.urlContextMetadata ?? urlContextMetadata;
     reason = stringOrEmpty(candidate.finishReason) || reason;
-    if (reasons.get(reason) === "filter") refusal = refusalEvent(candidate.finishMessage, reason);
+    if (filtered.test(reason)) refusal = refusalEvent(candidate.finishMessage, reason);
     for (const token of logprobsOf(candidate.logprobsResult)) tokens.push(token);
     const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
     for (const part of Array.isArray(parts) ? parts : []) if (isObject(part)) parsePart(part, events);
@@ -97,7 +91,7 @@ export function responseParser(model: string): ResponseParser {
         recoverable: true,
       });
     }
-    const mapped = reasons.get(reason) ?? "other";
+    const mapped = finishReasonOf(reason);
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
     const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
