@@ -39,17 +39,19 @@ const uiParts = [
   { type: "file", mediaType: "image/png", url: dataUrl },
 ];
 
+/** Replaces the text of each answer. */
+const shout: Middleware = {
+  name: "shout",
+  async model(_, next) {
+    const response = await next();
+    return {
+      ...response,
+      parts: response.parts.map((part) => part.type === "text" ? { ...part, text: "SEE." } : part),
+    };
+  },
+};
+
 Deno.test("useChat receives sources and files as its own parts, also if a hook replaces the text, and after a reload", async () => {
-  const shout: Middleware = {
-    name: "shout",
-    async model(_, next) {
-      const response = await next();
-      return {
-        ...response,
-        parts: response.parts.map((part) => part.type === "text" ? { ...part, text: "SEE." } : part),
-      };
-    },
-  };
   for (const [use, text] of [[[], "See this."], [[shout], "SEE."]] as const) {
     const app = served(...use);
     const chat = new Chat(app);
@@ -119,6 +121,29 @@ Deno.test("Responses contain annotations and generated images, streamed and whol
   check(await openaiOf(served()).responses.create({ input: "Hi" }));
   const stream = openaiOf(served()).responses.stream({ input: "Hi" });
   check(await stream.finalResponse());
+});
+
+Deno.test("Responses keep sources, files and refusals if a hook replaces the text, streamed and whole", async () => {
+  const table = { type: "media", mediaType: "text/csv", data: "YSxi" } as const;
+  const refusal = { type: "refusal", text: "No more." } as const;
+  const added = [page, png, table, refusal].map((part) => ({ type: "part", part }) as const);
+  const answer = {
+    reads: [[{ type: "text", text: "See this." }], added, [{ type: "finish", reason: "stop" }]],
+  } as const;
+  const app = serve(agent({ model: scripted(answer, answer), use: [shout] }), { wires: [responses()] });
+  const streamed = await openaiOf(app).responses.stream({ input: "Hi" }).finalResponse();
+  const whole = await openaiOf(app).responses.create({ input: "Hi" });
+  for (const { output, output_text } of [streamed, whole]) {
+    assertEquals([output_text, output.map(({ type }) => type)], ["SEE.", ["image_generation_call", "message"]]);
+    const [text, ...others] = output.flatMap((item): unknown[] => item.type === "message" ? item.content : []);
+    assertEquals((text as { readonly annotations: unknown }).annotations, [
+      { type: "url_citation", url: page.url, title: page.title, start_index: 0, end_index: 4 },
+    ]);
+    assertEquals(JSON.parse(JSON.stringify(others)).map(({ parsed: _, ...part }: Record<string, unknown>) => part), [
+      { type: "input_file", filename: "file.csv", file_data: "data:text/csv;base64,YSxi" },
+      { type: "refusal", refusal: "No more." },
+    ]);
+  }
 });
 
 Deno.test("Responses contain files other than images as files, streamed and whole, and accept them back", async () => {

@@ -20,7 +20,7 @@ export interface ItemEncoder {
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete message; nothing for an empty text. */
   wholeText(text: string): string;
-  /** Replaces the text of the turn. */
+  /** Replaces the text of the turn. The other parts of its messages are sent again. */
   replaceText(text: string): string;
   /**
    * Encodes a part that is complete at once. A source is an annotation of the message that is streamed, or of the next one; a refusal and a file are further
@@ -49,8 +49,10 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   let message: TextItem | undefined;
   /** The sources for the next message: a message without text would not parse as a structured answer. */
   let held: SourcePart[] = [];
-  /** The number of items and the newest message before the turn. */
-  let before: { readonly length: number; readonly message?: TextItem | undefined } = { length: 0 };
+  /** The parts in messages of the turn, which stay if the text of the turn is replaced. */
+  let kept: AddedPart[] = [];
+  /** The number of items, the newest message and the held sources before the turn. */
+  let before = { length: 0, message, held };
 
   /** Returns the open item of this kind, or a new one with the frames that begin it. */
   function itemFor(kind: TextKind): readonly [item: TextItem, opening: string] {
@@ -98,19 +100,30 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     return opening + item.add(part);
   }
 
+  /** Goes back to the state before the turn, except for the items. */
+  function rewind(): void {
+    ({ message } = before);
+    held = [...before.held];
+    kept = [];
+  }
+
   function part(part: AddedPart): string {
     switch (part.type) {
       case "source":
+        kept.push(part);
         held.push(part);
         return open && open === message ? annotate(open) : "";
       case "logprobs":
         open?.logprobs.push(...encodeTokens(part.tokens));
         return "";
       case "refusal":
+        kept.push(part);
         return addContent({ type: "refusal", refusal: part.text });
       case "media": {
         const image = imageItem(part);
-        return image ? close() + add(image) : addContent(fileContent(part, open?.text()));
+        if (image) return close() + add(image);
+        kept.push(part);
+        return addContent(fileContent(part, open?.text()));
       }
       case "provider_call":
         return close() + calls.begin(part);
@@ -126,9 +139,10 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     wholeText,
     replaceText(text) {
       const closed = close("incomplete");
+      const parts = kept;
       items.push(...items.splice(before.length).filter(({ type }) => type !== "message"));
-      message = before.message;
-      return closed + wholeText(text);
+      rewind();
+      return closed + delta("output_text", text) + parts.map(part).join("") + close();
     },
     part,
     add,
@@ -140,13 +154,13 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
       return rest + opening + annotate(item);
     },
     mark() {
-      before = { length: items.length, message };
+      before = { length: items.length, message, held: [...held] };
+      kept = [];
     },
     discard() {
       const closed = close("incomplete");
       items.splice(before.length);
-      message = before.message;
-      held = [];
+      rewind();
       return closed;
     },
   };
