@@ -125,6 +125,11 @@ export type Event =
     readonly ms: number;
   };
 
+/** Returns true for the event with which a run ends or pauses. */
+export function isLastEvent({ type }: Event): boolean {
+  return type.startsWith("run.") && type !== "run.started";
+}
+
 /** An observable act of a hook. */
 export type HookAct = "passed" | "answered" | "changed" | "replaced" | "retried" | "threw";
 

@@ -6,6 +6,7 @@
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { recoverNothing } from "../../core/persistence/memory.ts";
+import { isLastEvent } from "../../protocol/event.ts";
 import type { StoredReports } from "../../session/durable/stored_reports.ts";
 import type { RecoveredRun, RunHost } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
@@ -83,7 +84,7 @@ export function endReports(
       return {
         watch: (sink) =>
           new SinkFilter(sink, (item) => {
-            if (isEnd(item.event)) pending.set(key, end = item); // before a client can read it
+            if (isLastEvent(item.event)) pending.set(key, end = item); // before a client can read it
             sink.write(item);
           }),
         async deliver(continues) {
@@ -95,10 +96,6 @@ export function endReports(
       };
     },
   };
-}
-
-function isEnd({ type }: RunEnd["event"]): boolean {
-  return type.startsWith("run.") && type !== "run.started";
 }
 
 /** Returns the report of the last event of a run. Its id is the same each time it is delivered. */

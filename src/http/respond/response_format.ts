@@ -5,7 +5,8 @@
  */
 import type { Context } from "hono";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import type { Event } from "../../protocol/event.ts";
+import { nullSink } from "../../core/start/options.ts";
+import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
 import { SinkFilter } from "../../stream/channel.ts";
@@ -62,12 +63,10 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
     const { promise: over, resolve: close } = Promise.withResolvers<void>();
     let response: JsonResponse | undefined;
     const out: EventOutput = {
+      ...nullSink,
       write(item) {
         for (const complete of encodeEach(item, collect)) response ??= complete;
       },
-      cork() {},
-      uncork() {},
-      full: undefined,
       close() {
         const last = end();
         if (last) out.write(last);
@@ -96,8 +95,7 @@ function closingEncoder<T>(encode: (event: Event, id: number) => T) {
   let open: number | undefined;
   return {
     encode(event: Event, id: number): T {
-      const isEnd = event.type.startsWith("run.") && event.type !== "run.started";
-      open = isEnd ? undefined : id;
+      open = isLastEvent(event) ? undefined : id;
       return encode(event, id);
     },
     end: (): NumberedEvent | undefined => open === undefined ? undefined : { id: open + 1, event: unavailable },

@@ -5,7 +5,7 @@
  */
 import { outage } from "../../core/persistence/retries.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import type { Event } from "../../protocol/event.ts";
+import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/line.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
@@ -55,7 +55,7 @@ class Batch {
     const line = lineOf(event);
     this.lines.push(line);
     this.length += line.length;
-    this.ended = event.type.startsWith("run.") && event.type !== "run.started";
+    this.ended = isLastEvent(event);
     this.paused = event.type === "run.paused";
   }
 }
