@@ -71,6 +71,8 @@ export interface AgentParts<S> {
 export interface AgentDefinition<S> extends AgentParts<S> {
   /** The hooks of every point, composed. */
   readonly onions: Onions;
+  /** True if it has `input` hooks. */
+  readonly reviewsInput: boolean;
   /** Its own tools, for every run that has no others. */
   readonly toolTable: ToolTable;
   /** The functions of middleware that request groups of calls. */
@@ -113,5 +115,6 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
   const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
   const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
   const senders = use.flatMap((middleware) => middleware["~request"] ?? []).reverse();
-  return { ...parts, onions, toolTable: toolTable(parts.tools), groups, savers, senders };
+  const reviewsInput = use.some(({ input }) => input !== undefined);
+  return { ...parts, onions, reviewsInput, toolTable: toolTable(parts.tools), groups, savers, senders };
 }

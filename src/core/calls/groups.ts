@@ -9,12 +9,18 @@ import type { GroupContext } from "../hooks/middleware.ts";
 import type { PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 
+/** The part of a context that names the call. */
+type GroupedCall = Pick<GroupContext, "call" | "tool" | "name" | "turn">;
+
 /** Splits a batch at the calls that must run alone. Returns the indices of the calls without a result. */
 export async function groupsOf(scope: StepScope, { turn, calls }: PositionAt<"tools">): Promise<readonly number[][]> {
+  const { settings: { toolsByName }, definition: { groups: requests } } = scope.engine;
   const groups: number[][] = [];
   let isOpen = false;
-  for (const [index, { call, state }] of calls.entries()) {
-    const alone = await mustBeAlone(scope, call, turn); // also for a finished call: a resumed batch has the same groups
+  for (const [index, { call, state }] of calls.entries()) { // also of finished calls: a resumed batch has the same groups
+    const tool = toolsByName.get(call.name);
+    const mayBeAlone = requests.length > 0 || tool?.parallel !== undefined;
+    const alone = mayBeAlone && await mustBeAlone(scope, { call, tool, name: call.name, turn });
     const last = groups.at(-1);
     const group = isOpen && !alone && last ? last : [];
     if (group !== last) groups.push(group);
@@ -25,18 +31,15 @@ export async function groupsOf(scope: StepScope, { turn, calls }: PositionAt<"to
 }
 
 /** Returns true if the tool or a middleware requests a group of its own for a call, or if a middleware's function throws. */
-async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, call: Call, turn: number): Promise<boolean> {
-  const { settings: { toolsByName }, definition: { groups }, events } = engine;
-  const tool = toolsByName.get(call.name);
-  if (groups.length === 0 && tool?.parallel === undefined) return false;
+async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, of: GroupedCall): Promise<boolean> {
   try {
-    const parallel = await isParallel(tool, call);
-    const ctx: GroupContext = { run, signal, emit, vars, call, tool, name: call.name, turn, parallel };
+    const parallel = await isParallel(of.tool, of.call);
+    const ctx: GroupContext = { run, signal, emit, vars, ...of, parallel };
     if (parallel === false) return true;
-    for (const group of groups) if (await group(ctx) === "alone") return true;
+    for (const group of engine.definition.groups) if (await group(ctx) === "alone") return true;
     return false;
   } catch (error) {
-    events.report(error);
+    engine.events.report(error);
     return true;
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The control of a run: its signal, its deadline, and one listener for all work that stops with it.
+ * The control of a run: its signal, its deadline, one listener for all work that stops with it, and the work in progress, which its end unwinds.
  *
  * @module
  */
+import type { AssistantMessage } from "../../protocol/message.ts";
 import { type Cancellation, cancellationOf, startTimer } from "../lib/cancellation.ts";
 
 /** The options of a stop. */
@@ -96,5 +97,39 @@ export class RunControl implements Cancellation {
     clearTimeout(this.#deadline);
     clearTimeout(this.#leaving);
     this.#listeners.clear();
+  }
+}
+
+/** The work in progress of a run: its end unwinds the work, keeps the unfinished answer, and cleans up once. */
+export class OpenWork {
+  readonly #unwinders = new Set<() => void>();
+  #partial: (() => AssistantMessage) | undefined;
+  #cleanup: Promise<void> | undefined;
+
+  /** The unfinished answer that clients have seen, if the model is streaming one. */
+  get partial(): AssistantMessage | undefined {
+    return this.#partial?.();
+  }
+
+  /** Sets the source of the unfinished answer, or clears it. */
+  streamPartial(partial: (() => AssistantMessage) | undefined): void {
+    this.#partial = partial;
+  }
+
+  /** Registers a function that unwinds work when the run ends without it. Returns a function that removes it. */
+  onUnwind(unwind: () => void): () => void {
+    this.#unwinders.add(unwind);
+    return () => this.#unwinders.delete(unwind);
+  }
+
+  /** Unwinds the work. */
+  unwind(): void {
+    for (const unwind of this.#unwinders) unwind();
+    this.#unwinders.clear();
+  }
+
+  /** Runs the cleanup, once. */
+  cleanUp(clean: () => Promise<void>): Promise<void> {
+    return this.#cleanup ??= clean();
   }
 }

@@ -18,7 +18,7 @@ import type { Limits } from "../run/limits.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { Transcript } from "../run/transcript.ts";
 import type { Opened, StartOptions } from "./options.ts";
-import { hasInputHooks, reviewAnswers } from "./review.ts";
+import { reviewAnswers } from "./review.ts";
 import { StoredRun } from "./stored_run.ts";
 
 /** The parts of a run that exist before it has its session. */
@@ -95,7 +95,7 @@ function checkTools({ definition, options, session }: Beginning, { exit }: Claim
 
 /** Returns the first position of a prompt. A parent's prompt to its child does not come from outside. */
 function arrivalOf({ definition, options: { parent } }: Beginning): "arrived" | "input" {
-  return hasInputHooks(definition) && !parent ? "arrived" : "input";
+  return definition.reviewsInput && !parent ? "arrived" : "input";
 }
 
 /** Runs the `input` hooks for the answers that a run continues with. Nothing is stored before. */

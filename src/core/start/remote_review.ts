@@ -9,7 +9,7 @@ import { Steering } from "../features/steering.ts";
 import type { Mail, Session } from "../persistence/session.ts";
 import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
-import { hasInputHooks, reviewMessage } from "./review.ts";
+import { reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { nullSink } from "./options.ts";
 import { Transcript } from "../run/transcript.ts";
@@ -37,7 +37,7 @@ export async function reviewForRemoteRun(
 ): Promise<Mail> {
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const { run: start } = session;
-  if (!start || !hasInputHooks(definition)) return mail;
+  if (!start || !definition.reviewsInput) return mail;
   const engine = new EngineRun({
     definition,
     session: session.id,

@@ -5,7 +5,6 @@
  */
 import { textOf, user, type UserMessage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
-import type { AgentDefinition } from "../agent/definition.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { InputSource } from "../hooks/points/run.ts";
 import type { Scope } from "../hooks/scope.ts";
@@ -13,11 +12,6 @@ import { SessionError } from "../persistence/session_error.ts";
 import { reviewInput } from "../steps/input_step.ts";
 import type { AnsweredQuestion } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
-
-/** Returns true if an agent has `input` hooks. */
-export function hasInputHooks({ use }: Pick<AgentDefinition<unknown>, "use">): boolean {
-  return use.some(({ input }) => input !== undefined);
-}
 
 /** Reviews one message. Returns it after its context. Throws a `SessionError` if it is refused, or if a hook ends or pauses the run. */
 export async function reviewMessage(

@@ -16,7 +16,7 @@ import type { handOver } from "./hand_over.ts";
 import { live } from "./life.ts";
 import type { Ready } from "./open.ts";
 import { nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
-import { hasInputHooks, reviewMessage } from "./review.ts";
+import { reviewMessage } from "./review.ts";
 
 /** Starts a run, or continues one that has paused or whose process died. */
 export function start(
@@ -66,7 +66,7 @@ export function start(
       const over = () => new SessionError(`${named}: it is over`, "unknown");
       if (steering.closed) throw over();
       const given = typeof message === "string" ? user(message) : message;
-      const accepted = hasInputHooks(definition) ? await review(engine, given) : [given];
+      const accepted = definition.reviewsInput ? await review(engine, given) : [given];
       if (steering.closed) throw over();
       steering.add(accepted, sendOptions);
       if (!writer.durable) return;

@@ -11,11 +11,10 @@ import { merged, policyOf } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { type Cancellation, withGracePeriod } from "../lib/cancellation.ts";
 import { retried } from "../run/failure.ts";
-import type { CallRecord, Move, PositionAt } from "../run/position.ts";
+import type { CallRecord } from "../run/position.ts";
+import { injected } from "./after_turn.ts";
 import { renameCalls, uniqueId } from "./call_ids.ts";
-import { injected } from "./next.ts";
-import { ResponseAccumulator } from "./response.ts";
-import { ShownText } from "./shown_text.ts";
+import { ResponseAccumulator, ShownText } from "./response.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { contextMessages } from "../run/transcript.ts";
@@ -35,16 +34,15 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
   if (scope.turn) scope.turn.response = response;
   const message = messageOf(response);
   const calls = message ? callsOf(message) : [];
-  if (message && calls.length > 0) return toTools(engine, { at: "tools", turn, message, calls: pending(calls) });
+  if (message && calls.length > 0) {
+    const counters = { calls: engine.loop.counters.calls + calls.length };
+    return { to: { at: "tools", turn, message, calls: pending(calls) }, counters };
+  }
   return { to: { at: "turnEnd", turn, added: message ? 1 : 0 }, ...(message && { add: [message] }) };
 };
 
 function pending(calls: ReturnType<typeof callsOf>): readonly CallRecord[] {
   return calls.map(({ type: _, ...call }) => ({ call, state: "pending" }));
-}
-
-function toTools({ loop }: EngineRun, to: PositionAt<"tools">): Move {
-  return { to, counters: { calls: loop.counters.calls + to.calls.length } };
 }
 
 /** Returns the message that enters the transcript, or undefined for an empty response. */

@@ -11,9 +11,8 @@ import type { Move, Position, PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Inner, Region, Steps } from "../run/step.ts";
 import { contextMessages } from "../run/transcript.ts";
+import { askStop, beginTurn } from "./after_turn.ts";
 import { reviewArrived } from "./input_step.ts";
-import { beginTurn } from "./next.ts";
-import { askStop } from "./stop_step.ts";
 import { turn } from "./turn_region.ts";
 
 /** A prompt, up to its final answer. Ends at `promptEnd`. */

@@ -1,12 +1,12 @@
 /**
- * Accumulates the streamed response of a model: parts grow, deltas are emitted.
+ * The streamed response of a model: its parts grow, deltas are emitted, and the text that clients have seen is kept.
  *
  * @module
  */
 import { ModelError, type ModelEvent } from "../../model/model.ts";
 import type { Emit, Event } from "../../protocol/event.ts";
 import type { FinishReason } from "../../protocol/response_event.ts";
-import { noUsage, type Usage } from "../../protocol/message.ts";
+import { type AssistantMessage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { AddedPart, AnswerPart, Call, Json } from "../../protocol/part.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
@@ -148,5 +148,29 @@ export function parseInput(text: string): Pick<Call, "input" | "malformed"> {
     return { input: text.trim() === "" ? {} : JSON.parse(text) };
   } catch (error) {
     return { input: text, malformed: error instanceof Error ? error.message : "not JSON" };
+  }
+}
+
+/** Collects the text that clients have seen. */
+export class ShownText {
+  #pieces: string[] = [];
+  readonly #emit: Emit;
+
+  constructor(emit: Emit) {
+    this.#emit = emit;
+  }
+
+  /** Passes an event on, and collects its text. */
+  readonly emit: Emit = (event) => {
+    if (event.type === "text.delta") this.#pieces.push(event.text);
+    else if (event.type === "model.reset") this.#pieces = [];
+    this.#emit(event);
+  };
+
+  get text(): string {
+    return this.#pieces.join("");
+  }
+  get message(): AssistantMessage {
+    return { role: "assistant", parts: this.#pieces.length === 0 ? [] : [{ type: "text", text: this.text }] };
   }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AssistantMessage, callsOf, type Message, textOf } from "../../protocol/message.ts";
+import { callsOf, type Message } from "../../protocol/message.ts";
 import { runTools } from "../calls/tools_step.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { TurnChange, TurnContext, TurnResult } from "../hooks/points/turn.ts";
@@ -11,11 +11,11 @@ import { policyOf } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { reportFatal } from "../run/failure.ts";
 import { closingMessages } from "../run/finish.ts";
-import type { Move, Position } from "../run/position.ts";
+import type { Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Inner, Region, TurnState } from "../run/step.ts";
+import { afterTurn } from "./after_turn.ts";
 import { askModel, messageOf } from "./model_step.ts";
-import { beginTurn, endWith } from "./next.ts";
 
 /** One model response and the calls that it makes. Ends at `turnEnd`. */
 export const turn: Region<StepScope> = {
@@ -97,24 +97,4 @@ function answeredMessages(
     : [message];
   const before = transcript.messages;
   return transcript.repaired([...before, ...closed, ...answer], "turn", answeredBy).slice(before.length);
-}
-
-/** Decides how the run continues after a turn. */
-function afterTurn(
-  { engine }: StepScope,
-  index: number,
-  { response, results }: TurnResult,
-  { added, isLast }: { readonly added: readonly Message[]; readonly isLast: boolean },
-): Move {
-  const { arrivals } = engine;
-  if (isLast) return { add: added, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
-  const called = callsOf(response).length > 0;
-  const counters = called ? { counters: { ...engine.loop.counters, continuations: 0 } } : {};
-  const isDone = !called || results.every(({ handled }) => handled);
-  if (!isDone || arrivals.finishing || arrivals.waiting) {
-    const move = beginTurn(engine, added);
-    return { ...move, counters: { ...counters.counters, ...move.counters } };
-  }
-  const message: AssistantMessage = { role: "assistant", parts: response.parts };
-  return { add: added, ...counters, to: { at: "stop", turn: index, message } };
 }

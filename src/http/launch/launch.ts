@@ -7,8 +7,7 @@ import type { Context } from "hono";
 import type { LaunchInput, LiveRun, RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { ClientGone, ServerOptions } from "../options.ts";
-import { accepted, prefersAsync } from "../respond/accepted.ts";
-import type { ResponseFormat } from "../respond/response_format.ts";
+import { accepted, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
 import type { LiveRuns } from "./live_runs.ts";
 
 /** A run that has begun, and the response that receives its events. */

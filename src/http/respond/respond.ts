@@ -9,10 +9,9 @@ import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { Joined, Launched } from "../launch/launch.ts";
 import type { Server } from "../server.ts";
-import { accepted, prefersAsync } from "./accepted.ts";
 import { notFound, reportError } from "./error_response.ts";
 import { type EventOutput, headers } from "./event_stream.ts";
-import type { ResponseFormat } from "./response_format.ts";
+import { accepted, prefersAsync, type ResponseFormat } from "./response_format.ts";
 
 /** Responds with the events of a run. */
 export async function respond(

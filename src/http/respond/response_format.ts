@@ -1,5 +1,5 @@
 /**
- * Response formats: how a response encodes the events of a run, natively or for a wire.
+ * Response formats: how a response encodes the events of a run, natively or for a wire, and the response that names the run instead.
  *
  * @module
  */
@@ -10,8 +10,7 @@ import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
 import { SinkFilter } from "../../stream/channel.ts";
-import { lineOf } from "../../stream/line.ts";
-import { frame, sse } from "../../stream/sse.ts";
+import { frame, lineOf, sse } from "../../stream/sse.ts";
 import type { JsonResponse, Reply } from "../../wire/wire.ts";
 import { type EventOutput, headers, type OutputOptions } from "./event_stream.ts";
 
@@ -115,4 +114,25 @@ const unavailable: Event = {
 function encodeEach<T>(item: NumberedEvent | Lines, encode: (event: Event, id: number) => T): T[] {
   if ("event" in item) return [encode(item.event, item.id)];
   return item.lines.map((line, index) => encode(JSON.parse(line), item.first + index));
+}
+
+/** True if the client of a native route does not wait for the run: `Prefer: respond-async` of RFC 7240. */
+export function prefersAsync(c: Context, format: ResponseFormat): boolean {
+  const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
+  return format === nativeFormat &&
+    preferences.some((preference) => preference.trim().toLowerCase() === "respond-async");
+}
+
+/** Responds with the address of a run, where its events are, or without a log with that of its session. */
+export function accepted(
+  c: Context,
+  { run, session = "" }: { readonly run: string; readonly session?: string },
+  hasLog: boolean,
+): Response {
+  const { pathname } = new URL(c.req.url); // encoded, unlike `c.req.path`
+  const base = pathname.replace(/\/(runs|sessions\/[^/]+\/[^/]+)$/, "");
+  return c.json({ run, session }, 202, {
+    "location": `${base}/${hasLog ? `runs/${run}` : `sessions/${encodeURIComponent(session)}`}`,
+    "preference-applied": "respond-async",
+  });
 }

@@ -7,7 +7,7 @@ import { outage } from "../../core/persistence/retries.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
-import { lineOf } from "../../stream/line.ts";
+import { lineOf } from "../../stream/sse.ts";
 import { clearTurn, turn } from "../../stream/turn.ts";
 import type { Lines, Log } from "../log.ts";
 import { append } from "./append.ts";

@@ -7,7 +7,7 @@ import { anySignal } from "../../core/lib/any_signal.ts";
 import { withRetries } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Session } from "../../core/persistence/session.ts";
-import { lineOf } from "../../stream/line.ts";
+import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import { idempotencyKeys } from "./idempotency_keys.ts";

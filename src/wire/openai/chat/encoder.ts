@@ -5,7 +5,6 @@
  */
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
-import type { AddedPart } from "../../../protocol/part.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";

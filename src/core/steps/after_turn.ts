@@ -1,0 +1,120 @@
+/**
+ * The way on after a turn: another turn, the `stop` hooks, or the end of the prompt.
+ *
+ * @module
+ */
+import type { Event } from "../../protocol/event.ts";
+import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
+import type { PointPolicy } from "../hooks/onion.ts";
+import type { Answer } from "../hooks/points/run.ts";
+import type { Stop, StopContext, TurnResult } from "../hooks/points/turn.ts";
+import { policyOf, requireField } from "../hooks/policy.ts";
+import { finish } from "../hooks/results.ts";
+import type { Change } from "../hooks/scope.ts";
+import { reportFatal } from "../run/failure.ts";
+import type { Move, Position } from "../run/position.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import type { Step } from "../run/step.ts";
+import { withoutContext } from "../run/transcript.ts";
+
+/** Decides how the run continues after a turn. */
+export function afterTurn(
+  { engine }: StepScope,
+  index: number,
+  { response, results }: TurnResult,
+  { added, isLast }: { readonly added: readonly Message[]; readonly isLast: boolean },
+): Move {
+  const { arrivals } = engine;
+  if (isLast) return { add: added, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
+  const called = callsOf(response).length > 0;
+  const counters = called ? { continuations: 0 } : {};
+  const isDone = !called || results.every(({ handled }) => handled);
+  if (!isDone || arrivals.finishing || arrivals.waiting) {
+    const move = beginTurn(engine, added);
+    return { ...move, counters: { ...counters, ...move.counters } };
+  }
+  const message: AssistantMessage = { role: "assistant", parts: response.parts };
+  return { add: added, counters, to: { at: "stop", turn: index, message } };
+}
+
+/** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. */
+export function beginTurn(engine: EngineRun, added: readonly Message[]): Move {
+  const { arrivals, loop, control, closing } = engine;
+  if (closing !== undefined) control.abort(closing);
+  const { turns } = loop.counters;
+  const over = arrivals.draining ?? (turns >= engine.limits.turns ? "turns" : undefined);
+  if (over !== undefined) {
+    const last = added.findLast(({ role }) => role === "assistant");
+    const text = last?.role === "assistant" ? textOf(last) : loop.transcript.lastText;
+    return { add: added, to: endWith({ status: "limit", text, reason: over }) };
+  }
+  const messages = control.aborted ? [] : arrivals.take();
+  return {
+    add: [...added, ...messages],
+    to: { at: "model", turn: turns + 1 },
+    counters: { turns: turns + 1 },
+    ...(messages.length > 0 && { announce: [injected(messages)] }),
+  };
+}
+
+/** Returns the event of messages that enter the transcript. Their context is for the model only. */
+export function injected(messages: readonly UserMessage[]): Event {
+  return { type: "steering.injected", messages: withoutContext(messages) };
+}
+
+/** Returns the end position of a prompt. */
+function endWith(answer: Answer): Position {
+  return { at: "promptEnd", answer };
+}
+
+const policy: PointPolicy<StopContext, Change, Stop, undefined> = /* @__PURE__ */ policyOf("stop", [], {
+  core: () => Promise.resolve(finish()),
+  finalize: /* @__PURE__ */ requireField("stop", "type"),
+});
+
+/** Asks the `stop` hooks. Leads to `promptEnd`, or to another turn. */
+export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
+  const { engine, run, signal, emit, vars } = scope;
+  const { loop, limits, definition } = engine;
+  const { continuations } = loop.counters;
+  const { messages: transcript } = loop.transcript;
+  const { message } = position;
+  const resumed = !loop.moved;
+  const ctx: StopContext = {
+    run,
+    signal,
+    emit,
+    vars,
+    message,
+    transcript,
+    continuations,
+    limit: limits.continuations,
+    resumed,
+  };
+  const verdict = await reportFatal(scope, "stop", definition.onions.stop(ctx, undefined, policy));
+  engine.exit.check();
+  if (verdict.type === "pause") {
+    const { type: _, question, ...options } = verdict;
+    throw run.pause(question, options);
+  }
+  if (verdict.type === "finish") return await finalMove(engine, message);
+  if (continuations >= limits.continuations) {
+    return { to: endWith({ status: "limit", text: textOf(message), reason: "continuations" }) };
+  }
+  const move = beginTurn(engine, verdict.messages);
+  return { ...move, counters: { ...move.counters, continuations: continuations + 1 } };
+};
+
+/** Reads the final answer. Begins another turn if it has the wrong format, or if messages wait. */
+async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<Move> {
+  const { answerFormat, loop: { counters }, limits, arrivals } = engine;
+  const text = textOf(message);
+  const read = await answerFormat?.read(text);
+  if (read && "retry" in read) {
+    if (counters.outputs >= limits.outputs) return { to: endWith({ status: "limit", text, reason: "outputs" }) };
+    const move = beginTurn(engine, [read.retry]);
+    return { ...move, counters: { ...move.counters, outputs: counters.outputs + 1 } };
+  }
+  if (arrivals.waiting) return beginTurn(engine, []);
+  return { to: endWith({ status: "done", text, ...(read && { output: read.output }) }) };
+}
