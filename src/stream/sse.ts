@@ -46,7 +46,8 @@ export function sse<T>(
       return text;
     },
     pack(frames, send) {
-      const text = frames.length === 1 ? frames[0] : frames.join("");
+      let text = ""; // V8 flattens it once, when it is encoded; join() would flatten each frame before
+      for (const frame of frames) text += frame;
       if (text !== "") send(encoder.encode(text));
     },
     size: (text) => text.length,
