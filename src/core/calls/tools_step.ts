@@ -62,7 +62,7 @@ async function runGroup(
       await leave(call, cut);
       if (!call.waiting) finish(batch, call, cut);
     }
-    const fatal = await fatalErrors(batch.scope, calls);
+    const fatal = calls.some(({ failures }) => failures.length > 0) ? await fatalErrors(batch.scope, calls) : [];
     const waiting = calls.filter((call) => call.waiting);
     const isOver = fatal.length > 0 || engine.isEnding;
     if (waiting.length > 0 && !isOver) return pause(batch, waiting, cut);
