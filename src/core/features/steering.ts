@@ -43,8 +43,10 @@ export function waitingMessages(state: Iterable<readonly [string, unknown]>): re
   return waitingIn(new Map(state)).messages;
 }
 
+const nothing: Waiting = { messages: [], finishing: false };
+
 function waitingIn(state: ReadonlyMap<string, unknown>): Waiting {
-  return state.get(key) as Waiting | undefined ?? { messages: [], finishing: false }; // only steering writes this key
+  return state.get(key) as Waiting | undefined ?? nothing; // only steering writes this key
 }
 
 /** The messages and requests that wait for one run. They are saved with its state. */
@@ -108,7 +110,7 @@ export class Steering implements Arrivals {
 
   take(): readonly UserMessage[] {
     const { messages, finishing } = waitingIn(this.#state);
-    if (messages.length > 0) this.#set({ messages: [], finishing });
+    if (messages.length > 0) this.#set({ ...nothing, finishing });
     if (!finishing) this.#skipped = undefined;
     return messages;
   }

@@ -96,6 +96,7 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
   /** Returns the ids of entries that free `excess` bytes without those of `kept`. Returns undefined if there are not enough. */
   function evictable(excess: number, kept: readonly string[], owner?: string): readonly string[] | undefined {
     const ids: string[] = [];
+    if (excess <= 0) return ids;
     let left = excess;
     for (const [id, entry] of idle) {
       if (left <= 0) break;

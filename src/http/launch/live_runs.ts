@@ -113,7 +113,7 @@ export function liveRuns(
       ...input,
     };
     const started = agent.start(startOptions, held?.to(sink) ?? sink);
-    const over = Promise.all([started.result, record?.over]).then(() => void live.delete(key)); // neither rejects
+    const over = started.result.then(() => record?.over).then(() => void live.delete(key)); // neither rejects
     const run: LiveRun = { ...started, begun: started.opened.then(({ after }) => record?.begin(after)), over };
     live.set(key, run);
     try {
