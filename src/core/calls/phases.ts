@@ -81,7 +81,7 @@ async function executeOne(
     }
   }
   // The save of the next turn's position follows at once, and contains the result, unless a hook waits or the run is stopped.
-  if (engine.durable) await checkpoint(position, { urgent: engine.control.aborted });
+  if (engine.writer.durable) await checkpoint(position, { urgent: engine.control.aborted });
 }
 
 /** Marks the answers that a paused tool has received: its new question needs an answer of its own. */

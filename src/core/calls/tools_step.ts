@@ -19,7 +19,7 @@ import { type Batch, enter, execute, leave } from "./phases.ts";
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
 export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
   const { engine } = scope;
-  const { loop, durable } = engine;
+  const { loop, writer: { durable } } = engine;
   const records = [...calls];
   const position = { at: "tools", turn, message, calls: records } as const;
   const batches = loop.counters.batches + 1;

@@ -114,7 +114,7 @@ async function compactTranscript(
   if (compaction.usage) engine.spend(compaction.usage);
   engine.control.signal.throwIfAborted();
   if (compaction.type === "compacted") {
-    const session = await engine.archive();
+    const session = await engine.writer.archive();
     if (session !== undefined) transcript.archiveAs(session);
     await loop.replaceTranscript(compaction.messages);
   }

@@ -3,11 +3,13 @@
  *
  * @module
  */
-import type { Emit, Event } from "../../protocol/event.ts";
+import type { Emit } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { End } from "../hooks/interrupt.ts";
+import type { Events } from "./events.ts";
 import type { ExitState } from "./exit_state.ts";
 import type { AnsweredQuestion, Move, Position, RunSnapshot } from "./position.ts";
+import type { RunWriter } from "./setup.ts";
 import type { Checkpoint, Region, Step, Steps } from "./step.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -23,18 +25,18 @@ export interface LoopOptions {
   readonly start: RunSnapshot;
   readonly transcript: Transcript;
   readonly exit: ExitState;
-  /** Saves the run at a position. A save that is not urgent may wait, and is left out if another one follows. Returns no promise if nothing is saved. */
-  readonly save: (position: Position, urgent: boolean) => Promise<void> | undefined;
-  /** Emits an event that no filter may drop. */
-  readonly announce: (emit: Emit, event: Event) => void;
+  /** Saves the run at a position. */
+  readonly writer: Pick<RunWriter, "checkpoint">;
+  /** Emits the events that no filter may drop. */
+  readonly events: Pick<Events, "announce">;
 }
 
 /** The state of a run. Steps return moves, and the loop applies them. `S` is the scope of the steps. */
 export class Loop<S extends LoopScope> {
   readonly transcript: Transcript;
   readonly #exit: ExitState;
-  readonly #save: LoopOptions["save"];
-  readonly #announce: LoopOptions["announce"];
+  readonly #writer: LoopOptions["writer"];
+  readonly #events: LoopOptions["events"];
   #moved = false;
   #detached = false;
   #position: Position;
@@ -43,11 +45,11 @@ export class Loop<S extends LoopScope> {
   #unsent: RunSnapshot["unsent"];
   #stop: (() => void) | undefined;
 
-  constructor({ start, transcript, exit, save, announce }: LoopOptions) {
+  constructor({ start, transcript, exit, writer, events }: LoopOptions) {
     this.transcript = transcript;
     this.#exit = exit;
-    this.#save = save;
-    this.#announce = announce;
+    this.#writer = writer;
+    this.#events = events;
     this.#position = start.position;
     this.#counters = start.counters;
     this.#answers = start.answers;
@@ -153,7 +155,7 @@ export class Loop<S extends LoopScope> {
   sendUnsent({ emit, outside }: LoopScope): void {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
-    for (const event of unsent) this.#announce(event.type === "prompt.accepted" ? outside : emit, event);
+    for (const event of unsent) this.#events.announce(event.type === "prompt.accepted" ? outside : emit, event);
   }
 
   /** Sets the answers before the first step. */
@@ -188,7 +190,7 @@ export class Loop<S extends LoopScope> {
     this.#position = to;
     if (counters) this.#counters = { ...this.#counters, ...counters };
     if (answers) this.#answers = answers;
-    const saved = save ? this.#save(to, urgent) : undefined;
+    const saved = save ? this.#writer.checkpoint(to, urgent) : undefined;
     return saved?.catch((error) => this.#exit.offer({ status: "failed", reason: "store", error }, error));
   };
 }

@@ -18,8 +18,9 @@ import type { Limits } from "./limits.ts";
 import { logError } from "./log_error.ts";
 import { Loop } from "./loop.ts";
 import type { RunSnapshot } from "./position.ts";
-import type { RunSetup } from "./setup.ts";
+import type { RunSetup, RunWriter } from "./setup.ts";
 import type { Arrivals, TurnState } from "./step.ts";
+import { Transcript } from "./transcript.ts";
 import { engineKey, RunView } from "./view.ts";
 
 /** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
@@ -73,22 +74,20 @@ export class EngineRun {
   readonly request: string | undefined;
   readonly onError: OnError;
   readonly recoveries: number | undefined;
-  readonly durable: boolean;
-  readonly archive: () => Promise<string | undefined>;
+  readonly writer: RunWriter;
   readonly closing: string | undefined;
   readonly #limits: Limits;
   #usage: Usage;
   #settings: OpenSettings | undefined;
 
   constructor(options: EngineRunOptions) {
-    const { definition, start, sink, control, parent, onError = logError, save } = options;
+    const { definition, start, sink, control, parent, onError = logError, writer } = options;
     this.id = start.id;
     this.startedAt = start.startedAt;
     this.request = start.request;
     this.onError = onError;
     this.recoveries = start.recoveries;
-    this.durable = options.durable;
-    this.archive = options.archive;
+    this.writer = writer;
     this.closing = options.closing;
     this.definition = definition;
     this.owner = parent ? parent.run.owner : options.owner;
@@ -116,10 +115,10 @@ export class EngineRun {
     this.exit = new ExitState(control);
     this.loop = new Loop({
       start,
-      transcript: options.transcript(this.events),
+      transcript: new Transcript({ ...options.transcript, before: start.before }, this.events),
       exit: this.exit,
-      save,
-      announce: (emit, event) => this.events.announce(emit, event),
+      writer,
+      events: this.events,
     });
     this.view = new RunView(this);
   }

@@ -69,4 +69,6 @@ export interface Arrivals {
   readonly skipped: ToolResult | undefined;
   /** Returns the messages that wait, each after its context, and removes them. */
   take(): readonly UserMessage[];
+  /** Accepts no further messages: the run is about to end. */
+  close(): void;
 }

@@ -83,7 +83,7 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
     const opening = settingsOf(definition, scope, given).then((settings) =>
       definition.onions.session(
         { ...scope, session, source, resumed, ...arrivedPrompt(loop.position), settings, context: [] },
-        { engine, close: () => steering.close() },
+        engine,
         sessionPolicy,
       )
     );

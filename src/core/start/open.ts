@@ -16,7 +16,6 @@ import type { RunControl } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
-import { Transcript } from "../run/transcript.ts";
 import type { Opened, StartOptions } from "./options.ts";
 import { reviewAnswers } from "./review.ts";
 import { StoredRun } from "./stored_run.ts";
@@ -128,15 +127,13 @@ function engineOf(beginning: Beginning, claimed: Claimed): Ready {
     control,
     arrivals: steering,
     start,
-    transcript: (events) => new Transcript({ ...claimed, before: start.before }, events),
+    transcript: claimed,
     rules: parent?.run.rules ?? [...claimed.rules],
     sessionState: parent?.run.sessionState ?? new Map(claimed.state),
     parent,
     onError,
     answerFormat: options.answerFormat,
-    save: (position, urgent) => writer.checkpoint(position, urgent),
-    archive: () => writer.archive(),
-    durable: writer.durable,
+    writer,
     closing: claimed.closing,
   });
   steering.attach(engine.state);

@@ -11,8 +11,8 @@ import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
 import { reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
+import type { RunWriter } from "../run/setup.ts";
 import { nullSink } from "./options.ts";
-import { Transcript } from "../run/transcript.ts";
 import { savedForm } from "./stored_run.ts";
 
 /** A request of another process that brings a message. */
@@ -25,6 +25,9 @@ export interface RemoteMessage {
   readonly vars: unknown;
   readonly onError: OnError;
 }
+
+/** Saves nothing: the run is only looked at. */
+const noWriter: RunWriter = { durable: false, checkpoint: () => undefined, archive: () => Promise.resolve(undefined) };
 
 /**
  * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. Returns it with its context, in the form that
@@ -48,13 +51,11 @@ export async function reviewForRemoteRun(
     control: new RunControl(),
     arrivals: new Steering(),
     start,
-    transcript: (events) => new Transcript({ ...session, before: start.before }, events),
+    transcript: session,
     rules: [],
     sessionState: new Map(session.state),
     onError,
-    save: () => Promise.resolve(),
-    archive: () => Promise.resolve(undefined),
-    durable: false,
+    writer: noWriter,
   });
   try {
     const accepted = await reviewMessage(engine, engine.scope(), "steering", mail.message);

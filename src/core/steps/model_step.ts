@@ -139,7 +139,7 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
   const answer = new ResponseAccumulator({
     turn,
     emit: ctx.emit,
-    announce: (emit, event) => events.announce(emit, event),
+    events,
     uniqueId: (id, taken) => uniqueId(engine, id, taken),
   });
   try {

@@ -8,6 +8,7 @@ import type { Emit, Event } from "../../protocol/event.ts";
 import type { FinishReason } from "../../protocol/response_event.ts";
 import { type AssistantMessage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { AddedPart, AnswerPart, Call, Json } from "../../protocol/part.ts";
+import type { Events } from "../run/events.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
 
@@ -28,8 +29,8 @@ interface StreamingCall {
 export interface ResponseOptions {
   readonly turn: number;
   readonly emit: Emit;
-  /** Emits an event that no filter may drop. */
-  readonly announce: (emit: Emit, event: Parameters<Emit>[0]) => void;
+  /** Emits the events that no filter may drop. */
+  readonly events: Pick<Events, "announce">;
   /** Returns an id that no other call of the session has. */
   readonly uniqueId: (id: string, taken: Set<string>) => string;
 }
@@ -127,7 +128,7 @@ export class ResponseAccumulator {
     this.#endPart();
     this.#parts.push({ type: "call", ...call });
     this.shown = true;
-    this.#options.announce(this.#emit, { type: "call.ready", turn: this.#turn, call });
+    this.#options.events.announce(this.#emit, { type: "call.ready", turn: this.#turn, call });
   }
 
   #call(id: string): StreamingCall {

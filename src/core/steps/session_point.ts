@@ -10,26 +10,22 @@ import { conclude, exitWith } from "../run/finish.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import { contextMessages } from "../run/transcript.ts";
 
-/** The engine's own values of the `session` onion. */
-export interface SessionCall {
-  readonly engine: EngineRun;
-  /** Stops accepting messages: the run is about to end. */
-  readonly close: () => void;
-}
-
 /** The policy of `session`. */
-export const sessionPolicy: PointPolicy<SessionContext, SessionChange, RunResult, SessionCall> =
-  /* @__PURE__ */ policyOf("session", ["settings", "context"], {
+export const sessionPolicy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf(
+  "session",
+  ["settings", "context"],
+  {
     core: runSession,
     derive: mergeSettings,
     finalize: /* @__PURE__ */ requireField("session", "status"),
-  });
+  },
+);
 
 async function runSession(
   { run, signal, emit, vars, settings, context }: SessionContext,
-  { engine, close }: SessionCall,
+  engine: EngineRun,
 ): Promise<RunResult> {
-  const { loop, exit, control, closing, definition } = engine;
+  const { loop, exit, control, arrivals, closing, definition } = engine;
   const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
   try {
     exit.check();
@@ -40,7 +36,7 @@ async function runSession(
   } catch (error) {
     await exitWith(scope, error, "prompt");
   }
-  if (exit.current?.status !== "paused") close();
+  if (exit.current?.status !== "paused") arrivals.close();
   return await conclude(engine);
 }
 
