@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { user } from "@jizai/jizai";
 import { migrate, postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
-import { redisLog, redisStore } from "@jizai/jizai/session/redis";
+import { type RedisClient, redisLog, redisStore, type RedisSubscriber } from "@jizai/jizai/session/redis";
 import { Redis } from "ioredis";
 import postgres from "postgres";
 import { assertAnswers, assertRefuses, servedOn } from "./faulty_run.ts";
@@ -26,8 +26,8 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
 const quiet = { onWarning() {} };
 
 /** Connects to Redis until it is disposed of. Commands fail while the server is down. */
-function connectRedis({ port }: RedisServer): Redis & Disposable {
-  const redis = new Redis(port, "127.0.0.1", { maxRetriesPerRequest: 1 });
+function connectRedis({ port }: RedisServer): RedisClient & Disposable {
+  const redis: RedisClient & RedisSubscriber = new Redis(port, "127.0.0.1", { maxRetriesPerRequest: 1 });
   redis.on("error", () => {}); // the commands that fail tell
   return Object.assign(redis, { [Symbol.dispose]: () => redis.disconnect() });
 }

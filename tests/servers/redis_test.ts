@@ -1,11 +1,19 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
+// @ts-types="../support/vendors/redis.d.ts"
 import { createClient } from "redis";
 import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import type { KeyValue } from "@jizai/jizai/session/key_value";
-import { nodeRedis, type RedisClient, redisKeyValue, redisLog, redisStore } from "@jizai/jizai/session/redis";
+import {
+  nodeRedis,
+  type RedisClient,
+  redisKeyValue,
+  redisLog,
+  redisStore,
+  type RedisSubscriber,
+} from "@jizai/jizai/session/redis";
 import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
 import { byProcessClock, isRedisMissing, redisServer } from "./redis_server.ts";
@@ -62,10 +70,16 @@ function own({ expireIn = Infinity }: { readonly expireIn?: number } = {}) {
   return { expireIn: scale * expireIn, prefix: crypto.randomUUID(), onWarning() {} };
 }
 
-/** Opens ioredis. It closes its connection when it is disposed of. */
-function connect(port: number): Redis & Disposable {
+/** Opens ioredis. */
+function open(port: number): Redis {
   const redis = new Redis(port, "127.0.0.1");
   redis.on("error", () => {});
+  return redis;
+}
+
+/** Opens ioredis as another process does. It closes its connection when it is disposed of. */
+function connect(port: number): RedisClient & Disposable {
+  const redis: RedisClient & RedisSubscriber = open(port);
   return Object.assign(redis, { [Symbol.dispose]: () => redis.disconnect() });
 }
 
@@ -77,8 +91,12 @@ function onRedis(name: string, test: (redis: Redis, port: number) => Promise<voi
     async fn() {
       await using server = await redisServer(args);
       assert(server);
-      using redis = connect(server.port);
-      await test(redis, server.port);
+      const redis = open(server.port);
+      try {
+        await test(redis, server.port);
+      } finally {
+        redis.disconnect();
+      }
     },
   });
 }
