@@ -4,6 +4,7 @@
  * @module
  */
 import { type AnyTool, tool } from "@jizai/jizai";
+// @ts-types="./vendors/aimock.d.ts"
 import { LLMock } from "npm:@copilotkit/aimock@1.43.0";
 import * as z from "zod";
 

@@ -4,7 +4,9 @@
  * @module
  */
 import type { FinishReason } from "@jizai/jizai";
+// @ts-types="../../support/vendors/anthropic.d.ts"
 import Anthropic from "npm:@anthropic-ai/sdk@1.12.0";
+// @ts-types="../../support/vendors/google_genai.d.ts"
 import { GoogleGenAI } from "npm:@google/genai@3.1.0/web";
 import OpenAI from "npm:openai@7.57.0";
 import type { Content } from "./case.ts";
