@@ -128,8 +128,8 @@ function make<T>(event: string, create: () => T): T {
 }
 
 /** Parses the hooks of an event. Throws a `TypeError` if they are invalid. */
-export function parse<S extends z.ZodType>(event: string, schema: S, given: unknown): z.output<S> {
-  const { success, data, error } = schema.safeParse(given);
+export function parse<S extends z.core.$ZodType>(event: string, schema: S, given: unknown): z.output<S> {
+  const { success, data, error } = z.safeParse(schema, given);
   if (!success) throw invalidHooks(event, z.prettifyError(error));
   return data;
 }

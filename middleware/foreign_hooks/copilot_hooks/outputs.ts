@@ -15,7 +15,9 @@ export type Outputs = {
   readonly [K in HookName]: Exclude<Awaited<ReturnType<NonNullable<SessionHooks[K]>>>, null | void>;
 };
 
-type Schemas = { readonly [K in HookName]: { readonly [F in keyof Outputs[K]]-?: z.ZodType<Required<Outputs[K]>[F]> } };
+type Schemas = {
+  readonly [K in HookName]: { readonly [F in keyof Outputs[K]]-?: z.core.$ZodType<Required<Outputs[K]>[F]> };
+};
 
 const text = z.string();
 const flag = z.boolean();
@@ -56,7 +58,7 @@ export function readOutput<K extends HookName>(
   onInvalid: (problem: string) => void,
 ): Outputs[K] {
   if (!isObject(given)) onInvalid(`expected an object, received ${typeof given}`);
-  const output = readFields<Readonly<Record<string, z.ZodType>>>(
+  const output = readFields<Readonly<Record<string, z.core.$ZodType>>>(
     schemas[name],
     isObject(given) ? given : {},
     (field, problem) => {

@@ -46,7 +46,7 @@ export function rpcOf(name: string, onions: Onions, onError: OnError): Rpc {
   async function answerTo(method: string, params: unknown): Promise<unknown> {
     try {
       const result = await methods[method]?.(params);
-      const end = runs.runOf(about.parse(params).meta).ended();
+      const end = runs.runOf(z.parse(about, params).meta).ended();
       return end ? interrupted(method, end) : result;
     } catch (error) {
       if (error instanceof Error && isInterrupt(error)) return interrupted(method, error);

@@ -21,14 +21,14 @@ const beforeLlm = struct({
   model: text,
   messages: z.array(wireMessage).default([]),
   tools: z.array(wireTool).default([]),
-  options: wireOptions.default({}),
+  options: z._default(wireOptions, {}),
 });
-const afterLlm = struct({ meta, model: text, response: wireResponse.optional() });
+const afterLlm = struct({ meta, model: text, response: z.optional(wireResponse) });
 
 /** Creates the answers. */
 export function rpcModel({ model: around }: Onions, { runOf, pendingOf }: RpcRuns) {
   async function before(params: unknown): Promise<unknown> {
-    const { meta, ...given } = beforeLlm.parse(params);
+    const { meta, ...given } = z.parse(beforeLlm, params);
     const all = pendingOf(meta);
     all.model?.cancel();
     const request = {
@@ -54,7 +54,7 @@ export function rpcModel({ model: around }: Onions, { runOf, pendingOf }: RpcRun
   }
 
   async function after(params: unknown): Promise<unknown> {
-    const { meta, model, response = { content: "", finish_reason: "" } } = afterLlm.parse(params);
+    const { meta, model, response = { content: "", finish_reason: "" } } = z.parse(afterLlm, params);
     const all = pendingOf(meta);
     const { prompt_tokens: input = 0, completion_tokens: output = 0 } = response.usage ?? {};
     const before = { parts: [], finish: "stop", usage: { input, output }, model, attempts: 1 } as const;

@@ -16,12 +16,12 @@ import { type ForeignRun, type OnError, scopeOf } from "./runs.ts";
 
 const call = { meta, tool: text, arguments: fields };
 const beforeTool = struct(call);
-const afterTool = struct({ ...call, result: wireResult.optional(), duration: z.number().default(0) });
+const afterTool = struct({ ...call, result: z.optional(wireResult), duration: z.number().default(0) });
 
 /** Creates the answers. */
 export function rpcTool(onions: Onions, { runOf, pendingOf }: RpcRuns, onError: OnError) {
   async function before(params: unknown): Promise<unknown> {
-    const { meta, tool, arguments: input } = beforeTool.parse(params);
+    const { meta, tool, arguments: input } = z.parse(beforeTool, params);
     const outcome = await descend(onions.tool, callOf(runOf(meta), meta, tool, input));
     if ("answer" in outcome) {
       const { answer } = outcome;
@@ -38,8 +38,8 @@ export function rpcTool(onions: Onions, { runOf, pendingOf }: RpcRuns, onError: 
   }
 
   async function after(params: unknown): Promise<unknown> {
-    const { meta, tool, arguments: input, result, duration } = afterTool.parse(params);
-    const given = result ? fromWireResult(result) : fromWireResult(wireResult.parse({}));
+    const { meta, tool, arguments: input, result, duration } = z.parse(afterTool, params);
+    const given = result ? fromWireResult(result) : fromWireResult(z.parse(wireResult, {}));
     const descent = takeCall(pendingOf(meta).calls, tool, input);
     const answer = inlineContext(
       descent
@@ -51,7 +51,7 @@ export function rpcTool(onions: Onions, { runOf, pendingOf }: RpcRuns, onError: 
   }
 
   async function decide(params: unknown): Promise<unknown> {
-    const { meta, tool, arguments: input } = beforeTool.parse(params);
+    const { meta, tool, arguments: input } = z.parse(beforeTool, params);
     const verdict = await approve(onions, callOf(runOf(meta), meta, tool, input), allow(), onError);
     if (verdict.type === "deny") return { approved: false, reason: verdict.reason };
     if (verdict.type === "ask") return { approved: false, reason: verdict.questions.join("\n") };

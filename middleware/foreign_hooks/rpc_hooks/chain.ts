@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type * as z from "zod";
+import * as z from "zod";
 import type { End, Point, Scope } from "../../../mod.ts";
 import { describeIssues } from "../../../src/core/kit.ts";
 import { callWithin, isLate } from "../kit/deadline.ts";
@@ -18,7 +18,7 @@ export interface Link<P extends object, R extends Decision> {
   /** The mode of the hooks that are asked. */
   readonly mode: Mode;
   /** The schema of a reply. */
-  readonly reply: z.ZodType<R>;
+  readonly reply: z.core.$ZodType<R>;
   /** Applies a reply to the params. `onProblem` receives the parts that cannot be applied. */
   readonly change: (params: P, reply: R, onProblem: (problem: string) => void) => P;
   /** The actions that end the chain, besides those that end the run. Default: none. */
@@ -78,7 +78,7 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
   async function ask<R>(
     hook: Mounted,
     { signal }: Scope,
-    { stage, reply, ms }: { readonly stage: Stage; readonly reply: z.ZodType<R>; readonly ms: number },
+    { stage, reply, ms }: { readonly stage: Stage; readonly reply: z.core.$ZodType<R>; readonly ms: number },
     params: object,
   ): Promise<Asked<R>> {
     let answer: unknown;
@@ -88,7 +88,7 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
       signal.throwIfAborted();
       return { failed: isLate(error) ? tooLong : "failed", error };
     }
-    const { success, data, error } = reply.safeParse(answer);
+    const { success, data, error } = z.safeParse(reply, answer);
     return success ? { reply: data } : { failed: `returned an invalid reply (${describeIssues(error.issues)})` };
   }
 

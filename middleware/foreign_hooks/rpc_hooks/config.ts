@@ -77,11 +77,14 @@ const time = (ms: number) => z.number().default(ms).transform((given) => given >
 
 const shape = struct({
   enabled: z.boolean().default(true),
-  defaults: struct({
-    observer_timeout_ms: time(500),
-    interceptor_timeout_ms: time(5_000),
-    approval_timeout_ms: time(60_000),
-  }).prefault({}),
+  defaults: z.prefault(
+    struct({
+      observer_timeout_ms: time(500),
+      interceptor_timeout_ms: time(5_000),
+      approval_timeout_ms: time(60_000),
+    }),
+    {},
+  ),
   builtins: z.record(z.string(), struct({ ...common, config: z.unknown().optional() })).default({}),
   processes: z.record(
     z.string(),
@@ -108,7 +111,7 @@ export type Process = Config["processes"][string];
 /** Reads a configuration, or a file that contains one under `hooks`. Throws a `TypeError` for an invalid one. */
 export function configOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
   if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
-  const read = shape.safeParse("hooks" in given ? given.hooks : given);
+  const read = z.safeParse(shape, "hooks" in given ? given.hooks : given);
   if (!read.success) throw new TypeError(`Cannot use hooks: ${describeIssues(read.error.issues)}`);
   return read.data;
 }

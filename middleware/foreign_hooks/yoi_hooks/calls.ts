@@ -26,8 +26,8 @@ const aborted = state<{ readonly call: string; readonly batch: string } | undefi
   () => undefined,
 );
 
-const callSchema: z.ZodType<ToolCall> = z.object({ id: z.string(), name: z.string(), input: z.unknown() });
-const resultSchema: z.ZodType<ToolResult> = z.object({
+const callSchema: z.core.$ZodType<ToolCall> = z.object({ id: z.string(), name: z.string(), input: z.unknown() });
+const resultSchema: z.core.$ZodType<ToolResult> = z.object({
   tool_use_id: z.string(),
   content: z.string(),
   is_error: z.boolean(),

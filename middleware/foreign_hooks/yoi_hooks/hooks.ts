@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type * as z from "zod";
+import * as z from "zod";
 import type { AnyTool, Point, Scope } from "../../../mod.ts";
 import { describeIssues } from "../../../src/core/kit.ts";
 import { warnFailed } from "../kit/warn.ts";
@@ -94,9 +94,9 @@ export interface Asking<D, A> {
   readonly event: keyof YoiHook;
   readonly point: Point;
   /** The schema of a draft. */
-  readonly schema: z.ZodType<D>;
+  readonly schema: z.core.$ZodType<D>;
   /** The schema of an answer. */
-  readonly answers: z.ZodType<A>;
+  readonly answers: z.core.$ZodType<A>;
   readonly ask: (hook: YoiHook, draft: D) => unknown;
 }
 
@@ -128,11 +128,11 @@ export async function consult<D, A extends readonly [word: string, ...unknown[]]
 /** Parses a draft or an answer. Emits a warning if it is invalid. */
 function read<T>(
   given: unknown,
-  schema: z.ZodType<T>,
+  schema: z.core.$ZodType<T>,
   { event, point }: { readonly event: keyof YoiHook; readonly point: Point },
   ctx: Scope,
 ): T | undefined {
-  const parsed = schema.safeParse(given);
+  const parsed = z.safeParse(schema, given);
   if (parsed.success) return parsed.data;
   const message = `${event} returned an invalid output: ${describeIssues(parsed.error.issues)}`;
   warnFailed(ctx, { middleware: "yoi_hooks", point, message });

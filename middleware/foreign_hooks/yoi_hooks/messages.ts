@@ -57,7 +57,7 @@ export type ContentPart =
   | { type: "tool_use"; id: string; name: string; input: unknown }
   | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
 
-const partSchema: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
+const partSchema: z.core.$ZodType<ContentPart> = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text"), text: z.string() }),
   z.object({ type: z.literal("reasoning"), text: z.string(), meta: z.json().optional() }),
   z.object({
@@ -101,17 +101,17 @@ const partSchema: z.ZodType<ContentPart> = z.discriminatedUnion("type", [
 ]);
 
 /** The schema of a message. */
-export const messageSchema: z.ZodType<Message> = z.object({
+export const messageSchema: z.core.$ZodType<Message> = z.object({
   role: z.enum(["user", "assistant", "system"]),
   content: z.union([z.string(), z.array(partSchema)]),
   from: z.string().optional(),
 });
 
 /** A message, or a text of the user. */
-const messageOrText: z.ZodType<Message> = z.preprocess(
+const messageOrText: z.core.$ZodType<Message> = z.preprocess(
   (given) => typeof given === "string" ? Message.user(given) : given,
   messageSchema,
 );
 
 /** The schema of a context: messages or texts. */
-export const contextSchema: z.ZodType<Message[]> = z.array(messageOrText);
+export const contextSchema: z.core.$ZodType<Message[]> = z.array(messageOrText);

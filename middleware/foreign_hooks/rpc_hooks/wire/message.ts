@@ -46,14 +46,14 @@ export interface WireTool {
 }
 
 /** The schema of a call. */
-export const wireCall: z.ZodType<WireCall> = struct({
+export const wireCall: z.core.$ZodType<WireCall> = struct({
   id: text,
   type: text,
   function: struct({ name: text, arguments: text }),
 });
 
 /** The schema of a message. */
-export const wireMessage: z.ZodType<WireMessage> = struct({
+export const wireMessage: z.core.$ZodType<WireMessage> = struct({
   role: text,
   content: text,
   media: z.array(z.string()).optional(),
@@ -63,7 +63,7 @@ export const wireMessage: z.ZodType<WireMessage> = struct({
 });
 
 /** The schema of a tool. */
-export const wireTool: z.ZodType<WireTool> = struct({
+export const wireTool: z.core.$ZodType<WireTool> = struct({
   type: text,
   function: struct({ name: text, description: text, parameters: fields }),
 });

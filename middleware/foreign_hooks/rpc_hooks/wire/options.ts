@@ -16,7 +16,7 @@ export function toWireOptions({ temperature, maxTokens, provider = {} }: ModelOp
 }
 
 /** The schema of options. */
-export const wireOptions: z.ZodType<Record<string, unknown>> = z
+export const wireOptions: z.core.$ZodType<Record<string, unknown>> = z
   .object({ temperature: z.number().nullish(), max_tokens: z.number().nullish() })
   .catchall(z.json());
 

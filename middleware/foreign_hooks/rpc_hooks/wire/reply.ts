@@ -21,7 +21,7 @@ const decision = { action: text, reason: text };
 const call = { tool: text, arguments: fields };
 
 /** Accepts `{ [name]: value }`, and also the value alone if it has one of `keys`. */
-function nested<S extends z.ZodType>(name: string, keys: readonly string[], schema: S) {
+function nested<S extends z.core.$ZodType>(name: string, keys: readonly string[], schema: S) {
   return z.preprocess((given) => {
     const has = (keys: readonly string[]) =>
       isObject(given) && Object.keys(given).some((key) => keys.includes(key.toLowerCase()));
@@ -32,12 +32,12 @@ function nested<S extends z.ZodType>(name: string, keys: readonly string[], sche
 /** The reply to `before_llm`. The request replaces the original: an absent field is empty. */
 export const beforeLlmReply = struct({
   ...decision,
-  request: struct({
+  request: z.optional(struct({
     model: text,
     messages: z.array(wireMessage).default([]),
     tools: z.array(wireTool).default([]),
-    options: wireOptions.default({}),
-  }).optional(),
+    options: z._default(wireOptions, {}),
+  })),
 });
 
 /** The reply to `after_llm`: with the object of the request, or with the response alone. */
@@ -46,15 +46,15 @@ export const afterLlmReply = struct({
   response: nested(
     "response",
     ["role", "content", "reasoning_content", "tool_calls"],
-    struct({ response: wireResponse.optional() }).optional(),
+    z.optional(struct({ response: z.optional(wireResponse) })),
   ),
 });
 
 /** The reply to `before_tool`. `result`, or `call.hook_result`, is the result of a call that the hook answers. */
 export const beforeToolReply = struct({
   ...decision,
-  call: struct({ ...call, hook_result: wireResult.optional() }).optional(),
-  result: wireResult.optional(),
+  call: z.optional(struct({ ...call, hook_result: z.optional(wireResult) })),
+  result: z.optional(wireResult),
 });
 
 /** The reply to `after_tool`: with the object of the request, or with the result alone. */
@@ -63,7 +63,7 @@ export const afterToolReply = struct({
   result: nested(
     "result",
     ["for_llm", "for_user", "is_error", "media"],
-    struct({ ...call, result: wireResult.optional() }).optional(),
+    z.optional(struct({ ...call, result: z.optional(wireResult) })),
   ),
 });
 

@@ -37,13 +37,13 @@ export interface WireUsage {
 const count = z.number().default(0);
 
 /** The schema of a response. */
-export const wireResponse: z.ZodType<WireResponse> = struct({
+export const wireResponse: z.core.$ZodType<WireResponse> = struct({
   role: z.string().optional(),
   content: text,
   reasoning_content: z.string().optional(),
   tool_calls: z.array(wireCall).optional(),
   finish_reason: text,
-  usage: struct({ prompt_tokens: count, completion_tokens: count, total_tokens: count }).optional(),
+  usage: z.optional(struct({ prompt_tokens: count, completion_tokens: count, total_tokens: count })),
 });
 
 const reasons: readonly (readonly [FinishReason, string])[] = [

@@ -29,7 +29,7 @@ export interface WireResult {
 }
 
 /** The schema of a result. An absent field is empty. */
-export const wireResult: z.ZodType<WireResult> = struct({
+export const wireResult: z.core.$ZodType<WireResult> = struct({
   for_llm: text,
   for_user: text,
   silent: flag,

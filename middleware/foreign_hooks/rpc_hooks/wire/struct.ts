@@ -7,7 +7,7 @@ import * as z from "zod";
 import { isObject } from "../../kit/fields.ts";
 
 /** Accepts an object as Go reads it: the case of names is ignored, null is absent, unknown fields are ignored. */
-export function struct<S extends z.core.$ZodShape>(shape: S): z.ZodType<z.output<z.ZodObject<S>>> {
+export function struct<S extends z.core.$ZodShape>(shape: S): z.core.$ZodType<z.output<z.ZodObject<S>>> {
   const names = new Map(Object.keys(shape).map((name) => [name.toLowerCase(), name]));
   return z.preprocess((value) => {
     if (!isObject(value)) return value ?? {};
