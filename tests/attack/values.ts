@@ -10,6 +10,7 @@ import {
   type Middleware,
   Pause,
   type PersonAnswer,
+  type Schema,
   serve,
   state,
   tool,
@@ -73,7 +74,7 @@ function strangeTool(chance: Chance): AnyTool {
   return tool({
     name: "look",
     description: "Looks",
-    input: chance.one<z.ZodType>([
+    input: chance.one<Schema>([
       z.object({ key: z.unknown() }),
       z.object({ key: z.unknown() }),
       z.object({ key: z.unknown().transform(() => strange(chance)) }),

@@ -1,4 +1,16 @@
-import { agent, allow, type Approval, ask, denied, deny, memory, type Middleware, text, tool } from "@jizai/jizai";
+import {
+  agent,
+  allow,
+  type Approval,
+  ask,
+  denied,
+  deny,
+  memory,
+  type Middleware,
+  type Schema,
+  text,
+  tool,
+} from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
@@ -547,7 +559,7 @@ Deno.test("an input that a person edits and the schema rejects is refused, and t
 
 Deno.test("an accepted edit of a person does not block the run if the schema has changed since", async () => {
   const store = memory();
-  const dropping = (input: z.ZodType<{ city: string | number }>) =>
+  const dropping = (input: Schema<unknown, { city: string | number }>) =>
     tool({ name: "drop", description: "Drops", input, ask: true, execute: ({ city }) => `dropped ${city}` });
   const calls = [["drop", { city: 1 }], ["drop", { city: 2 }]] as const;
   const before = agent({ model: scripted({ calls }), tools: [dropping(z.object({ city: z.number() }))] });

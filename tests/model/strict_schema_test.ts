@@ -1,9 +1,9 @@
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { jsonSchemaOf } from "../../src/core/agent/schema.ts";
+import { jsonSchemaOf, type Schema } from "../../src/core/agent/schema.ts";
 import { strictSchema } from "../../src/model/strict_schema.ts";
 
-const of = (schema: z.ZodType) => strictSchema(jsonSchemaOf(schema, "it"));
+const of = (schema: Schema) => strictSchema(jsonSchemaOf(schema, "it"));
 
 Deno.test("strictSchema() closes objects at every depth", () => {
   assertEquals(of(z.object({ a: z.string(), b: z.array(z.object({ c: z.number() })) })), {
@@ -48,7 +48,7 @@ Deno.test("strictSchema() converts enums, constants, unions and nullable values"
 });
 
 Deno.test("strictSchema() returns undefined if the conversion would change the schema", () => {
-  const tree: z.ZodType = z.object({ children: z.array(z.lazy(() => tree)) });
+  const tree: z.core.$ZodType = z.object({ children: z.array(z.lazy(() => tree)) });
   const others = [
     z.object({ a: z.string().optional() }),
     z.record(z.string(), z.number()),
