@@ -57,49 +57,33 @@ export function maskEvent(event: Event, mask: Mask): Event {
     case "reasoning.delta":
     case "call.delta":
       return event;
-    case "subagent.event": {
-      const inner = maskEvent(event.event, mask);
-      return inner === event.event ? event : { ...event, event: inner };
-    }
-    case "prompt.accepted": {
-      const prompt = maskContent(event.prompt, mask);
-      return prompt === event.prompt ? event : { ...event, prompt };
-    }
-    case "steering.injected": {
-      const messages = maskEach(event.messages, (message) => maskContent(message, mask));
-      return messages === event.messages ? event : { ...event, messages };
-    }
-    case "part.added": {
-      const [content = event.content] = maskParts([event.content], mask);
-      return content === event.content ? event : { ...event, content };
-    }
-    case "provider_tool.started": {
-      const content = maskProvider(event.content, mask);
-      return content === event.content ? event : { ...event, content };
-    }
-    case "provider_tool.finished": {
-      const content = maskProvider(event.content, mask);
-      return content === event.content ? event : { ...event, content };
-    }
-    case "call.ready": {
-      const call = maskCall(event.call, mask);
-      return call === event.call ? event : { ...event, call };
-    }
-    case "tool.started": {
-      const name = maskName(event.name, mask);
-      return name === event.name ? event : { ...event, name };
-    }
-    case "tool.finished": {
-      const result = maskCallResult(event.result, mask);
-      return result === event.result ? event : { ...event, result };
-    }
+    case "subagent.event":
+      return replaced(event, "event", maskEvent(event.event, mask));
+    case "prompt.accepted":
+      return replaced(event, "prompt", maskContent(event.prompt, mask));
+    case "steering.injected":
+      return replaced(event, "messages", maskEach(event.messages, (message) => maskContent(message, mask)));
+    case "part.added":
+      return replaced(event, "content", maskParts([event.content], mask)[0] ?? event.content);
+    case "provider_tool.started":
+    case "provider_tool.finished":
+      return replaced(event, "content", maskProvider(event.content, mask));
+    case "call.ready":
+      return replaced(event, "call", maskCall(event.call, mask));
+    case "tool.started":
+      return replaced(event, "name", maskName(event.name, mask));
+    case "tool.finished":
+      return replaced(event, "result", maskCallResult(event.result, mask));
     case "approval.asked":
       return maskQuestion(event, mask);
-    case "run.paused": {
-      const questions = maskEach(event.questions, (question) => maskQuestion(question, mask));
-      return questions === event.questions ? event : { ...event, questions };
-    }
+    case "run.paused":
+      return replaced(event, "questions", maskEach(event.questions, (question) => maskQuestion(question, mask)));
     default:
       return maskFields(event, Object.keys(event).filter((key) => !keptFields.includes(key)), mask);
   }
+}
+
+/** Returns a copy of an event with another value of a field, or the event itself if the value is the same. */
+function replaced<E extends Event, K extends keyof E>(event: E, key: K, value: E[K]): E {
+  return value === event[key] ? event : { ...event, [key]: value };
 }
