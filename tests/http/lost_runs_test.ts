@@ -5,20 +5,14 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { drop } from "../support/asking.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { waiting } from "../support/halting.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedReason, storedRun } from "../support/stored_run.ts";
 
 const lease = 30_000;
 
-/** A model that answers "Half", and then waits until it is stopped. */
-const stuck: Model = {
-  id: "stuck",
-  async *stream(_request, { signal }) {
-    yield [{ type: "text", text: "Half" }];
-    await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-  },
-};
+const stuck = waiting("Half");
 
 /** Records the reasons of cleanups. */
 function watch(reasons: string[]): Middleware {

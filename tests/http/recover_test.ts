@@ -4,20 +4,14 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { waiting } from "../support/halting.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
 
 const lease = 30_000;
 
-/** A model that streams "Half" and then waits for its signal. */
-const stuck: Model = {
-  id: "stuck",
-  async *stream(_request, { signal }) {
-    yield [{ type: "text", text: "Half" }];
-    await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-  },
-};
+const stuck = waiting("Half");
 
 /** Begins a run in a process of its own, which dies in the middle of the answer. */
 async function dead(among: Shared, options: ServeOptions = {}, prompt = "Hi") {

@@ -28,11 +28,11 @@ export function halting(rest = " Two."): {
 }
 
 /** A model that sends one word, and then waits until it is stopped. */
-export function waiting(): Model {
+export function waiting(text = "Wait"): Model {
   return {
     id: "waiting",
     async *stream(_request, { signal }) {
-      yield [{ type: "text", text: "Wait" }];
+      yield [{ type: "text", text }];
       await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     },
   };
