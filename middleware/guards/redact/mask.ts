@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { bordersOf } from "../../../src/core/kit.ts";
 import { decodeEscapes } from "./escapes.ts";
 import { partialOf } from "./partial.ts";
 
@@ -109,17 +110,6 @@ function united(spans: readonly Span[]): readonly Span[] {
     else merged.push([start, end]);
   }
   return merged;
-}
-
-/** Returns, for each prefix of a text, the length of its longest proper prefix that is also its suffix (Knuth, Morris, Pratt 1977). */
-function bordersOf(text: string): Uint32Array {
-  const borders = new Uint32Array(text.length);
-  for (let at = 1, matched = 0; at < text.length; at++) {
-    while (matched > 0 && text[matched] !== text[at]) matched = borders[matched - 1] ?? 0;
-    if (text[matched] === text[at]) matched++;
-    borders[at] = matched;
-  }
-  return borders;
 }
 
 /** Returns the length of the longest prefix of `secret`, but not all of it, with which `text` ends. Only looks at the text from `start` on. */

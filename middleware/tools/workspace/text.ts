@@ -4,6 +4,7 @@
  * @module
  */
 import { ToolError } from "../../../mod.ts";
+import { bordersOf } from "../../../src/core/kit.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -36,17 +37,6 @@ export function* indexesOf(part: string, text: string): Generator<number> {
     if (part[matched] === text[at]) matched++;
     if (matched === part.length) yield at + 1 - matched;
   }
-}
-
-/** Returns, for each prefix of `part`, the length of its longest proper prefix that is also its suffix. */
-function bordersOf(part: string): Uint32Array {
-  const borders = new Uint32Array(part.length);
-  for (let at = 1, matched = 0; at < part.length; at++) {
-    while (matched > 0 && part[matched] !== part[at]) matched = borders[matched - 1] ?? 0;
-    if (part[matched] === part[at]) matched++;
-    borders[at] = matched;
-  }
-  return borders;
 }
 
 /** Replaces `old`, which must occur once in `text`, with `by`. Throws a `ToolError` that names `path` if it does not. */
