@@ -17,38 +17,16 @@ import {
   maskQuestion,
 } from "./values.ts";
 
-/** Fields of events that stay: ids, names that the application chose, numbers and enumerations. */
-const keptFields: readonly string[] = [
-  ...[
-    "type",
-    "run",
-    "session",
-    "request",
-    "call",
-    "batch",
-    "error",
-    "resumeToken",
-    "agent",
-    "middleware",
-    "model",
-    "name",
-  ],
-  ...[
-    "code",
-    "point",
-    "status",
-    "finish",
-    "decision",
-    "by",
-    "source",
-    "trigger",
-    "change",
-    "did",
-    "changed",
-    "decided",
-  ],
-  ...["turn", "part", "index", "usage", "attempts", "before", "after", "ms", "retryAfter", "resumed"],
-];
+const ids = ["run", "session", "request", "call", "batch", "error", "resumeToken"];
+/** Names that the application chose. */
+const names = ["agent", "middleware", "model", "name"];
+const enumerations = ["code", "point", "status", "finish", "decision", "by", "source", "trigger", "change"];
+/** What a hook did, in words of the engine. */
+const acts = ["did", "changed", "decided"];
+const numbers = ["turn", "part", "index", "usage", "attempts", "before", "after", "ms", "retryAfter", "resumed"];
+
+/** The fields of events that stay. Any other field is masked, also one of an event that is new. */
+const keptFields: ReadonlySet<string> = new Set(["type", ...ids, ...names, ...enumerations, ...acts, ...numbers]);
 
 /** Masks an event, except for deltas: `RunEvents` and `StreamedResponse` mask them, because a secret may be split over several. */
 export function maskEvent(event: Event, mask: Mask): Event {
@@ -79,7 +57,7 @@ export function maskEvent(event: Event, mask: Mask): Event {
     case "run.paused":
       return replaced(event, "questions", maskEach(event.questions, (question) => maskQuestion(question, mask)));
     default:
-      return maskFields(event, Object.keys(event).filter((key) => !keptFields.includes(key)), mask);
+      return maskFields(event, Object.keys(event).filter((key) => !keptFields.has(key)), mask);
   }
 }
 
