@@ -87,13 +87,13 @@ export type Mail =
   | { readonly type: "finish" };
 
 /** Returns true if the session's run has paused. */
-export function isPaused({ run }: Pick<Session, "run">): boolean {
-  return run?.exit?.status === "paused";
+export function isPaused(session: Pick<Session, "run"> | undefined): boolean {
+  return session?.run?.exit?.status === "paused";
 }
 
 /** Returns the questions of a paused run. */
-export function questionsOf({ run }: Pick<Session, "run">): readonly Question[] {
-  return run?.exit?.questions ?? [];
+export function questionsOf(session: Pick<Session, "run"> | undefined): readonly Question[] {
+  return session?.run?.exit?.questions ?? [];
 }
 
 /** Returns the messages among the requests of other processes, with their context. */

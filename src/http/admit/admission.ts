@@ -4,10 +4,10 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import { isPaused, questionsOf, type Session } from "../../core/persistence/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
-import { isPaused, lastEventNumber, questionsOf, runOf } from "../../session/record/run_state.ts";
+import { lastEventNumber, runOf } from "../../session/record/run_state.ts";
 import type { HeldSession } from "../../session/resume_token/held_session.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";

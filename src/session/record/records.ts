@@ -6,7 +6,7 @@
 import { anySignal } from "../../core/lib/any_signal.ts";
 import { withRetries } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
@@ -18,7 +18,7 @@ import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
 import type { LaunchInput, LiveRun, Requester, RunHost, RunPosition } from "./run_host.ts";
 import type { Records } from "./run_records.ts";
-import { finalEvent, isPaused, isRunning, lastEventNumber, leaseEnd, runOf } from "./run_state.ts";
+import { finalEvent, isRunning, lastEventNumber, leaseEnd, runOf } from "./run_state.ts";
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;

@@ -8,7 +8,7 @@ import { withoutContext } from "../../core/run/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type Message, noUsage } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import type { Mail, Session } from "../../core/persistence/session.ts";
+import { type Mail, questionsOf, type Session } from "../../core/persistence/session.ts";
 
 /** A session, or nothing where there is none. */
 type Stored = Session | undefined;
@@ -28,19 +28,9 @@ export function hasEnded(session: Stored, run: string): boolean {
   return session?.last?.run === run;
 }
 
-/** Whether a run of this session waits for a person. */
-export function isPaused(session: Stored): boolean {
-  return session?.run?.exit?.status === "paused";
-}
-
 /** Whether `run` (default: some run) has the session and is not paused. Its process may be dead. */
 export function isRunning(session: Stored, run = runOf(session)): boolean {
   return session?.run !== undefined && !session.run.exit && session.run.id === run;
-}
-
-/** Returns the open questions of the run that has the session. */
-export function questionsOf(session: Stored): readonly Question[] {
-  return session?.run?.exit?.questions ?? [];
 }
 
 /** Returns the number of the last event of the run that has the session, or 0. */

@@ -7,8 +7,7 @@ import { abortAtShutdown, recoverNothing, writeInMemory } from "../../core/persi
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Store } from "../../core/persistence/store.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import { isPaused } from "../record/run_state.ts";
+import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 
 /** A session that the server holds for one run. */

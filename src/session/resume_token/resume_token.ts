@@ -9,8 +9,7 @@
  *
  * @module
  */
-import type { Session } from "../../core/persistence/session.ts";
-import { isPaused } from "../record/run_state.ts";
+import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type HeldSession, holdSession } from "./held_session.ts";
 import { encryption } from "./encryption.ts";
