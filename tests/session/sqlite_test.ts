@@ -105,3 +105,24 @@ Deno.test("sqliteLog() commits the additions of one turn of the event loop toget
   const last = await Promise.all(["a", "b", "c", "d", "bad", "e"].map(async (run) => (await log.read(run, 0))?.last));
   assertEquals(last, [1, 1, 1, 1, undefined, 1]);
 });
+
+Deno.test("sqliteLog() waits once for a locked database, however many additions there are", async () => {
+  const database = open();
+  const executed: string[] = [];
+  let locked = false;
+  const log = sqliteLog({
+    prepare: (sql) => database.prepare(sql),
+    exec(sql) {
+      executed.push(sql);
+      if (locked) throw new Error("database is locked");
+      database.exec(sql);
+    },
+  });
+  const add = (run: string) => log.append(run, { after: 0, lines: ["1"], ended: true }).catch(String);
+  executed.splice(0);
+  locked = true;
+  assertEquals(await Promise.all(["a", "b", "c"].map(add)), Array(3).fill("Error: database is locked"));
+  assertEquals(executed, ["BEGIN IMMEDIATE"]);
+  locked = false;
+  assertEquals(await Promise.all(["a", "b", "c"].map(add)), [true, true, true]);
+});

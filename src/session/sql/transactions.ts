@@ -15,10 +15,12 @@ interface Waiting {
   execute(): () => void;
   /** Executes the work in a transaction of its own, and passes on the result or the failure. */
   executeAlone(): void;
+  /** Passes on a failure. */
+  fail(error: unknown): void;
 }
 
 /**
- * Returns a function that executes the work of one turn of the event loop in one transaction. If that fails, each work is executed in a transaction of its own,
+ * Returns a function that executes the work of one turn of the event loop in one transaction. If one work fails, each is executed in a transaction of its own,
  * so that none fails because of another one.
  */
 export function sharedTransactions(storage: SqlStorage): Transact {
@@ -28,10 +30,17 @@ export function sharedTransactions(storage: SqlStorage): Transact {
     const group = waiting;
     waiting = [];
     let passOn: readonly (() => void)[];
+    let begun = false;
     try {
-      passOn = storage.transactionSync(() => group.map(({ execute }) => execute()));
-    } catch {
-      for (const { executeAlone } of group) executeAlone(); // which report the failure
+      passOn = storage.transactionSync(() => {
+        begun = true;
+        return group.map(({ execute }) => execute());
+      });
+    } catch (error) {
+      for (const each of group) {
+        if (begun) each.executeAlone();
+        else each.fail(error); // a locked database would make each of them wait again
+      }
       return;
     }
     for (const pass of passOn) pass();
@@ -52,6 +61,7 @@ export function sharedTransactions(storage: SqlStorage): Transact {
             reject(error);
           }
         },
+        fail: reject,
       });
     });
 }
