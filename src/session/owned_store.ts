@@ -46,6 +46,7 @@ export function ownedStore(store: Store, owner: string): Store {
   return {
     ...ownedSessions(store, owner),
     recovery: store.recovery,
+    reports: store.reports,
     delete: (id) => store.delete(ownedKey(owner, id)),
     async list({ after, limit = 100 } = {}) {
       const ids = await store.list({ after: after === undefined ? prefix : ownedKey(owner, after), limit });

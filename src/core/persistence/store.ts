@@ -42,6 +42,8 @@ export interface Store extends StoreAdapter {
   readonly writer: OpenWriter;
   /** Creates the recovery of a server's runs. */
   readonly recovery: OpenRecovery;
+  /** The code with which a server remembers in the store which ends it has to report. Default: the store ends with the process, and so do the reports. */
+  readonly reports?: OpenReports | undefined;
   /** Gives a run to another process when this one shuts down. */
   readonly handOver: HandOver;
 }
@@ -51,6 +53,9 @@ export interface Store extends StoreAdapter {
  * not contain the code.
  */
 export type HandOver = (run: never, control: never, grace: number) => void;
+
+/** The type of the only value of `reports`, which comes with `durable()`. */
+export type OpenReports = (store: Pick<StoreAdapter, "save" | "delete">, host: never, lease: number) => unknown;
 
 /** The operations of a store that a run uses. */
 export type RunStore = Pick<Store, "writer" | "handOver" | "load" | "save" | "touch">;

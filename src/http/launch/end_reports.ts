@@ -5,14 +5,14 @@
  */
 import { delay } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import { recoverNothing } from "../../core/persistence/memory.ts";
 import { isLastEvent } from "../../protocol/event.ts";
+import type { reportEntriesOf } from "../../session/durable/report_entries.ts";
+import { ownedKey } from "../../session/owned_store.ts";
 import type { StoredReports } from "../../session/durable/stored_reports.ts";
 import type { RecoveredRun, RunHost } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 import type { RunEnd, ServerOptions } from "../options.ts";
 import { reportError } from "../respond/error_response.ts";
-import { reportEntries, reportKey } from "./report_entries.ts";
 
 /** Reports the ends of runs to the `onEnd` option. */
 export interface EndReports extends StoredReports {
@@ -43,8 +43,8 @@ export function endReports(
 ): EndReports | undefined {
   if (!onEnd) return undefined;
   const report = onEnd;
-  // entries of a store that ends with the process would take the place of sessions, and no process would find them
-  const entries = store && store.recovery !== recoverNothing ? reportEntries(store, host, lease) : undefined;
+  // a durable store brings the code; its type is `reportEntriesOf` of the same package
+  const entries = store && (store.reports as typeof reportEntriesOf | undefined)?.(store, host, lease);
   /** The latest end of each run that is being reported here, by key. */
   const pending = new Map<string, NumberedEvent>();
 
@@ -74,11 +74,11 @@ export function endReports(
   }
 
   return {
-    isPending: ({ id }) => pending.has(id),
+    isPending: ({ run, owner }) => pending.has(ownedKey(owner, run)),
     attempt,
     remove: async (run, end) => await entries?.remove(run, end),
     async expect(run) {
-      const key = reportKey(run);
+      const key = ownedKey(run.owner, run.run);
       let end: NumberedEvent | undefined;
       await entries?.save(run);
       return {

@@ -69,7 +69,7 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
     report,
     resume,
     isLive(session) {
-      if (session.report) return !reports || reports.isPending(session) || isLiveRun(session.report);
+      if (session.report) return !reports || reports.isPending(session.report) || isLiveRun(session.report);
       const recovered = recoverable(session);
       return !recovered || isLiveRun(recovered);
     },

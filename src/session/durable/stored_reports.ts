@@ -11,8 +11,8 @@ import { finalEvent, hasEnded, isRunning, lastEventNumber, runOf } from "../reco
 
 /** The reports of a server. */
 export interface StoredReports {
-  /** True if this process reports the entry, so no other has to. */
-  isPending(entry: Session): boolean;
+  /** True if this process reports an end of the run, so `recover()` has not to. */
+  isPending(run: RecoveredRun): boolean;
   /** Reports the end of a run once. Returns whether that succeeded. */
   attempt(run: RecoveredRun, end: NumberedEvent): Promise<boolean>;
   /** Removes the entry that remembers an end; without an end, that of the run. */

@@ -5,9 +5,9 @@
  */
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { ExpectedReport, Session } from "../../core/persistence/session.ts";
-import { hidden, type Store } from "../../core/persistence/store.ts";
-import type { RecoveredRun, Requester, RunHost } from "../../session/record/run_host.ts";
-import { finalEvent, isPaused, lastEventNumber, runOf } from "../../session/record/run_state.ts";
+import { hidden, type OpenReports, type Store } from "../../core/persistence/store.ts";
+import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
+import { finalEvent, isPaused, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
 export interface ReportEntries {
@@ -20,8 +20,11 @@ export interface ReportEntries {
 /** The leases after which a process that calls `recover()` looks whether a run has ended. */
 const patience = 4;
 
+/** The entries that come with a durable store. A server calls them as `reportEntriesOf()`. */
+export const reportEntries: OpenReports = reportEntriesOf;
+
 /** Returns the entries of `store`. */
-export function reportEntries(
+export function reportEntriesOf(
   store: Pick<Store, "save" | "delete">,
   host: Pick<RunHost, "load">,
   lease: number,
@@ -65,6 +68,6 @@ export function reportEntries(
 }
 
 /** Returns the id of the entry of a run, or of its pause at an event. */
-export function reportKey({ run, owner = "" }: RecoveredRun, pausedAt: readonly [] | readonly [number] = []): string {
+function reportKey({ run, owner = "" }: RecoveredRun, pausedAt: readonly [] | readonly [number] = []): string {
   return hidden + JSON.stringify([owner, run, ...pausedAt]);
 }
