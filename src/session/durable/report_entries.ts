@@ -4,10 +4,10 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/run/events.ts";
-import type { ExpectedReport, Session } from "../../core/persistence/session.ts";
+import { type ExpectedReport, isPaused, type Session } from "../../core/persistence/session.ts";
 import { hidden, type OpenReports, type Store } from "../../core/persistence/store.ts";
 import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
-import { finalEvent, isPaused, lastEventNumber, runOf } from "../record/run_state.ts";
+import { finalEvent, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
 export interface ReportEntries {
