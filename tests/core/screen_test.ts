@@ -260,14 +260,14 @@ Deno.test("screen() checks refusals and sources, as a whole, whether they are st
   const refusal = { type: "refusal", text: "No bad words.", category: "harm" } as const;
   const source = { type: "source", url: "https://a.example/", title: "Bad news", text: "It is bad." } as const;
   const empty = { type: "refusal", text: "" } as const;
-  const said = [refusal, source, empty, { type: "text", text: "Done." }] as const;
+  const streamedParts = [refusal, source, empty, { type: "text", text: "Done." }] as const;
   const streaming: ScriptedAnswer = {
     reads: [
-      said.map((part) => part.type === "text" ? part : { type: "part", part } as const),
+      streamedParts.map((part) => part.type === "text" ? part : { type: "part", part } as const),
       [{ type: "finish", reason: "stop" }],
     ],
   };
-  const given: Middleware = { model: () => Promise.resolve({ ...reply(""), parts: said }) };
+  const given: Middleware = { model: () => Promise.resolve({ ...reply(""), parts: streamedParts }) };
   const decided = async (decision: Screening) => {
     const pieces: string[] = [];
     const check = ({ type, text }: ScreenedText) => {
@@ -285,10 +285,10 @@ Deno.test("screen() checks refusals and sources, as a whole, whether they are st
     "source https://a.example/\nBad news\nIt is bad.",
     "text Done.",
   ];
-  assertEquals<unknown>(await decided(pass), { pieces, added: [refusal, source, empty], parts: said });
+  assertEquals<unknown>(await decided(pass), { pieces, added: [refusal, source, empty], parts: streamedParts });
   const hidden = [{ type: "refusal", text: "***" }, { type: "source", text: "***" }];
   const replaced = await decided({ type: "replace", text: "***" });
-  assertEquals<unknown>(replaced, { pieces, added: [...hidden, empty], parts: [...hidden, empty, said[3]] });
+  assertEquals<unknown>(replaced, { pieces, added: [...hidden, empty], parts: [...hidden, empty, streamedParts[3]] });
   const cut = await decided({ type: "cut", text: "[cut]" });
   const shown = [{ type: "refusal", text: "[cut]" }];
   assertEquals<unknown>([cut.added, cut.parts], [shown, shown]);

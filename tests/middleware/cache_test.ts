@@ -226,12 +226,12 @@ Deno.test("cache() must stand before redact(), and then its database receives no
     TypeError,
     'Cannot use "redact" before "cache": put cache() first in use',
   );
-  let told = 0;
+  let executions = 0;
   const tell = tool({
     name: "tell",
     description: "Tells",
     input: z.object({}),
-    execute: () => `${++told}: It is hunter2.`,
+    execute: () => `${++executions}: It is hunter2.`,
   });
   const model = scripted({ calls: [["tell", {}]] }, "So it is hunter2.");
   const assistant = agent({ model, tools: [tell], use: [keep, hide] });
@@ -242,7 +242,7 @@ Deno.test("cache() must stand before redact(), and then its database receives no
     assertEquals([text, lines(messages)[2]], ["So it is [redacted].", "ok 1: It is [redacted]."]);
     assertEquals(JSON.stringify(events).match(/hunter2/g), null);
   }
-  assertEquals([told, kept.length, kept.filter((text) => text.includes("hunter2"))], [1, 6, []]);
+  assertEquals([executions, kept.length, kept.filter((text) => text.includes("hunter2"))], [1, 6, []]);
 });
 
 Deno.test("cache() forgets an entry when it expires", async () => {

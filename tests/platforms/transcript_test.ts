@@ -148,8 +148,12 @@ Deno.test("a session that goes back to its first prompt is written again, and it
   await using disk = await folder();
   const assistant = agent({ model: scripted("One.", "Two.", "Three."), use: [transcript({ dir: disk.path })] });
   const app = serve(assistant, { store: memory(), wires: [aiSdkUi()] });
-  const said = (id: string, role: string, text: string) => ({ id, role, parts: [{ type: "text", text }] });
-  const [first, answer, second] = [said("m1", "user", "A"), said("m2", "assistant", "One."), said("m3", "user", "B")];
+  const chatMessage = (id: string, role: string, text: string) => ({ id, role, parts: [{ type: "text", text }] });
+  const [first, answer, second] = [
+    chatMessage("m1", "user", "A"),
+    chatMessage("m2", "assistant", "One."),
+    chatMessage("m3", "user", "B"),
+  ];
   const chat = async (body: object) => await (await post(app, "/chat", { id: "s", ...body })).text();
   await chat({ messages: [first], trigger: "submit-message" });
   await chat({ messages: [first, answer, second], trigger: "submit-message" });

@@ -21,7 +21,7 @@ const ids = ["run", "session", "request", "call", "batch", "error", "resumeToken
 /** Names that the application chose. */
 const names = ["agent", "middleware", "model", "name"];
 const enumerations = ["code", "point", "status", "finish", "decision", "by", "source", "trigger", "change"];
-/** What a hook did, in words of the engine. */
+/** The acts of a hook, in words of the engine. */
 const acts = ["did", "changed", "decided"];
 const numbers = ["turn", "part", "index", "usage", "attempts", "before", "after", "ms", "retryAfter", "resumed"];
 

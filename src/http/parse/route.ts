@@ -24,8 +24,8 @@ export interface Route {
 const longestId = 500;
 
 /**
- * Returns the id, or throws a `ShapeError` if no session or run can have it: it is empty, too long for the databases that keep sessions and logs, or of an
- * entry that the server keeps for itself.
+ * Returns the id, or throws a `ShapeError` if no session or run can have it. Such an id is empty, too long for the databases that keep sessions and logs, or
+ * that of an entry that the server keeps for itself.
  */
 export function checkedId(id = "", key = id): string {
   if (id === "" || !isListed(key)) throw invalid("id", "the id of a session or run");

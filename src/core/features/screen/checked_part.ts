@@ -26,7 +26,7 @@ function isOfProvider(part: AnswerPart): part is ProviderCallPart | ProviderResu
   return part.type === "provider_call" || part.type === "provider_result";
 }
 
-/** Returns the text of a part that a check receives: of a call or a result the name, its server, and every key, text and number, one per line; of a source each field. */
+/** Returns the text of a part that a check receives. Of a call or a result: the name, its server, and every key, text and number, one per line. Of a source: each field. */
 export function checkedText(part: CheckedPart): string {
   if (part.type === "text" || part.type === "reasoning") return part.text;
   if (!isOfProvider(part)) {
