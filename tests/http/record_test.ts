@@ -379,6 +379,25 @@ for (const [named, store] of [["in memory", memory()], ["that is durable", durab
   });
 }
 
+Deno.test("a request whose first events could not be logged begins a run when it is sent again with its key", async () => {
+  using time = new FakeTime();
+  let down = false;
+  const { log } = watched((log, run, addition) => {
+    const isKey = run.startsWith("key:");
+    return down && !isKey ? Promise.reject(new Error("The log is down")) : log.append(run, addition);
+  });
+  const store = memory();
+  const app = serve(agent({ model: scripted("Hello.", "Lost.", "Again.") }), { store, log, onError() {} });
+  const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  const send = () => post(app, "/runs", { prompt: "And?", session }, { "idempotency-key": "k1" });
+  down = true;
+  assertEquals((await advanceUntilSettled(time, send())).status, 503);
+  assertEquals((await store.load(session))?.messages.length, 2);
+  down = false;
+  const { text } = first("run.finished", await advanceUntilSettled(time, eventsOf(send())));
+  assertEquals([text, (await store.load(session))?.messages.length], ["Again.", 4]);
+});
+
 /** A model that produces text as fast as it is read. */
 function eager() {
   const text = "x".repeat(8_192);

@@ -158,6 +158,7 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
     call.shown ||= answer.shown;
     engine.spend(answer.usage);
   }
+  if (sink.begun) await sink.begun; // if the log fails, nothing of the run is kept
   if (cancellation.aborted) throw cancellation.reason;
   const { finish, parts, usage } = answer;
   if (finish) return { parts, finish, usage, model: model.id, attempts };

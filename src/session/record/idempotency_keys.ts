@@ -19,7 +19,7 @@ export interface KeyedRequest {
   readonly content: string;
   /** The run of the request, and the position of its first event; undefined if the request cannot begin a run. */
   readonly position: Required<RunPosition> | undefined;
-  /** Whether the key is free again if no run begins. Default: false. */
+  /** Whether the key is free again if no run begins. Default: only if its events could not be logged. */
   readonly released?: boolean;
 }
 
@@ -90,7 +90,9 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     } catch (error) {
       const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
       if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
-      if (isOwn && released) await log.delete(id);
+      // the run of an unrecorded request has ended without a tool: the same request begins another one
+      const isUnrecorded = error instanceof RecordError && error.code === "unrecorded";
+      if (isOwn && (released || isUnrecorded)) await log.delete(id).catch(() => {}); // the client receives the reason below
       throw error;
     }
   }
