@@ -5,6 +5,7 @@ const expected = [
   "CapacityError",
   "ClientError",
   "End",
+  "FinalError",
   "ModelError",
   "Pause",
   "Paused",

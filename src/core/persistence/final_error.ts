@@ -18,4 +18,7 @@ export class FinalError extends Error {
   static {
     brand(this, "FinalError");
   }
+
+  /** The name of the class. */
+  override readonly name: string = "FinalError";
 }

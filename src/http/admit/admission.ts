@@ -13,6 +13,7 @@ import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";
 import type { Client } from "../identify.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
+import { checkedId } from "../parse/route.ts";
 import { notFound, RequestError } from "../respond/error_response.ts";
 import { messagesBefore } from "./rewind.ts";
 import type { Server } from "../server.ts";
@@ -25,7 +26,10 @@ export async function admitPrompt(
   { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
-  if (!stored && !create && named !== undefined) throw notFound(`run session "${named}"`);
+  if (!stored && named !== undefined) {
+    if (!create) throw notFound(`run session "${named}"`);
+    checkedId(named);
+  }
   if (stored) await runs.records?.releaseIfLost(stored, client);
   return {
     ...body,

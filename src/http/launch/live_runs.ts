@@ -59,6 +59,7 @@ export function liveRuns(
     lease,
     signal,
     async load(id, requester) {
+      if (id === "") return undefined; // no session has this id
       checkedId(id, ownedKey(requester.owner, id));
       return ifOwnedBy(requester.owner, await storeOf(requester)?.load(id));
     },
