@@ -78,7 +78,7 @@ export { SessionError } from "./src/core/persistence/session_error.ts";
 export { memory } from "./src/core/persistence/memory.ts";
 export type { ExpectedReport, LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
 export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "./src/core/persistence/recovery.ts";
-export type { HandOver, RunStore, Store, StoreAdapter } from "./src/core/persistence/store.ts";
+export type { HandOver, OpenReports, RunStore, Store, StoreAdapter } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";
 export type { OnError } from "./src/core/run/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";

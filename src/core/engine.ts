@@ -14,6 +14,7 @@ export {
   type WrapHooks,
 } from "./agent/definition.ts";
 export type { Issue, Validation } from "./agent/schema.ts";
+export type { ToolTable } from "./agent/tool.ts";
 export { approvalPolicyOf } from "./calls/approval.ts";
 export { toolResultOf } from "./calls/tool_io.ts";
 export { compact, compactionHooks, type CompactOptions } from "./features/compaction.ts";

@@ -127,7 +127,8 @@ Deno.test("mcp() closes the connection of a stopped run in which a hook never re
   await begun.promise;
   assertEquals(server.open, 1);
   run.stop();
-  assertEquals([(await run.result).status, server.open], ["aborted", 0]);
+  assertEquals((await run.result).status, "aborted");
+  while (server.open > 0) await new Promise((resolve) => setTimeout(resolve)); // the run does not wait longer than `grace`
 });
 
 Deno.test("mcp() calls two servers in parallel", async () => {

@@ -59,6 +59,7 @@ export type AnyTool<V = unknown> = Tool<never, unknown, V>;
 
 /** The tools of a run, as its steps look them up. */
 export interface ToolTable {
+  /** The tools, by name. */
   readonly toolsByName: ReadonlyMap<string, AnyTool>;
   /** The definitions that the model receives. */
   readonly definitions: readonly ToolDefinition[];

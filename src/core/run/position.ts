@@ -27,10 +27,13 @@ import type { Answer } from "../hooks/points/run.ts";
 
 /** The position of a run. */
 export type Position =
-  /** The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. */
-  | { readonly at: "arrived" } & Prompt
+  /**
+   * The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. `keep` is the
+   * number of messages of the transcript that stay when the prompt is accepted. Default: all.
+   */
+  | { readonly at: "arrived"; readonly messages: readonly Message[]; readonly keep?: number }
   /** The prompt, after messages that came with it, is stored and not accepted. */
-  | { readonly at: "input" } & Prompt
+  | { readonly at: "input"; readonly messages: readonly Message[]; readonly keep?: number }
   | { readonly at: "model"; readonly turn: number; readonly shown?: boolean }
   /** The message with calls waits here until each call has a result, so every saved transcript is valid. */
   | {
@@ -46,14 +49,6 @@ export type Position =
   | { readonly at: "promptEnd"; readonly answer: Answer }
   /** A run that only compacts the transcript. */
   | { readonly at: "compact"; readonly instructions: string };
-
-/** A prompt that is not accepted. */
-interface Prompt {
-  /** The messages that came with the prompt, and the prompt. */
-  readonly messages: readonly Message[];
-  /** The number of messages of the transcript that stay when the prompt is accepted. Default: all. */
-  readonly keep?: number;
-}
 
 /** The name of a position. */
 export type At = Position["at"];
