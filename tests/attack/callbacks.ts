@@ -111,14 +111,15 @@ export const callbacks: Attack = {
         ])(),
     });
     const observe = failure(chance);
-    let use: Middleware[];
+    const model = scripted({ calls: [["look", {}]] }, "Done.");
+    const create = () =>
+      agent({ model, tools: [look], use: [careless(chance, password), careless(chance, password)], observe });
+    let attacked: ReturnType<typeof create>;
     try {
-      use = [careless(chance, password), careless(chance, password)];
+      attacked = create();
     } catch {
       return 0; // the options were refused
     }
-    const model = scripted({ calls: [["look", {}]] }, "Done.");
-    const attacked = agent({ model, tools: [look], use, observe });
     const { result, events } = attacked.run({ prompt: "Hi", onError: failure(chance), limits: { grace: 50 } });
     const [{ messages }, seen] = [await result, await Array.fromAsync(events)];
     const sent = model.requests.map(({ messages, instructions }) => [messages, instructions]);
