@@ -5,17 +5,8 @@
  */
 import type { Event } from "../../../mod.ts";
 import type { Mask } from "./mask.ts";
-import {
-  maskCall,
-  maskCallResult,
-  maskContent,
-  maskEach,
-  maskFields,
-  maskName,
-  maskParts,
-  maskProvider,
-  maskQuestion,
-} from "./values.ts";
+import { maskCallResult, maskContent } from "./messages.ts";
+import { maskCall, maskEach, maskFields, maskName, maskParts, maskProvider, maskQuestion } from "./values.ts";
 
 const ids = ["run", "session", "request", "call", "batch", "error", "resumeToken"];
 /** Names that the application chose. */

@@ -5,8 +5,9 @@
  */
 import { End, Pause, ToolError, type ToolResult } from "../../../mod.ts";
 import type { Mask } from "./mask.ts";
+import { maskResult } from "./messages.ts";
 import { maskSaved } from "./session.ts";
-import { maskEach, maskQuestion, maskResult } from "./values.ts";
+import { maskEach, maskQuestion } from "./values.ts";
 
 /** Masks the questions of a hook or a tool that pauses the run, and the reason of one that ends it. */
 export async function unwinding<R>(work: Promise<R>, mask: Mask): Promise<R> {

@@ -6,20 +6,12 @@
 import type { Event, Middleware, Stop } from "../../../mod.ts";
 import { maskExecution, unwinding } from "./interrupts.ts";
 import { type Mask, maskOf } from "./mask.ts";
+import { maskContent, maskResult, messagesMask } from "./messages.ts";
 import { requestMask } from "./request.ts";
 import { StreamedResponse } from "./response.ts";
 import { RunEvents } from "./run_events.ts";
 import { sessionMask } from "./session.ts";
-import {
-  maskContent,
-  maskEach,
-  maskFields,
-  maskParts,
-  maskQuestion,
-  maskResult,
-  maskValue,
-  messagesMask,
-} from "./values.ts";
+import { maskEach, maskFields, maskParts, maskQuestion, maskValue } from "./values.ts";
 
 /** Options of `redact()`. */
 export interface RedactOptions {

@@ -5,7 +5,8 @@
  */
 import type { ModelRequest } from "../../../mod.ts";
 import type { Mask } from "./mask.ts";
-import { maskEach, maskFields, type MaskMessages, maskName } from "./values.ts";
+import type { MaskMessages } from "./messages.ts";
+import { maskEach, maskFields, maskName } from "./values.ts";
 
 /** Returns a function that masks the messages, the instructions and the tools of a request. Returns the same request if nothing changes. */
 export function requestMask(

@@ -15,19 +15,8 @@ import type {
 } from "../../../src/core/engine.ts";
 import { maskEvent } from "./events.ts";
 import type { Mask } from "./mask.ts";
-import {
-  maskCall,
-  maskCallResult,
-  maskContent,
-  maskContext,
-  maskEach,
-  maskFields,
-  type MaskMessages,
-  maskQuestion,
-  maskResult,
-  maskValue,
-  messagesMask,
-} from "./values.ts";
+import { maskCallResult, maskContent, maskContext, type MaskMessages, maskResult, messagesMask } from "./messages.ts";
+import { maskCall, maskEach, maskFields, maskQuestion, maskValue } from "./values.ts";
 
 /** A session before it is saved. */
 type Unsaved = Omit<Session, "version">;

@@ -27,12 +27,9 @@ import type { Answer } from "../hooks/points/run.ts";
 
 /** The position of a run. */
 export type Position =
-  /**
-   * The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. `keep` is the
-   * number of messages of the transcript that stay when the prompt is accepted. Default: all.
-   */
+  /** The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. */
   | { readonly at: "arrived"; readonly messages: readonly Message[]; readonly keep?: number }
-  /** The prompt, after messages that came with it, is stored and not accepted. */
+  /** The prompt is stored and not accepted. `keep` is the number of messages of the transcript that stay when it is accepted. Default: all. */
   | { readonly at: "input"; readonly messages: readonly Message[]; readonly keep?: number }
   | { readonly at: "model"; readonly turn: number; readonly shown?: boolean }
   /** The message with calls waits here until each call has a result, so every saved transcript is valid. */
