@@ -272,6 +272,27 @@ Deno.test("onEnd receives a pause that no process had reported when another one 
   assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
 });
 
+Deno.test("onEnd receives a pause from recover() no more once it was delivered, although answers were refused meanwhile", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const assistant = asking();
+  const one = processOf(among, assistant, { onEnd: () => one.kill() });
+  await pausedRun(one.app);
+  await advance(time, 0);
+  const { ends, onEnd } = receiver();
+  const two = processOf(among, assistant, { onEnd });
+  const [session = ""] = await among.store.list();
+  const answers = [{ callId: "unknown", type: "approve" }];
+  const refusal = await advanceUntilSettled(time, post(two.app, `/sessions/${session}/answers`, { answers }));
+  assertEquals(refusal.status, 409);
+  for (let calls = 0; calls < 4; calls++) {
+    await advance(time, 4 * lease);
+    await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
+  }
+  assertEquals([...new Set(ends.map(({ id }) => id))].length, 1);
+  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});
+
 Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over", async () => {
   using time = new FakeTime();
   const among = shared();

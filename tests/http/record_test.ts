@@ -379,13 +379,14 @@ for (const [named, store] of [["in memory", memory()], ["that is durable", durab
   });
 }
 
-Deno.test("a request whose first events could not be logged begins a run when it is sent again with its key", async () => {
+Deno.test("a request whose first events could not be logged begins a run when it is sent again with its key, also if the log keeps the key", async () => {
   using time = new FakeTime();
   let down = false;
   const { log } = watched((log, run, addition) => {
     const isKey = run.startsWith("key:");
     return down && !isKey ? Promise.reject(new Error("The log is down")) : log.append(run, addition);
   });
+  log.delete = () => Promise.reject(new Error("The log is down")); // the key cannot be freed
   const store = memory();
   const app = serve(agent({ model: scripted("Hello.", "Lost.", "Again.") }), { store, log, onError() {} });
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));

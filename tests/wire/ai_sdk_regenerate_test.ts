@@ -57,6 +57,25 @@ Deno.test("useChat's regenerate() replaces an earlier answer, and removes what c
   assertEquals(await stored(app), ["user Hi", "assistant Three."]);
 });
 
+Deno.test("useChat's regenerate() replaces the last answer also if an earlier regenerate() waits for a person", async () => {
+  let asks = false;
+  const asking: Middleware = {
+    name: "asking",
+    async prompt(ctx, next) {
+      if (asks && !ctx.resumed) throw ctx.run.pause("Again?");
+      return await next();
+    },
+  };
+  const app = serve(agent({ model: scripted("One.", "Two."), use: [asking] }), { wires });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Hi" });
+  asks = true;
+  await chat.regenerate();
+  asks = false;
+  await chat.regenerate({ messageId: chat.messages.findLast(({ role }) => role === "user")?.id ?? "" });
+  assertEquals(await stored(app), ["user Hi", "assistant Two."]);
+});
+
 Deno.test("useChat's regenerate() replaces the context that an input hook added to the prompt", async () => {
   const clock: Middleware = { name: "clock", input: (_, next) => next({ context: ["It is noon."] }) };
   const app = serve(agent({ model: scripted("One.", "Two."), use: [clock] }), { wires });

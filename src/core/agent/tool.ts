@@ -46,7 +46,7 @@ export interface Tool<I, O, V> {
   readonly readOnly?: boolean;
   /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
-  /** Replaces `execute` for a feature of the engine, which receives the open call. It holds a slot of subagents. */
+  /** Replaces `execute` for a feature of the engine, which receives the open call. Subagents hold a slot of their own kind. */
   readonly "~execute"?: (ctx: never, call: never) => Promise<ToolResult>;
   /** Changes each request that may contain the tool, right before it is sent. All tools that have it share one function. */
   readonly "~request"?: (ctx: ModelContext) => Promise<ModelContext>;

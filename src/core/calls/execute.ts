@@ -88,7 +88,8 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
   const { tool } = ctx;
   const cancellation = control.of(ctx.signal);
   if (cancellation.aborted) throw cancellation.reason;
-  const slots = tool["~execute"] ? settings.agentSlots : settings.slots; // the tools of a subagent need a slot while it runs
+  const isSubagent = tool["~execute"] !== undefined && !tool.definition.provider;
+  const slots = isSubagent ? settings.agentSlots : settings.slots; // the tools of a subagent need a slot while it runs
   const slot = slots.take(cancellation);
   if (slot) await slot;
   try {

@@ -51,10 +51,11 @@ export class LeasedSession {
     return this.#stored !== undefined;
   }
 
-  /** The first save fails soon, since nothing depends on it. */
-  get #patience(): number {
-    return this.isStored ? outage : 0;
-  }
+  /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
+  readonly #patience = (): number => {
+    const isLeaving = this.#run.closing !== undefined || this.#next?.released === true;
+    return this.isStored && !isLeaving ? outage : 0;
+  };
 
   /** Keeps the messages that arrive from now on for the last draft: the run reads no more. */
   keepLate(): void {

@@ -20,7 +20,7 @@ export const outage = 10_000;
 export async function saveWithRetries(
   store: Pick<RunStore, "load" | "save">,
   session: Session,
-  patience?: number,
+  patience?: Patience,
 ): Promise<number | undefined> {
   return await withRetries(async (attempt) => {
     const stored = attempt > 0 ? await store.load(session.id) : undefined;
@@ -28,14 +28,17 @@ export async function saveWithRetries(
   }, patience);
 }
 
-/** Runs `work` until it succeeds: at least five times, and for `patience` milliseconds. Rejects at once with a `FinalError`. */
-export async function withRetries<T>(work: (attempt: number) => Promise<T>, patience = 0): Promise<T> {
-  const until = Date.now() + patience;
+/** Returns the milliseconds for which a failure is retried. It is asked after each failure, since a run that is stopped or handed over waits no longer. */
+export type Patience = () => number;
+
+/** Runs `work` until it succeeds: at least five times, and as long as `patience` returns. Rejects at once with a `FinalError`. */
+export async function withRetries<T>(work: (attempt: number) => Promise<T>, patience: Patience = () => 0): Promise<T> {
+  const started = Date.now();
   for (let attempt = 0;; attempt++) {
     try {
       return await work(attempt);
     } catch (error) {
-      const isLast = attempt + 1 >= attempts && Date.now() >= until;
+      const isLast = attempt + 1 >= attempts && Date.now() >= started + patience();
       if (isLast || error instanceof FinalError) throw error;
       const delay = Math.min(backoff * (attempt + 1), longest);
       await new Promise((resolve) => setTimeout(resolve, delay));

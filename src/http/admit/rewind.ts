@@ -22,7 +22,9 @@ export function messagesBefore(session: Session, given: readonly Message[]): num
   if (index < 0) return undefined;
   const before = messages[index - 1];
   const hasContext = before?.role === "user" && before.from === inputContext; // hooks add it again
-  return Math.min(hasContext ? index - 1 : index, session.messages.length);
+  const { position } = session.run ?? {};
+  const kept = position?.at === "input" ? position.keep : undefined;
+  return Math.min(hasContext ? index - 1 : index, kept ?? session.messages.length);
 }
 
 /** Returns the content of a message of the user, as a text to compare. */

@@ -15,6 +15,8 @@ export interface ReportEntries {
   save(run: RecoveredRun): Promise<void>;
   /** Removes the entry that remembers an end; without an end, that of the run. */
   remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
+  /** Removes the own entry of a pause. */
+  removePause(run: RecoveredRun, pause: NumberedEvent): Promise<void>;
 }
 
 /** The leases after which a process that calls `recover()` looks whether a run has ended. */
@@ -64,6 +66,7 @@ export function reportEntriesOf(
       const isEarlier = end?.event.type === "run.paused" && lastEventNumber(await pausedSession(run)) !== end.id;
       await store.delete(reportKey(run, isEarlier ? [end.id] : []));
     },
+    removePause: (run, { id }) => store.delete(reportKey(run, [id])),
   };
 }
 

@@ -17,6 +17,8 @@ export interface StoredReports {
   attempt(run: RecoveredRun, end: NumberedEvent): Promise<boolean>;
   /** Removes the entry that remembers an end; without an end, that of the run. */
   remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
+  /** Removes the own entry of a pause. */
+  removePause(run: RecoveredRun, pause: NumberedEvent): Promise<void>;
 }
 
 /** The part of a server that tells how a run ended. */
@@ -44,7 +46,7 @@ export async function redeliver(
     if (isRunning(session, run.run)) return;
     const end = pause ?? await endOf(run.run, session, requester, runs);
     const isDone = end === undefined || await reports.attempt(run, end);
-    if (isDone || Date.now() > at + longest) await reports.remove(run, end);
+    if (isDone || Date.now() > at + longest) await (pause ? reports.removePause(run, pause) : reports.remove(run, end));
   } catch (error) {
     runs.report(error, run.run);
   }

@@ -9,7 +9,7 @@ import type { Log } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import { RecordError } from "./record_error.ts";
 import type { Requester, RunHost, RunPosition } from "./run_host.ts";
-import { hasEnded, isRunning, requestOf } from "./run_state.ts";
+import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";
 
 /** A request with an idempotency key. */
 export interface KeyedRequest {
@@ -90,7 +90,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     } catch (error) {
       const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
       if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
-      // the run of an unrecorded request has ended without a tool: the same request begins another one
+      // an unrecorded run has ended without a tool: the same prompt begins another one
       const isUnrecorded = error instanceof RecordError && error.code === "unrecorded";
       if (isOwn && (released || isUnrecorded)) await log.delete(id).catch(() => {}); // the client receives the reason below
       throw error;
@@ -115,7 +115,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     const page = await log.read(key, after);
     if (page && page.last > after) return true;
     const stored = await host.load(session, requester);
-    const began = hasEnded(stored, run) || isRunning(stored, run);
+    const began = isRunning(stored, run) || (hasEnded(stored, run) && !isUnrecorded(stored));
     if (began) await log.append(key, { after, lines: [], ended: false }); // a live run continues here
     return began;
   };

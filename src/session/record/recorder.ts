@@ -88,8 +88,8 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       taken.resolve();
       const pinned = paused || !ended;
       const addition = { after: at, lines, ended, owner, pinned, inUse: () => !closed && !lost };
-      const patience = at === after ? 0 : outage; // the first append fails soon, since nothing depends on it
-      if (!await append(log, key, addition, patience)) return false;
+      const isFirst = at === after; // it fails soon, since nothing depends on it
+      if (!await append(log, key, addition, () => isFirst ? 0 : outage)) return false;
       renewLater();
       if (lines.length > 0) out?.write({ first: at + 1, lines });
       at += lines.length;

@@ -28,6 +28,12 @@ export function hasEnded(session: Stored, run: string): boolean {
   return session?.last?.run === run;
 }
 
+/** Whether the last run of a session ended because its first events could not be logged. It executed no tool, and its prompt is not kept. */
+export function isUnrecorded(session: Stored): boolean {
+  const event = session?.last?.event;
+  return event?.type === "run.aborted" && event.reason === "unrecorded";
+}
+
 /** Whether `run` (default: some run) has the session and is not paused. Its process may be dead. */
 export function isRunning(session: Stored, run = runOf(session)): boolean {
   return session?.run !== undefined && !session.run.exit && session.run.id === run;
@@ -78,5 +84,6 @@ export function addMail(session: Session, mail: Mail): Session | undefined {
 
 /** Returns the messages of a session, and the prompt that its run has not accepted yet. */
 export function allMessages({ messages, run }: Session): readonly Message[] {
-  return run?.position.at === "input" ? [...messages, ...run.position.messages] : messages;
+  const { position } = run ?? {};
+  return position?.at === "input" ? [...messages.slice(0, position.keep), ...position.messages] : messages;
 }
