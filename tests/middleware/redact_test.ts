@@ -15,6 +15,7 @@ import {
   ModelError,
   type ModelEvent,
   reply,
+  rewrite,
   type Store,
   text,
   textOf,
@@ -25,6 +26,7 @@ import {
 } from "@jizai/jizai";
 import { compact, compaction } from "@jizai/jizai/middleware/compaction";
 import { inject } from "@jizai/jizai/middleware/inject";
+import { moderation } from "@jizai/jizai/middleware/moderation";
 import { redact, type RedactOptions } from "@jizai/jizai/middleware/redact";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { truncate } from "@jizai/jizai/middleware/truncate";
@@ -705,6 +707,103 @@ Deno.test("redact() masks the deltas that tools and hooks emit, also below an ag
   assertEquals(shown(events), [`${masked}ail.${masked}`, '{}{}{"prompt":"Go"}[[redacted]]']);
   assertEquals(shown(ofAgent("helper")), [`${masked}Done.`, "{}[[redacted]]"]);
   assertEquals(shown(ofAgent("other")), [masked, ""]);
+});
+
+/** Returns the lines of deltas, model requests and turns. */
+function responseLines(events: readonly Event[]): string[] {
+  const kept = /^(text\.delta|model\..*|turn\.finished|run\.(finished|paused))$/;
+  return eventLines(events.filter(({ type }) => kept.test(type)));
+}
+
+Deno.test("redact() releases the end of a response before model.finished, also inside a hook that emits new deltas", async () => {
+  const moderator = { moderate: () => Promise.resolve({ flagged: false, categories: [] }) };
+  const hidden = () => redact({ secrets, patterns: [] });
+  const other = redact({ secrets: ["hundred"], patterns: [] });
+  const rewriting: Middleware = { name: "rewriting", model: rewrite({ text: (text) => [text, ""] }) };
+  for (const outer of [[], [moderation({ moderator })], [hidden()], [other], [rewriting]]) {
+    for (const ask of [false, true]) {
+      const model = scripted({ text: "We like hun", ...calling("ping") }, "Fine by us, hun");
+      const ping = tool({ name: "ping", description: "", input: z.object({}), ask, execute: () => "Pong." });
+      const run = agent({ model, tools: [ping], use: [...outer, hidden()] }).run("Go");
+      const lines = responseLines(await eventsOfRun(run));
+      const first = [
+        "model.started 1 scripted",
+        "text.delta 1 0 We like ",
+        "text.delta 1 0 hun",
+        "model.finished 1 calls 1",
+      ];
+      const second = [
+        "turn.finished 1",
+        "model.started 2 scripted",
+        "text.delta 2 0 Fine by us, ",
+        "text.delta 2 0 hun",
+        "model.finished 2 stop 1",
+        "turn.finished 2",
+        "run.finished done Fine by us, hun",
+      ];
+      assertEquals(lines, [...first, ...(ask ? ["run.paused"] : second)], outer.map(({ name }) => name).join());
+    }
+  }
+});
+
+Deno.test("redact() releases the end of a subagent's response before its model.finished", async () => {
+  const helper = asTool(agent({
+    name: "helper",
+    model: scripted("We like hun"),
+    use: [redact({ secrets, patterns: [] })],
+  }));
+  const model = scripted({ calls: [["helper", { prompt: "Go" }]] }, "Done.");
+  const use = [redact({ secrets: ["hundred"], patterns: [] })];
+  const events = await eventsOfRun(agent({ model, tools: [helper], use }).run("Go"));
+  const inner = events.flatMap((event) => event.type === "subagent.event" ? [event.event] : []);
+  assertEquals(responseLines(inner), [
+    "model.started 1 scripted",
+    "text.delta 1 0 We like ",
+    "text.delta 1 0 hun",
+    "model.finished 1 stop 1",
+    "turn.finished 1",
+    "run.finished done We like hun",
+  ]);
+});
+
+Deno.test("redact() does not join the deltas of a hook to a response or to another turn", async () => {
+  const hook: Middleware = {
+    name: "hook",
+    async turn(ctx, next) {
+      for (const turn of [ctx.index - 1, ctx.index]) {
+        ctx.emit({ type: "text.delta", turn, part: 0, text: `note ${turn} hun` });
+      }
+      return await next();
+    },
+  };
+  const use = [redact({ secrets, patterns: [] }), hook];
+  const events = await eventsOfRun(agent({ model: scripted("We like it."), use }).run("Go"));
+  assertEquals(responseLines(events), [
+    "text.delta 0 0 note 0 ",
+    "text.delta 0 0 hun",
+    "text.delta 1 0 note 1 ",
+    "text.delta 1 0 hun",
+    "model.started 1 scripted",
+    "text.delta 1 0 We like it.",
+    "model.finished 1 stop 1",
+    "turn.finished 1",
+    "run.finished done We like it.",
+  ]);
+});
+
+Deno.test("redact() finds a secret that a thought splits in the deltas of an outer hook", async () => {
+  const hook: Middleware = {
+    name: "hook",
+    model(ctx) {
+      ctx.emit({ type: "text.delta", turn: 1, part: 0, text: "It is hun" });
+      ctx.emit({ type: "reasoning.delta", turn: 1, part: 1, text: "Hm" });
+      ctx.emit({ type: "text.delta", turn: 1, part: 2, text: "ter2." });
+      return Promise.resolve(reply("It is."));
+    },
+  };
+  const use = [hook, redact({ secrets, patterns: [] })];
+  const events = await eventsOfRun(agent({ model: scripted(), use }).run("Go"));
+  assertEquals(streamed(events, "text.delta"), "It is [redacted].");
 });
 
 Deno.test("redact() masks what compaction() sends to the summarizer, and the summary", async () => {

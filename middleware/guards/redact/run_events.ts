@@ -4,9 +4,23 @@
  * @module
  */
 import type { Emit, Event } from "../../../mod.ts";
+import type { DeltaEvent } from "../../../src/core/engine.ts";
 import { maskEvent } from "./events.ts";
 import type { Mask } from "./mask.ts";
 import { StreamedResponse } from "./response.ts";
+
+/** The events that begin or end a response, a turn or a run. Deltas that are held back are released before them. */
+const boundaries: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
+  "turn.started",
+  "model.started",
+  "model.finished",
+  "turn.finished",
+  "session.closed",
+  "run.finished",
+  "run.paused",
+  "run.failed",
+  "run.aborted",
+]);
 
 /** Masks the events of one run, and of the agents below it. Deltas that its `model` hook has not released come from tools and other hooks: they are masked too. */
 export class RunEvents {
@@ -15,6 +29,8 @@ export class RunEvents {
   readonly #released: WeakSet<Event>;
   /** The deltas that the `model` hook has not released. */
   readonly #others: StreamedResponse;
+  /** The turn of the last delta. */
+  #turn = 0;
   /** The events of the agents below, by the call that they work for. */
   readonly #children = new Map<string, RunEvents>();
 
@@ -32,7 +48,7 @@ export class RunEvents {
       case "text.delta":
       case "reasoning.delta":
       case "call.delta":
-        return this.#released.has(event) && !this.#others.holds(event) ? this.#emit(event) : this.#others.pass(event);
+        return this.#passDelta(event);
       case "call.ready":
       case "model.reset":
         return this.#others.pass(event);
@@ -43,6 +59,7 @@ export class RunEvents {
         this.#children.delete(event.call);
         return this.#emit(maskEvent(event, this.#mask));
       default:
+        if (boundaries.has(event.type)) this.#others.end();
         return this.#emit(maskEvent(event, this.#mask));
     }
   }
@@ -51,6 +68,12 @@ export class RunEvents {
   end(): void {
     this.#others.end();
     for (const child of this.#children.values()) child.end();
+  }
+
+  #passDelta(event: DeltaEvent): void {
+    if (event.turn !== this.#turn) this.#others.end();
+    this.#turn = event.turn;
+    return this.#released.has(event) && !this.#others.holds(event) ? this.#emit(event) : this.#others.pass(event);
   }
 
   #childOf({ call, agent }: Extract<Event, { readonly type: "subagent.event" }>): RunEvents {
