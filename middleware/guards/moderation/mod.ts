@@ -33,8 +33,9 @@ export interface ModerationOptions {
 
 /**
  * Checks messages from outside before they are accepted, and the answer while it streams, with a moderation service. A flagged message is refused. A flagged
- * answer is cut before the flagged text. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`, so that it checks the text
- * that clients receive. Agents that are tools inherit it, so their answers are checked too.
+ * answer is cut before the flagged text. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`, but
+ * after `redact()`, so that it checks the text that clients receive and the service receives no secret. Agents that are tools inherit it, so their answers are
+ * checked too; an agent with a `moderation()` of its own asks both services, so give it the same object, or none.
  *
  * Throws a `RangeError` if `window` is not a whole number of 1 or more.
  *

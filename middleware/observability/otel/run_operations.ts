@@ -9,7 +9,7 @@ import type { MaskText } from "./content.ts";
 import { answerJson, type Details, tokensOf } from "./operations.ts";
 import { kindOf, type Operation, type Outcome } from "./recorder.ts";
 
-/** The names of the limits of the engine and of `budget()`. Any other reason for a limit is the text of a hook, so it is content. */
+/** The names of the limits of the engine and of `budget()` without a name. Any other reason for a limit is the text of a hook, so it is content. */
 const limitNames = ["budget", "client-gone", "continuations", "deadline", "outputs", "recoveries", "turns"];
 
 /** Describes a run. */
