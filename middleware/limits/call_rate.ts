@@ -23,8 +23,8 @@ export interface CallRateOptions<V = unknown> {
 
 /**
  * Executes at most `limit` calls of each tool within each `window`, over all runs of the agent. A further call is answered as skipped, and the model reads when to
- * try again. A call counts when it is executed, so a denied call does not count, and a call that pauses the run counts once. If it stands after `retry`, every
- * attempt counts.
+ * try again. A call counts when it is executed, so a denied call does not count, and an attempt that pauses the run counts once. If it stands after `retry`,
+ * every attempt counts. Several limits of one agent count separately.
  *
  * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this
  * process, or in `keyValue`. A key is forgotten after its last call.
@@ -56,21 +56,42 @@ export function callRate<V = unknown>(
   { per = ({ tool }) => tool.name, keyValue, ...options }: CallRateOptions<V>,
 ): Middleware<V> {
   const count = windowCounter("callRate", options, keyValue);
-  /** The idempotency keys of counted calls that have paused the run. */
-  const paused = state<readonly string[]>("callRate.paused", () => []);
   return {
     name: "callRate",
     async execute(ctx, next) {
-      const { tool, idempotencyKey } = ctx;
-      const isCounted = paused.get(ctx).includes(idempotencyKey);
+      const isCounted = takePaused(ctx); // removed before the attempt, so the next attempt counts
       const seconds = isCounted ? undefined : await count(await per(ctx));
-      if (seconds !== undefined) return skipped(`Not run: too many calls of ${tool.name}. Try again in ${seconds} s.`);
+      if (seconds !== undefined) {
+        return skipped(`Not run: too many calls of ${ctx.tool.name}. Try again in ${seconds} s.`);
+      }
       try {
-        return await next();
+        const output = await next();
+        forgetPaused(ctx);
+        return output;
       } catch (error) {
-        if (error instanceof Pause && !isCounted) paused.update(ctx, (keys) => [...keys, idempotencyKey]);
+        if (error instanceof Pause) paused.update(ctx, (keys) => [...keys, ctx.idempotencyKey]);
+        else forgetPaused(ctx);
         throw error;
       }
     },
   };
+}
+
+/**
+ * The idempotency keys of calls that have paused the run, each once for every `callRate` that counted the call. The outer ones count first, so when the call
+ * resumes, each takes one key as it enters, and those that find none have not counted the call.
+ */
+const paused = state<readonly string[]>("callRate.paused", () => []);
+
+/** Removes one key of the call. Returns whether there was one. */
+function takePaused<V>(ctx: ExecuteContext<V>): boolean {
+  const keys = paused.get(ctx);
+  const taken = keys.indexOf(ctx.idempotencyKey);
+  if (taken >= 0) paused.set(ctx, keys.filter((_, index) => index !== taken));
+  return taken >= 0;
+}
+
+/** Removes the keys for inner limits that the resumed attempt has not reached, so an outer one does not take them at the next attempt. */
+function forgetPaused<V>(ctx: ExecuteContext<V>): void {
+  while (takePaused(ctx));
 }

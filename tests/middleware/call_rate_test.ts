@@ -118,6 +118,78 @@ Deno.test("callRate() counts a call once if its tool pauses, also several times 
   ]);
 });
 
+/** Runs an agent that makes `calls` calls of an idempotent tool, resumes it until it ends, and returns the executions and results. */
+async function executionsOf(
+  use: readonly Middleware[],
+  execute: (execution: number, pause: () => never) => string,
+  calls = 1,
+) {
+  let executions = 0;
+  const flaky = tool({
+    name: "flaky",
+    description: "",
+    input: z.object({}),
+    idempotent: true,
+    execute: (_, { run }) =>
+      execute(++executions, () => {
+        throw run.pause("Sure?");
+      }),
+  });
+  const model = scripted({ calls: Array(calls).fill(["flaky", {}]) }, "Done.");
+  const assistant = agent({ model, tools: [flaky], use: [...use], limits: { parallel: 1 } });
+  let result = await assistant.run("Go").result;
+  while (result.status === "paused") {
+    result = await assistant.resume({ session: result.session, answers: [] }).result;
+  }
+  return { executions, results: lines(result.messages.filter(({ role }) => role === "tool")) };
+}
+
+/** Pauses each call once, before the hooks after it. */
+function pauseOnce(): Middleware {
+  const seen = new Set<string>();
+  return {
+    name: "pauseOnce",
+    async execute({ idempotencyKey, run }, next) {
+      if (seen.has(idempotencyKey)) return await next();
+      seen.add(idempotencyKey);
+      throw run.pause("Sure?");
+    },
+  };
+}
+
+Deno.test("callRate() after retry() counts every attempt after the one that resumes a paused call", async () => {
+  const use = [retry({ attempts: 5, delay: 0 }), callRate({ limit: 2, window })];
+  const { executions, results } = await executionsOf(use, (execution, pause) => {
+    if (execution === 1) pause();
+    throw new Error("down");
+  });
+  assertEquals(executions, 3); // the first one paused, and the second one resumed the same attempt
+  assertEquals(results, [refusal("flaky", 10)]);
+});
+
+Deno.test("callRate() counts a paused call in each limit that it reaches, also after a pause between two limits", async () => {
+  for (const [outer, inner] of [[9, 1], [1, 9]] as const) {
+    const use = [callRate({ limit: outer, window }), pauseOnce(), callRate({ limit: inner, window })];
+    const { executions, results } = await executionsOf(use, () => "Done.", 2);
+    assertEquals([executions, results], [1, ["ok Done.", refusal("flaky", 10)]]);
+  }
+});
+
+Deno.test("callRate() counts the next attempt if a hook before an inner limit fails after a pause", async () => {
+  let entered = 0;
+  const failing: Middleware = {
+    name: "failing",
+    async execute(_, next) {
+      entered++;
+      if (entered > 1) throw new Error("down");
+      return await next();
+    },
+  };
+  const limits = [callRate({ limit: 2, window }), failing, callRate({ limit: 9, window })];
+  await executionsOf([retry({ attempts: 5, delay: 0 }), ...limits], (_, pause) => pause());
+  assertEquals(entered, 3);
+});
+
 Deno.test("callRate() throws for an invalid limit or window", () => {
   for (const limit of [0, 1.5, NaN, Infinity]) {
     assertThrows(() => callRate({ limit, window }), RangeError, `Cannot create callRate(): \`limit\` is ${limit}`);
