@@ -3,6 +3,17 @@ import * as z from "zod";
 import { agent, type Middleware, only, tool, when } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { explain } from "@jizai/jizai/explain";
+import { budget } from "@jizai/jizai/middleware/budget";
+import { cache } from "@jizai/jizai/middleware/cache";
+import { compaction } from "@jizai/jizai/middleware/compaction";
+import { fallback } from "@jizai/jizai/middleware/fallback";
+import { handoff } from "@jizai/jizai/middleware/handoff";
+import { moderation, type Moderator } from "@jizai/jizai/middleware/moderation";
+import { redact } from "@jizai/jizai/middleware/redact";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { transcript } from "@jizai/jizai/middleware/transcript";
+import { truncate } from "@jizai/jizai/middleware/truncate";
+import { memoryKeyValue } from "@jizai/jizai/session/key_value";
 
 const make = (...use: Middleware[]) => () => agent({ model: scripted(), use });
 
@@ -197,4 +208,30 @@ Deno.test("agent() refuses a middleware that was written for another version of 
     'Cannot use "old": it was written for version 0 of the interface; expected 1, update the package of "old"',
   );
   assertThrows(make(written(NaN)), TypeError, "version NaN");
+});
+
+Deno.test("agent() accepts the order of middleware that the README of middleware states", async () => {
+  const text = await Deno.readTextFile("middleware/README.md");
+  const [, list = ""] = /An order that fits all: ([^.]*)\./.exec(text) ?? [];
+  const names = Array.from(list.matchAll(/`(\w+)`/g), ([, name = ""]) => name);
+  const model = scripted("Hello.");
+  const moderator: Moderator = { moderate: () => Promise.resolve({ flagged: false, categories: [] }) };
+  const known: Readonly<Record<string, Middleware>> = {
+    truncate: truncate(),
+    cache: cache({ keyValue: memoryKeyValue() }),
+    redact: redact(),
+    moderation: moderation({ moderator }),
+    transcript: transcript({ dir: "/transcripts" }),
+    handoff: handoff([{ name: "expert", description: "Knows all", instructions: "Answer." }]),
+    retry: retry(),
+    fallback: fallback([model]),
+    budget: budget({ tokens: 1_000 }),
+    compaction: compaction(),
+  };
+  assertEquals(names.toSorted(), Object.keys(known).toSorted());
+  const use = names.flatMap((name) => known[name] ?? []);
+  agent({ model, use });
+  for (const [outer, inner] of [["redact", "cache"], ["compaction", "redact"], ["fallback", "handoff"]] as const) {
+    assertThrows(() => agent({ model, use: [known[outer] ?? {}, known[inner] ?? {}] }), TypeError, "Cannot use");
+  }
 });
