@@ -4,28 +4,30 @@
  * @module
  */
 import { TooManyMessagesError } from "../../core/features/steering.ts";
+import type { RunAddress } from "../../session/record/run_host.ts";
 import { runOf } from "../../session/record/run_state.ts";
 import type { OperationOf } from "../parse/operation.ts";
 import { RequestError } from "../respond/error_response.ts";
 import type { RequestScope } from "../server.ts";
 
 /** Sends a message to a run. */
-export async function handleMessage(scope: RequestScope, { run, message }: OperationOf<"message">): Promise<Response> {
-  const sent = await controlOf(scope, run).send(message);
+export async function handleMessage(scope: RequestScope, operation: OperationOf<"message">): Promise<Response> {
+  const { run, message } = operation;
+  const sent = await controlOf(scope, operation).send(message);
   if (sent === undefined) throw notRunning("send a message to", run);
   if (!sent) throw new RequestError(409, "full", `Cannot send a message to run "${run}": too many wait`);
   return scope.c.body(null, 202);
 }
 
 /** Asks a run to answer once more, without tools, and to end. */
-export async function handleFinish(scope: RequestScope, { run }: OperationOf<"finish">): Promise<Response> {
-  if (!await controlOf(scope, run).finish()) throw notRunning("finish", run);
+export async function handleFinish(scope: RequestScope, operation: OperationOf<"finish">): Promise<Response> {
+  if (!await controlOf(scope, operation).finish()) throw notRunning("finish", operation.run);
   return scope.c.body(null, 204);
 }
 
 /** Stops a run. With a log, the run may be paused or executed by another process; a run that has ended counts as stopped. */
-export async function handleStop(scope: RequestScope, { run, rollback }: OperationOf<"stop">): Promise<Response> {
-  if (!await controlOf(scope, run).stop(rollback)) throw notRunning("stop", run);
+export async function handleStop(scope: RequestScope, operation: OperationOf<"stop">): Promise<Response> {
+  if (!await controlOf(scope, operation).stop(operation.rollback)) throw notRunning("stop", operation.run);
   return scope.c.body(null, 204);
 }
 
@@ -36,7 +38,7 @@ export async function handleStopSession(
 ): Promise<Response> {
   const { c, server, client } = scope;
   const run = runOf(await server.runs.load(session, client));
-  if (run !== undefined) await controlOf(scope, run).stop();
+  if (run !== undefined) await controlOf(scope, { run, session }).stop();
   return c.body(null, 204);
 }
 
@@ -49,9 +51,9 @@ interface RunControl {
 }
 
 /** Returns the control of a run, which this process executes, or another one that shares its log. */
-function controlOf({ server: { runs }, client }: RequestScope, run: string): RunControl {
+function controlOf({ server: { runs }, client }: RequestScope, run: RunAddress): RunControl {
   const { records } = runs;
-  const live = runs.get(run, client);
+  const live = runs.get(run.run, client);
   if (!live) {
     return {
       send: async (message) => await records?.send(run, message, client),

@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import { invalid, type Shape } from "../../protocol/shape.ts";
 import type { Session } from "../../core/persistence/session.ts";
+import type { RunAddress } from "../../session/record/run_host.ts";
 import { runView } from "../../session/record/run_state.ts";
 import type { ServerOptions } from "../options.ts";
 import { RequestError } from "../respond/error_response.ts";
@@ -45,13 +46,13 @@ export function nativeRoutes({ maxBody, session: sessionOf }: ServerOptions): re
     {
       method: "POST",
       path: "/runs/:id/messages",
-      parse: async (c) => ({ type: "message", run: idOf(c), message: await body(c, messageBody) }),
+      parse: async (c) => ({ type: "message", ...runIn(c), message: await body(c, messageBody) }),
     },
-    { method: "POST", path: "/runs/:id/finish", parse: (c) => ({ type: "finish", run: idOf(c) }) },
+    { method: "POST", path: "/runs/:id/finish", parse: (c) => ({ type: "finish", ...runIn(c) }) },
     {
       method: "POST",
       path: "/runs/:id/stop",
-      parse: (c) => ({ type: "stop", run: idOf(c), rollback: rollbackOf(c) }),
+      parse: (c) => ({ type: "stop", ...runIn(c), rollback: rollbackOf(c) }),
     },
     { method: "GET", path: "/sessions/:id", parse: (c) => ({ type: "show", session: idOf(c), body: viewOf }) },
     {
@@ -79,6 +80,12 @@ function viewOf(session: Session): object {
 /** Returns the id in the path. */
 function idOf(c: Context): string {
   return checkedId(c.req.param("id"));
+}
+
+/** Returns the run in the path, and its session if `?session` names it. */
+function runIn(c: Context): RunAddress {
+  const session = c.req.query("session");
+  return { run: idOf(c), ...(session !== undefined && { session: checkedId(session) }) };
 }
 
 /** Returns whether the transcript is to be restored: `?rollback`, or `?rollback=true`. */

@@ -5,6 +5,7 @@
  */
 import type { Session } from "../../core/persistence/session.ts";
 import type { Mail } from "../../core/persistence/session.ts";
+import type { RunAddress } from "../../session/record/run_host.ts";
 import type { ChatInput, RunParts } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";
@@ -51,9 +52,9 @@ export type Operation =
   | { readonly type: "follow"; readonly run: string; readonly after: number; readonly format: ResponseFormat }
   | { readonly type: "followSession"; readonly session: string; readonly format: ResponseFormat }
   | { readonly type: "show"; readonly session: string; body(session: Session): object }
-  | { readonly type: "message"; readonly run: string; readonly message: Extract<Mail, { type: "message" }> }
-  | { readonly type: "finish"; readonly run: string }
-  | { readonly type: "stop"; readonly run: string; readonly rollback: boolean }
+  | RunAddress & { readonly type: "message"; readonly message: Extract<Mail, { type: "message" }> }
+  | RunAddress & { readonly type: "finish" }
+  | RunAddress & { readonly type: "stop"; readonly rollback: boolean }
   | { readonly type: "stopSession"; readonly session: string }
   | { readonly type: "json"; readonly body: object };
 

@@ -7,6 +7,7 @@ import type { CallRecord, Position, ReviewedResult, RunSnapshot } from "../../co
 import type { Event } from "../../protocol/event.ts";
 import type { CallResult } from "../../protocol/message.ts";
 import type { Log } from "../log.ts";
+import { loggedPages } from "./logged_pages.ts";
 
 /** A result, as clients have read it. */
 type Finished = Extract<Event, { readonly type: "tool.finished" }>;
@@ -34,14 +35,12 @@ export async function reconcile(log: Log, key: string, run: RunSnapshot): Promis
 /** Returns the results in the log after event `after`, and the number of the last event; undefined if there is no record. */
 async function resultsAfter(log: Log, key: string, after: number) {
   const results: Finished[] = [];
-  for (let at = after;;) {
-    const page = await log.read(key, at);
-    if (!page) return undefined;
-    const { first, lines, last } = page;
+  let end: number | undefined;
+  for await (const { lines, last } of loggedPages(log, key, after)) {
     for (const line of lines) if (line.startsWith(`{"type":"tool.finished"`)) results.push(JSON.parse(line));
-    at = first + lines.length - 1;
-    if (lines.length === 0 || at >= last) return { results, last };
+    end = last;
   }
+  return end === undefined ? undefined : { results, last: end };
 }
 
 /** Gives the open calls of a position their logged results, in order: calls of one batch may have the same id. */

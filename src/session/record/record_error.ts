@@ -14,8 +14,16 @@ import { brand } from "../../protocol/brand.ts";
  * - `key-reused`: another request has the idempotency key.
  * - `repeated`: the same request is being handled, and its events cannot be joined.
  * - `unrecorded`: the events could not be logged.
+ * - `unreachable`: another process may execute the run, and its session is not known.
  */
-export type RecordProblem = "unknown" | "forgotten" | "ahead" | "key-reused" | "repeated" | "unrecorded";
+export type RecordProblem =
+  | "unknown"
+  | "forgotten"
+  | "ahead"
+  | "key-reused"
+  | "repeated"
+  | "unrecorded"
+  | "unreachable";
 
 /** A request that the record of a run does not allow. Its message may be sent to the client. */
 export class RecordError extends Error {

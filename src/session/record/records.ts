@@ -16,8 +16,9 @@ import { reconcile } from "./logged_results.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
-import type { LaunchInput, LiveRun, Requester, RunHost, RunPosition } from "./run_host.ts";
+import type { LaunchInput, LiveRun, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
 import type { Records } from "./run_records.ts";
+import { runSessions } from "./run_sessions.ts";
 import { finalEvent, isRunning, lastEventNumber, leaseEnd, runOf } from "./run_state.ts";
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
@@ -29,17 +30,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
   /** Reads the end of a record: a page without lines. */
   const readEnd = (run: string, requester: Requester) => log.read(keyOf(run, requester), Number.MAX_SAFE_INTEGER);
 
-  /** Returns the session that the first event of a run names. */
-  async function sessionIdOf(run: string, requester: Requester): Promise<string | undefined> {
-    const page = await log.read(keyOf(run, requester), 0);
-    const started = page?.lines.find((line) => line.startsWith(`{"type":"run.started"`));
-    return started && JSON.parse(started).session;
-  }
-
-  async function sessionOf({ run, session }: Omit<RunPosition, "after">, requester: Requester) {
-    const id = session ?? await sessionIdOf(run, requester);
-    return id === undefined ? undefined : await host.load(id, requester);
-  }
+  const sessions = runSessions(log, host);
 
   /** Whether the process of the run that has the session is dead. */
   function isLost(session: Session, requester: Requester): boolean {
@@ -52,12 +43,12 @@ export function recordsOf(log: Log, host: RunHost): Records {
    * Completes a record that has no end, of a run that this process does not execute. A lost run is resumed. If the session knows the end of the run, its last
    * event is logged.
    */
-  async function complete({ run, session: named }: Omit<RunPosition, "after">, requester: Requester): Promise<void> {
+  async function complete({ run, session: named }: RunAddress, requester: Requester): Promise<void> {
     const page = host.get(run, requester) ? undefined : await readEnd(run, requester);
     if (!page || page.ended) return;
-    const id = named ?? await sessionIdOf(run, requester);
+    const id = named ?? await sessions.idOf(run, requester);
     if (host.hasStore ? id === undefined : !host.isDead(run, requester)) return; // nothing tells how the run ended
-    const session = id === undefined ? undefined : await host.load(id, requester);
+    const session = await sessions.load({ run, session: id }, requester);
     if (!session || !isRunning(session, run)) {
       const lines = [lineOf(finalEvent(session, run))];
       await log.append(keyOf(run, requester), { after: page.last, lines, ended: true });
@@ -69,7 +60,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
   /** Whether a paused run was resumed and has logged nothing yet. Its record is opened again, so that it can be followed. */
   async function isResuming(position: RunPosition, { last }: LogPage, requester: Requester): Promise<boolean> {
     const { run } = position;
-    return isRunning(await sessionOf(position, requester), run) &&
+    return isRunning(await sessions.load(position, requester), run) &&
       await log.append(keyOf(run, requester), { after: last, lines: [], ended: false });
   }
 
@@ -122,21 +113,25 @@ export function recordsOf(log: Log, host: RunHost): Records {
       if (!ended) await complete(position, requester);
       return pages({ ...page, ended }, position, requester, signal);
     },
-    async stop(run, requester, rollback = false) {
+    async stop(address, requester, rollback = false) {
+      const { run } = address;
       const page = isRunId(run) ? await readEnd(run, requester) : undefined;
       if (!page) return false;
+      const id = await sessions.reach(address, requester);
       const busy = `Cannot stop run "${run}": another process changed it during each attempt`;
       await withRetries(async () => {
-        const session = await sessionOf({ run }, requester);
-        if (!session || runOf(session) !== run) return await complete({ run }, requester);
+        const session = await sessions.load({ run, session: id }, requester);
+        if (!session || runOf(session) !== run) return await complete({ run, session: id }, requester);
         await closeNow(run, session.id, "stop", requester, rollback); // rejects if the run's own process saved it at this moment
       }).catch((error) => {
         throw error instanceof SessionError && error.code === "busy" ? new SessionError(busy, "busy", run) : error;
       });
       return true;
     },
-    async send(run, message, requester) {
-      const session = isRunId(run) ? await sessionIdOf(run, requester) : undefined;
+    async send(address, message, requester) {
+      const { run } = address;
+      const page = isRunId(run) ? await readEnd(run, requester) : undefined;
+      const session = page && await sessions.reach(address, requester);
       return session === undefined ? undefined : await sendToRemoteRun({ run, session }, message, requester, host);
     },
     async releaseIfLost(session, requester) {
@@ -156,12 +151,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
       return (await readEnd(run, requester))?.last;
     },
     reconcile: (run, requester) => reconcile(log, keyOf(run.id, requester), run),
-    async lastEvent(run, requester) {
-      const end = await readEnd(run, requester);
-      const page = end?.ended ? await log.read(keyOf(run, requester), end.last - 1) : undefined;
-      const line = page?.lines.at(-1);
-      return line === undefined ? undefined : JSON.parse(line);
-    },
+    lastEvent: sessions.lastEvent,
     async untilOver(run, requester, signal) {
       const page = await readEnd(run, requester);
       if (!page || page.ended) return false;

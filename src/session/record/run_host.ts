@@ -90,12 +90,20 @@ export interface RunHost {
   launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
 }
 
+/** A run, as a request names it. */
+export interface RunAddress {
+  /** The run. */
+  readonly run: string;
+  /** The session of the run. Default: the session that its events name. */
+  readonly session?: string | undefined;
+}
+
 /** A position in the events of a run. */
 export interface RunPosition {
   /** The run. */
   readonly run: string;
   /** The number of the event before the position; 0 at the beginning. */
   readonly after: number;
-  /** The session of the run. Default: the session that its first event names. */
+  /** The session of the run. Default: the session that its events name. */
   readonly session?: string;
 }

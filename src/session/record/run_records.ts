@@ -10,7 +10,7 @@ import type { Sink } from "../../stream/channel.ts";
 import type { Lines, LogPage } from "../log.ts";
 import type { IdempotencyKeys } from "./idempotency_keys.ts";
 import type { Recorder } from "./recorder.ts";
-import type { LiveRun, Requester, RunPosition } from "./run_host.ts";
+import type { LiveRun, Requester, RunAddress, RunPosition } from "./run_host.ts";
 
 /** The records of runs. For a requester, the records of other owners do not exist. */
 export interface Records extends IdempotencyKeys {
@@ -32,11 +32,11 @@ export interface Records extends IdempotencyKeys {
   ): Promise<AsyncIterable<LogPage> | undefined>;
   /**
    * Stops a run that this process does not execute: it is executed elsewhere, is lost, or is paused. `rollback` restores the transcript to the start of the
-   * run. Returns whether there is such a run.
+   * run. Returns whether there is such a run. Throws a `RecordError` if the run is not reached.
    */
-  stop(run: string, requester: Requester, rollback?: boolean): Promise<boolean>;
-  /** Sends a message to a run that another process executes. Returns whether there was room for it; nothing if there is no such run. */
-  send(run: string, message: Mail, requester: Requester): Promise<boolean | undefined>;
+  stop(run: RunAddress, requester: Requester, rollback?: boolean): Promise<boolean>;
+  /** Sends a message to a run that another process executes. Returns whether there was room for it; nothing if there is no such run. Throws as `stop()` does. */
+  send(run: RunAddress, message: Mail, requester: Requester): Promise<boolean | undefined>;
   /** Takes over the run that has a session and ends it. Returns the run while it ends, or nothing if another process was faster. */
   close(
     run: string,
