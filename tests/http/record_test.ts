@@ -456,3 +456,33 @@ function typesOf(addition: Addition | undefined): string[] {
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
 }
+
+for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {
+  Deno.test(`a pause in a session ${named} stays if its answers, or a prompt in its place, cannot be logged`, async () => {
+    using time = new FakeTime();
+    let down = false;
+    const { log } = watched((log, run, addition) => {
+      return down ? Promise.reject(new Error("The log is down")) : log.append(run, addition);
+    });
+    let paid = 0;
+    const pay = tool({ name: "pay", description: "", input: z.object({}), ask: true, execute: () => `${++paid}` });
+    const model = scripted({ calls: [{ id: "c1", name: "pay", input: {} }] }, "Paid.", "Paid.", "Paid.");
+    const app = serve(agent({ model, tools: [pay] }), { store, log, onError() {} });
+    const asked = await eventsOf(post(app, "/runs", { prompt: "Pay" }));
+    const { session, run } = first("run.started", asked);
+    const at = first("run.paused", asked).id;
+    const answer = (type: "approve" | "deny") => {
+      return post(app, `/sessions/${session}/answers`, { run, at, answers: [{ callId: "c1", type }] });
+    };
+    const { version: _, ...before } = await store.load(session) ?? { version: 0 };
+    down = true;
+    for (const request of [() => answer("deny"), () => post(app, "/runs", { prompt: "Well?", session })]) {
+      assertEquals((await advanceUntilSettled(time, request())).status, 503);
+      const { version: __, ...after } = await store.load(session) ?? { version: 0 };
+      assertEquals([after, paid], [before, 0]);
+    }
+    down = false;
+    const events = await advanceUntilSettled(time, eventsOf(answer("approve")));
+    assertEquals([events[0]?.id, events.at(-1)?.type, paid], [at + 1, "run.finished", 1]);
+  });
+}

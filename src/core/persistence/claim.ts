@@ -47,6 +47,7 @@ export async function claim(
     closing: undefined,
     rollback: false,
     given: [],
+    before: stored?.run && stored,
   };
   const kept = stored?.messages ?? [];
   if (messages) {

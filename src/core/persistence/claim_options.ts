@@ -65,6 +65,8 @@ export interface Claimed {
   readonly closing: string | undefined;
   /** True if the transcript is restored to the start of the run that is closed. */
   readonly rollback: boolean;
+  /** The session as it was stored, if a run has it. A start that is undone restores it. */
+  readonly before: Session | undefined;
   /** The pause that is answered. */
   readonly exit?: Exit | undefined;
   /** The answers of this claim, which are the last ones in `start`. */

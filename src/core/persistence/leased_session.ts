@@ -116,7 +116,7 @@ export class LeasedSession {
     return {
       ...session,
       ...(!session.run.exit && { lease }),
-      ...(arrived.length > 0 && { mail: [...arrived] }),
+      ...(arrived.length > 0 && { mail: [...session.mail ?? [], ...arrived] }),
     };
   }
 

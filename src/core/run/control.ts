@@ -12,6 +12,8 @@ export interface StopOptions {
   readonly rollback?: boolean;
   /** Leaves the session as it is stored, for another process that continues the run. Default: false. */
   readonly leave?: boolean;
+  /** Restores the session as it was before the start, if a run had it and is not being closed. Default: false. */
+  readonly undo?: boolean;
   /** Leaves the run to another process, with its state as it was saved for that. Default: false. */
   readonly handOver?: boolean;
 }
@@ -28,6 +30,7 @@ export class RunControl implements Cancellation {
   #closed = false;
   #rollback = false;
   #leave = false;
+  #undo = false;
   #handedOver = false;
 
   /** True once the run should stop. A field, since reading `signal.aborted` for each call is slow. */
@@ -47,6 +50,11 @@ export class RunControl implements Cancellation {
     return this.#leave;
   }
 
+  /** True if the session is restored as it was before the start. */
+  get undo(): boolean {
+    return this.#undo;
+  }
+
   /** True once the run was handed over to another process. */
   get handedOver(): boolean {
     return this.#handedOver;
@@ -64,9 +72,10 @@ export class RunControl implements Cancellation {
   }
 
   /** Stops the run. The first reason counts. */
-  abort(reason: string, { rollback = false, leave = false, handOver = false }: StopOptions = {}): void {
+  abort(reason: string, { rollback = false, leave = false, undo = false, handOver = false }: StopOptions = {}): void {
     this.#rollback ||= rollback;
     this.#leave ||= leave;
+    this.#undo ||= undo;
     if (this.#aborted || this.#closed) return;
     this.#aborted = true;
     this.#handedOver = handOver;

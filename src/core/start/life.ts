@@ -130,14 +130,14 @@ async function end(
   if (engine.control.handedOver) return given;
   const refused = !engine.exit.current && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
   if (refused) stored.keepPause();
-  const pauses = refused || engine.exit.current?.status === "paused";
-  if (!pauses) loop.append(steering.take()); // the next run reads them
+  const stays = refused || stored.restored !== undefined || engine.exit.current?.status === "paused";
+  if (!stays) loop.append(steering.take()); // the next run reads them
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
   const { result, last } = shownForm(engine, raw, lastEvent(engine, raw), stored);
   try {
-    if (!await writer.end(pauses ? undefined : last)) {
+    if (!await writer.end(stays ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
     }
   } catch (error) {

@@ -41,7 +41,7 @@ export class StoredRun implements WriterRun {
   }
 
   read(): CurrentSession {
-    return this.#frozen ?? this.current();
+    return this.#frozen ?? this.restored ?? this.current();
   }
 
   /** Returns the session with the run as it is now, also once it is frozen. */
@@ -63,6 +63,14 @@ export class StoredRun implements WriterRun {
     this.#pause = this.#options.claimed.exit;
   }
 
+  /** The session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
+  get restored(): CurrentSession | undefined {
+    const { control, claimed: { before, closing } } = this.#options;
+    if (!control.undo || !before || closing !== undefined) return undefined;
+    const { version: _, lease: __, ...session } = before;
+    return session;
+  }
+
   /** Resolves when the run was released for another process. Undefined if it is not handed over. */
   get released(): Promise<void> | undefined {
     return this.#released;
@@ -78,7 +86,8 @@ export class StoredRun implements WriterRun {
   }
   get closing(): string | undefined {
     const { control, claimed, engine } = this.#options;
-    const isStopping = control.aborted && !control.handedOver && engine().exit.current?.status !== "failed";
+    const stops = control.aborted && !control.handedOver && !this.restored;
+    const isStopping = stops && engine().exit.current?.status !== "failed";
     return isStopping ? reasonOf(control.reason) : claimed.closing;
   }
   get rollback(): boolean {

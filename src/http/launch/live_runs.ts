@@ -97,7 +97,7 @@ export function liveRuns(
     const record = records?.recorder(input.run, requester, out, (error) => {
       isLeft = error === undefined;
       if (isLeft) return run.stop("lost", { leave: true });
-      run.stop("unrecorded", { rollback: isNew && !isBegun }); // its client may send the prompt again
+      run.stop("unrecorded", { rollback: isNew && !isBegun, undo: !isBegun }); // its client may send the request again
       reportError(onError, error, input.run);
     });
     const given = record ?? out ?? nullSink;
