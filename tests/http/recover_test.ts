@@ -1,5 +1,6 @@
-import { agent, type Middleware, type Model, serve, type ServeOptions, tool, vars } from "@jizai/jizai";
+import { agent, memory, type Middleware, type Model, serve, type ServeOptions, tool, vars } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -128,7 +129,7 @@ Deno.test("recover() takes over at most `limit` runs, those that were lost first
   await assertRejects(
     () => app.recover({ limit: 0 }),
     RangeError,
-    "Cannot recover 0 runs: expected a limit of 1 or more",
+    "Cannot recover runs: `limit` is 0; expected a whole number of at least 1",
   );
 });
 
@@ -266,5 +267,41 @@ for (const point of ["session", "abort"] as const) {
     assertEquals(endOf(events), ["run.finished", "recoveries"]);
     assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
     assertEquals(storedRun(await among.store.load(session)), undefined);
+  });
+}
+
+Deno.test("recover() ends no run if the log is down; the run continues after the next lease", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { run, session } = await dead(among);
+  await advance(time, lease);
+  let down = true;
+  const append: typeof among.log.append = (...given) =>
+    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+  const log = { ...among.log, append };
+  const model = scripted("Whole.", "Whole.", "Whole.");
+  const { app } = processOf({ ...among, log }, agent({ model }), { onError() {} });
+  assertEquals((await advanceUntilSettled(time, app.recover())).runs, []);
+  await advanceUntilSettled(time, app.settled());
+  assertEquals(storedRun(await among.store.load(session)), { id: run, status: "running" });
+  down = false;
+  await advance(time, lease);
+  const { runs, over } = await app.recover();
+  assertEquals(runs, [run]);
+  await advanceUntilSettled(time, over);
+  assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
+});
+
+for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory())]] as const) {
+  Deno.test(`recover() ${named} refuses a limit that is not a whole number of at least 1`, async () => {
+    const app = serve(agent({ model: scripted() }), { store });
+    for (const limit of [1.5, Infinity, NaN, 0, -1]) {
+      await assertRejects(
+        () => app.recover({ limit }),
+        RangeError,
+        `Cannot recover runs: \`limit\` is ${limit}; expected a whole number of at least 1`,
+      );
+    }
+    assertEquals((await app.recover({ limit: 1 })).runs, []);
   });
 }

@@ -7,7 +7,7 @@ import type { LeasedSession, Session } from "./session.ts";
 
 /** The options of `recover()`. */
 export interface RecoverOptions {
-  /** The number of runs to take over. Default: 10. */
+  /** The number of runs to take over, a whole number of at least 1. Default: 10. */
   readonly limit?: number;
 }
 
@@ -19,7 +19,7 @@ export interface Recovered {
   readonly over: Promise<void>;
 }
 
-/** Takes over runs whose process died. Resolves when they have begun. Rejects if the store fails. */
+/** Takes over runs whose process died. Resolves when they have begun. Rejects if the store fails or `limit` is no whole number of at least 1. */
 export type Recover = (options?: RecoverOptions) => Promise<Recovered>;
 
 /** The part of a store that recovery uses. */

@@ -22,6 +22,10 @@ export function recovery(
   let calls: Promise<unknown> = Promise.resolve();
   return {
     async recover(given) {
+      const { limit = 1 } = given ?? {};
+      if (!Number.isSafeInteger(limit) || limit < 1) {
+        throw new RangeError(`Cannot recover runs: \`limit\` is ${limit}; expected a whole number of at least 1`);
+      }
       if (vars && !recoveryVars) {
         throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
       }

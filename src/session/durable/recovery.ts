@@ -81,7 +81,6 @@ export function recovery(store: LeaseIndex, host: RecoveryHost): Recover {
   }
 
   return async ({ limit = 10 } = {}) => {
-    if (!(limit >= 1)) throw new RangeError(`Cannot recover ${limit} runs: expected a limit of 1 or more`);
     const found = await find(limit);
     const first = found.filter((session) => !hasDied(session)).slice(0, limit);
     const rest = found.filter(hasDied).slice(0, limit - first.length);
