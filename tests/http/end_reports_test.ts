@@ -272,6 +272,35 @@ Deno.test("onEnd receives a pause that no process had reported when another one 
   assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
 });
 
+Deno.test("onEnd receives the end of a run that was resumed while its process removed the entry of the pause", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const assistant = asking();
+  const removing = Promise.withResolvers<void>();
+  const resumed = Promise.withResolvers<void>();
+  const store = {
+    ...among.store,
+    async delete(id: string) {
+      removing.resolve();
+      await resumed.promise;
+      await among.store.delete(id);
+    },
+  };
+  const one = processOf({ ...among, store }, assistant, { onEnd() {} });
+  const approve = await pausedRun(one.app);
+  await removing.promise;
+  const two = processOf(among, assistant, { onEnd: () => two.kill() });
+  await advanceUntilSettled(time, approve(two.app));
+  resumed.resolve();
+  await advanceUntilSettled(time, one.app.settled());
+  const { ends, onEnd } = receiver();
+  const three = processOf(among, assistant, { onEnd });
+  await advance(time, 4 * lease);
+  await advanceUntilSettled(time, three.app.recover().then(({ over }) => over));
+  assertEquals(outline(ends), [{ id: "RUN:end", type: "run.finished" }]);
+  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});
+
 Deno.test("onEnd receives a pause from recover() no more once it was delivered, although answers were refused meanwhile", async () => {
   using time = new FakeTime();
   const among = shared();

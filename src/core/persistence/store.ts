@@ -55,7 +55,11 @@ export interface Store extends StoreAdapter {
 export type HandOver = (run: never, control: never, grace: number) => void;
 
 /** The type of the only value of `reports`, which comes with `durable()`. */
-export type OpenReports = (store: Pick<StoreAdapter, "save" | "delete">, host: never, lease: number) => unknown;
+export type OpenReports = (
+  store: Pick<StoreAdapter, "load" | "save" | "delete">,
+  host: never,
+  lease: number,
+) => unknown;
 
 /** The operations of a store that a run uses. */
 export type RunStore = Pick<Store, "writer" | "handOver" | "load" | "save" | "touch">;

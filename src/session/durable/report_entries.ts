@@ -27,7 +27,7 @@ export const reportEntries: OpenReports = reportEntriesOf;
 
 /** Returns the entries of `store`. */
 export function reportEntriesOf(
-  store: Pick<Store, "save" | "delete">,
+  store: Pick<Store, "load" | "save" | "delete">,
   host: Pick<RunHost, "load">,
   lease: number,
 ): ReportEntries {
@@ -60,11 +60,17 @@ export function reportEntriesOf(
       if (!session) return;
       const id = lastEventNumber(session);
       await add(reportKey(run, [id]), run, { id, event: finalEvent(session, run.run) });
+      await add(reportKey(run), run); // the process that has reported the pause may have removed it meanwhile
     },
     async remove(run, end) {
-      // the entry of a run that was resumed stays for the end that follows
-      const isEarlier = end?.event.type === "run.paused" && lastEventNumber(await pausedSession(run)) !== end.id;
-      await store.delete(reportKey(run, isEarlier ? [end.id] : []));
+      if (end?.event.type !== "run.paused") return await store.delete(reportKey(run));
+      const pause = reportKey(run, [end.id]);
+      if (lastEventNumber(await pausedSession(run)) === end.id) {
+        await store.delete(reportKey(run));
+        if (!await store.load(pause)) return;
+        await add(reportKey(run), run); // a process that resumes the run has found the removed entry
+      }
+      await store.delete(pause); // the entry of a run that was resumed stays for the end that follows
     },
     removePause: (run, { id }) => store.delete(reportKey(run, [id])),
   };
