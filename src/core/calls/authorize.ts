@@ -56,7 +56,7 @@ export interface Undecided {
   /** The number of times that the call has passed the `tool` hooks before. */
   readonly revisions: number;
   /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
-  readonly edits: Set<string>;
+  readonly edits: string[];
   /** True if hooks renamed the call more often than it may pass them. */
   readonly renamedTooOften: boolean;
 }
@@ -82,8 +82,8 @@ export async function authorize(
     const decision = apply(ctx, call, approval, { input, parsed, proposed });
     if (decision.type !== "revise") return decision;
     const edit = canonicalJson([ctx.name, decision.input]);
-    if (call.revisions < maxRevisions && !call.edits.has(edit)) {
-      call.edits.add(edit);
+    if (call.revisions < maxRevisions && !call.edits.includes(edit)) {
+      call.edits.push(edit);
       return decision;
     }
     input = decision.input; // the hooks have seen this edit and put another input in its place: the guards decide about the edit as it is
@@ -109,7 +109,7 @@ function apply(
   approval: Approval,
   { input, parsed, proposed }: Round,
 ): Decision {
-  const { run, signal, emit, vars, tool, name } = ctx;
+  const { tool, name } = ctx;
   if (approval.type === "deny") {
     return decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed."));
   }
@@ -134,8 +134,7 @@ function apply(
   if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
   if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
   announce(ctx, call, "allow", by);
-  const scope: Scope = { run, signal, emit, vars };
-  return { type: "execute", tool, input: parsed.input, json: input, scope };
+  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };
 }
 
 function contextOf(

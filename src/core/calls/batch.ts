@@ -89,7 +89,9 @@ export function batchMessages(
       const { status, parts } = replacement ?? stopped;
       return { callId: id, name, status, parts };
     }
-    const { context: texts, rewritten, ...result } = record.result;
+    const { result: reviewed } = record;
+    if (!reviewed.context && !reviewed.rewritten) return reviewed;
+    const { context: texts, rewritten, ...result } = reviewed;
     if (texts) context.push(...texts);
     if (rewritten) inputs.set(id, rewritten.input);
     return result;

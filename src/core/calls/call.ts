@@ -47,7 +47,7 @@ export class OpenCall {
   /** The number of times that the call has passed the `tool` hooks before. */
   revisions = 0;
   /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
-  readonly edits: Set<string> = new Set();
+  readonly edits: string[] = [];
   /** True if hooks renamed the call more often than it may pass them. */
   renamedTooOften = false;
   /** A text for the model beside the result: that a person changed the input. */
@@ -175,7 +175,7 @@ async function park(
 
 /** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
 function savedDecision(
-  { run, signal, emit, vars }: ToolContext,
+  ctx: ToolContext,
   { record, scope: { engine } }: OpenCall,
   proposed: ToolResult | undefined,
 ): Decision | undefined {
@@ -184,5 +184,5 @@ function savedDecision(
   const { name, input } = record;
   const tool = engine.settings.toolsByName.get(name);
   if (!tool?.idempotent) return { type: "answer", result: { ...interrupted, input } };
-  return { type: "execute", tool, input, json: input, scope: { run, signal, emit, vars } };
+  return { type: "execute", tool, input, json: input, scope: ctx };
 }
