@@ -1,4 +1,4 @@
-import { agent, type Event, type Middleware, reply, tool } from "@jizai/jizai";
+import { agent, type Event, type MediaPart, type Middleware, reply, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { screen, type ScreenedText, type Screening, type ScreenOptions } from "@jizai/jizai/screen";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -292,6 +292,55 @@ Deno.test("screen() checks refusals and sources, as a whole, whether they are st
   const cut = await decided({ type: "cut", text: "[cut]" });
   const shown = [{ type: "refusal", text: "[cut]" }];
   assertEquals<unknown>([cut.added, cut.parts], [shown, shown]);
+});
+
+Deno.test("screen() checks media with checkMedia, whether they are streamed or given", async () => {
+  const image = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
+  const sound = { type: "media", mediaType: "audio/wav", url: "https://a.example/a.wav", meta: { id: "f1" } } as const;
+  const parts = [{ type: "text", text: "See. " }, image, sound, { type: "text", text: "Done." }] as const;
+  const streaming: ScriptedAnswer = {
+    reads: [
+      parts.map((part) => part.type === "text" ? part : { type: "part", part } as const),
+      [{ type: "finish", reason: "stop" }],
+    ],
+  };
+  const given: Middleware = { model: () => Promise.resolve({ ...reply(""), parts }) };
+  const decided = async (decision?: Screening) => {
+    const asked: unknown[] = [];
+    const checkMedia = (part: MediaPart) => {
+      asked.push(part);
+      return decision && part.mediaType === "image/png" ? decision : pass;
+    };
+    const options = { window: 100, check: () => pass, ...(decision && { checkMedia }) };
+    const streamed = await screened(options, [streaming]);
+    const added = streamed.events.flatMap((event) => event.type === "part.added" ? [event.content] : []);
+    const whole = await screened(options, [], { inner: [given] });
+    assertEquals(whole.parts, streamed.parts);
+    return { asked: asked.slice(0, asked.length / 2), added, parts: streamed.parts, text: streamed.text };
+  };
+  const text = "See. Done.";
+  assertEquals<unknown>(await decided(), { asked: [], added: [image, sound], parts, text });
+  assertEquals<unknown>(await decided(pass), { asked: [image, sound], added: [image, sound], parts, text });
+  const hidden = { type: "text", text: "[image] " } as const;
+  assertEquals<unknown>(await decided({ type: "replace", text: "[image] " }), {
+    asked: [image, sound],
+    added: [sound],
+    parts: [parts[0], hidden, sound, parts[3]],
+    text: "See. [image] Done.",
+  });
+  const cut = await decided({ type: "cut", text: "[image] " });
+  assertEquals<unknown>([cut.added, cut.parts, cut.text], [[], [parts[0], hidden], "See. [image] "]);
+});
+
+Deno.test("screen() cuts a response whose check of media fails", async () => {
+  const image = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
+  const answer: ScriptedAnswer = {
+    reads: [[{ type: "text", text: "See. " }, { type: "part", part: image }, { type: "finish", reason: "stop" }]],
+  };
+  const checkMedia = () => Promise.reject(new Error("down"));
+  const { events, parts, errors } = await screened({ window: 100, check: () => pass, checkMedia }, [answer]);
+  assertEquals(events.filter(({ type }) => type === "part.added"), []);
+  assertEquals<unknown>([parts, errors.map(String)], [[{ type: "text", text: "See. " }], ["Error: down"]]);
 });
 
 Deno.test("screen() cuts a response whose provider call or result fails its check, and whose check fails", async () => {

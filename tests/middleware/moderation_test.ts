@@ -1,4 +1,4 @@
-import { agent, type AnswerPart, type ContentPart, serve, user } from "@jizai/jizai";
+import { agent, type AnswerPart, type ContentPart, type MediaPart, serve, user } from "@jizai/jizai";
 import {
   type Moderation,
   moderation,
@@ -13,6 +13,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { reaching } from "../support/chat.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
+import { eventsOfRun } from "../support/run_events.ts";
 import OpenAI from "npm:openai@7.57.0";
 
 /** A request that the endpoint received. */
@@ -104,6 +105,41 @@ Deno.test("moderation() checks images, and refuses media that the endpoint canno
   assertEquals([sound.ended[0], sound.errors], ["cancelled", [
     "TypeError: Cannot moderate audio/wav: expected text or an image",
   ]]);
+});
+
+Deno.test("moderation() checks the images of an answer, and cuts media that the endpoint cannot check", async () => {
+  const image = { type: "media", mediaType: "image/png", url: "https://a.example/fool.png" } as const;
+  const sound = { type: "media", mediaType: "audio/wav", data: "AAAA" } as const;
+  const flagged = { flagged: true, categories: ["violence"] };
+  const answered = async (part: MediaPart, options: Partial<ModerationOptions> = {}) => {
+    const endpoint = openaiModerator({ apiKey: "sk-test", fetch: () => Response.json({ results: [] }) });
+    const moderator: Moderator = {
+      moderate: async (parts, options) => {
+        const [checked] = parts;
+        if (checked?.type === "media" && checked.url?.includes("fool")) return flagged;
+        return checked?.type === "text" ? { flagged: false, categories: [] } : await endpoint.moderate(parts, options);
+      },
+    };
+    const reads = [[{ type: "text", text: "See. " }, { type: "part", part }, {
+      type: "finish",
+      reason: "stop",
+    }]] as const;
+    const found: [Moderation, string][] = [];
+    const onFlagged = (...call: [Moderation, string]) => void found.push(call);
+    const run = agent({ model: scripted({ reads }), use: [moderation({ moderator, onFlagged, ...options })] }).run(
+      "Hi",
+    );
+    const added = (await eventsOfRun(run)).filter(({ type }) => type === "part.added");
+    return { text: (await run.result).text, added: added.length, found };
+  };
+  assertEquals(await answered(image), {
+    text: "See. [This text was removed.]",
+    added: 0,
+    found: [[flagged, "output"]],
+  });
+  assertEquals(await answered(sound), { text: "See. ", added: 0, found: [] });
+  assertEquals(await answered(image, { media: false }), { text: "See. ", added: 1, found: [] });
+  assertEquals(await answered(image, { output: false }), { text: "See. ", added: 1, found: [] });
 });
 
 Deno.test("moderation() fails closed: a service that fails refuses messages and cuts answers", async () => {

@@ -3,8 +3,15 @@
  *
  * @module
  */
-import { type ContentPart, type InputContext, type Message, type Middleware, refused } from "../../../mod.ts";
-import { screen } from "../../../src/core/features/screen/mod.ts";
+import {
+  type ContentPart,
+  type InputContext,
+  type Message,
+  type Middleware,
+  type ModelContext,
+  refused,
+} from "../../../mod.ts";
+import { screen, type Screening } from "../../../src/core/features/screen/mod.ts";
 import { withinTime } from "../../../src/core/kit.ts";
 import type { Moderation, Moderator } from "./moderator.ts";
 
@@ -19,7 +26,7 @@ export interface ModerationOptions {
   readonly window?: number;
   /** Milliseconds after which a check has failed. Default: 10,000. */
   readonly timeout?: number;
-  /** Shown in place of flagged text. The rest of the answer is dropped. Default: "[This text was removed.]" */
+  /** Shown in place of flagged text or media. The rest of the answer is dropped. Default: "[This text was removed.]" */
   readonly replacement?: string;
   /** The reason that a client receives for a refused message. Default: "The message was refused." */
   readonly reason?: string;
@@ -27,13 +34,15 @@ export interface ModerationOptions {
   readonly input?: boolean;
   /** Whether answers, reasoning, refusals, sources, and the calls that the provider of the model runs are checked, with their results. Default: true. */
   readonly output?: boolean;
+  /** Whether images and files that the model generates are checked with its answers. A file that the service cannot check is cut. Default: true. */
+  readonly media?: boolean;
   /** Called for content that is flagged or could not be checked. Default: nothing. */
   readonly onFlagged?: (moderation: Moderation, source: "input" | "output") => void;
 }
 
 /**
  * Checks messages from outside before they are accepted, and the answer while it streams, with a moderation service. A flagged message is refused. A flagged
- * answer is cut before the flagged text. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`, but
+ * answer is cut before the flagged text or file. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`, but
  * after `redact()`, so that it checks the text that clients receive and the service receives no secret. Agents that are tools inherit it, so their answers are
  * checked too; an agent with a `moderation()` of its own asks both services, so give it the same object, or none.
  *
@@ -63,19 +72,24 @@ export function moderation(
     reason = "The message was refused.",
     input = true,
     output = true,
+    media = true,
     onFlagged = () => {},
   }: ModerationOptions,
 ): Middleware {
   const screenAnswer = screen({
     window,
     timeout,
-    async check({ before, text }, { signal }) {
-      const moderation = await moderator.moderate([{ type: "text", text: before + text }], { signal });
-      if (!moderation.flagged) return { type: "pass" };
-      onFlagged(moderation, "output");
-      return { type: "cut", text: replacement };
-    },
+    check: ({ before, text }, ctx) => screenPart({ type: "text", text: before + text }, ctx),
+    ...(media && { checkMedia: screenPart }),
   });
+
+  /** Decides about a part of an answer. */
+  async function screenPart(part: ContentPart, { signal }: ModelContext): Promise<Screening> {
+    const moderation = await moderator.moderate([part], { signal });
+    if (!moderation.flagged) return { type: "pass" };
+    onFlagged(moderation, "output");
+    return { type: "cut", text: replacement };
+  }
 
   /** Whether a message may be accepted. A failure of the service is reported, and refuses it. */
   async function isAccepted(message: Message, ctx: InputContext): Promise<boolean> {

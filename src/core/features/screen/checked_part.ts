@@ -5,6 +5,7 @@
  */
 import type {
   AnswerPart,
+  MediaPart,
   ProviderCallPart,
   ProviderResultPart,
   ReasoningPart,
@@ -13,12 +14,19 @@ import type {
   TextPart,
 } from "../../../protocol/part.ts";
 
-/** A part that is checked: a text, a refusal, a source, or a call that the provider runs and its result. */
-export type CheckedPart = TextPart | ReasoningPart | RefusalPart | SourcePart | ProviderCallPart | ProviderResultPart;
+/** A part that is checked: a text, a refusal, a source, media, or a call that the provider runs and its result. */
+export type CheckedPart =
+  | TextPart
+  | ReasoningPart
+  | RefusalPart
+  | SourcePart
+  | MediaPart
+  | ProviderCallPart
+  | ProviderResultPart;
 
-/** Returns true for a part that is checked: all but calls, media, and log probabilities, which are left out. */
+/** Returns true for a part that is checked: all but calls, and log probabilities, which are left out. */
 export function isChecked(part: AnswerPart): part is CheckedPart {
-  return part.type !== "call" && part.type !== "media" && part.type !== "logprobs";
+  return part.type !== "call" && part.type !== "logprobs";
 }
 
 /** Returns true for a call that the provider runs, and for its result. */
@@ -26,7 +34,7 @@ function isOfProvider(part: AnswerPart): part is ProviderCallPart | ProviderResu
   return part.type === "provider_call" || part.type === "provider_result";
 }
 
-/** Returns the text of a part that a check receives. Of a call or a result: the name, its server, and every key, text and number, one per line. Of a source: each field. */
+/** Returns the text of a part that a check receives. Of a call or a result: the name, its server, and every key, text and number, one per line. Of a source, and to tell media apart: each field. */
 export function checkedText(part: CheckedPart): string {
   if (part.type === "text" || part.type === "reasoning") return part.text;
   if (!isOfProvider(part)) {
@@ -56,6 +64,8 @@ export function replaceText(part: CheckedPart, text: string | undefined): Checke
     case "refusal":
     case "source":
       return text === "" ? undefined : { type: rest.type, text };
+    case "media":
+      return text === "" ? undefined : { type: "text", text };
     default:
       return text === "" ? undefined : { ...rest, text };
   }

@@ -5,10 +5,11 @@
  */
 import { anySignal } from "../../lib/any_signal.ts";
 import { noUsage } from "../../../protocol/message.ts";
+import type { MediaPart } from "../../../protocol/part.ts";
 import type { Hook } from "../../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
 import { withinTime } from "../../lib/cancellation.ts";
-import { isChecked } from "./checked_part.ts";
+import { type CheckedPart, checkedText, isChecked } from "./checked_part.ts";
 import { ScreenedStream, type StreamOptions } from "./stream.ts";
 import type { ScreenedText, Screening } from "./screening.ts";
 
@@ -20,6 +21,8 @@ export interface ScreenOptions<V = unknown> {
   readonly window: number;
   /** Decides about the text of a window. It may be called again before an earlier window is decided. If it throws, the text is cut. */
   readonly check: (piece: ScreenedText, ctx: ModelContext<V>) => Screening | Promise<Screening>;
+  /** Decides about an image or a file that the model generated. Default: every file passes. */
+  readonly checkMedia?: (part: MediaPart, ctx: ModelContext<V>) => Screening | Promise<Screening>;
   /** Number of characters before the window that `check` receives as `before`. Default: 200. */
   readonly before?: number;
   /** Milliseconds after which a check has failed. Default: 10,000. */
@@ -29,7 +32,7 @@ export interface ScreenOptions<V = unknown> {
 /**
  * Creates a `model` hook that checks the streamed answer and reasoning in windows. At most one window is held back, besides the windows that are being
  * checked. Windows are checked in parallel and released in order; calls wait for the text before them. The input and the output of a call that the provider
- * runs are each checked as a whole, and so are refusals and sources.
+ * runs are each checked as a whole, and so are refusals, sources and, with `checkMedia`, media.
  *
  * A check passes the text, replaces it, or cuts the response: the rest of the response, with its calls, is dropped, the request is cancelled, and the response
  * ends with the finish reason "filter". A check that throws or exceeds `timeout` cuts the response too, with a warning. A response that a later hook gives
@@ -60,7 +63,7 @@ export interface ScreenOptions<V = unknown> {
  * ```
  */
 export function screen<V = unknown>(
-  { window, check, before: context = 200, timeout = 10_000 }: ScreenOptions<V>,
+  { window, check, checkMedia = () => ({ type: "pass" }), before: context = 200, timeout = 10_000 }: ScreenOptions<V>,
 ): Hook<ModelContext<V>, ModelChange, ModelResponse> {
   if (!(Number.isInteger(window) && window >= 1 && Number.isInteger(context) && context >= 0)) {
     throw new RangeError(
@@ -68,19 +71,23 @@ export function screen<V = unknown>(
     );
   }
 
-  /** Runs a check. One that fails cuts the text. */
-  async function decide(piece: ScreenedText, ctx: ModelContext<V>): Promise<Screening> {
+  /** Checks a part, or a window of its text. A check that fails cuts it. */
+  async function decide(part: CheckedPart, before: string, ctx: ModelContext<V>): Promise<Screening> {
+    const checkPart = (within: ModelContext<V>) =>
+      part.type === "media"
+        ? checkMedia(part, within)
+        : check({ text: checkedText(part), before, type: part.type }, within);
     try {
-      const screening = await withinTime((signal) => check(piece, { ...ctx, signal }), {
+      const screening = await withinTime((signal) => checkPart({ ...ctx, signal }), {
         ms: timeout,
         signal: ctx.signal,
-        operation: "check a text",
+        operation: part.type === "media" ? "check a file" : "check a text",
       });
       if (["pass", "replace", "cut"].includes(screening?.type)) return screening;
       throw new TypeError(`Cannot screen a text: the check returned ${screening}; expected pass, replace or cut`);
     } catch (error) {
       if (!ctx.signal.aborted) {
-        const message = "A check failed, so the text was cut.";
+        const message = "A check failed, so the response was cut.";
         ctx.emit({ type: "warning", code: "hook.failed", message, point: "model", error: ctx.run.report(error) });
       }
       return { type: "cut" };
@@ -92,7 +99,7 @@ export function screen<V = unknown>(
     const options: StreamOptions = {
       window,
       before: context,
-      decide: (piece) => decide(piece, ctx),
+      decide: (part, before) => decide(part, before, ctx),
       onCut: () => cut.abort(new DOMException("The text was cut by a check", "AbortError")),
     };
     const stream = new ScreenedStream(ctx, options);

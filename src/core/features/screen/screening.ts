@@ -16,7 +16,7 @@ export interface ScreenedText {
 
 /**
  * pass: the text is released. replace: `text` is released in its place. cut: `text` is released in its place, and the rest of the response is dropped.
- * The input or the output of a call of the provider, and a refusal or a source as a whole, become `text`; if there is no `text`, they are dropped.
+ * The input or the output of a call of the provider, and a refusal, a source or media as a whole, become `text`; if there is no `text`, they are dropped.
  */
 export type Screening =
   | { readonly type: "pass" }

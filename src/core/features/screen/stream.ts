@@ -9,13 +9,13 @@ import { partEvent } from "../../hooks/part_event.ts";
 import type { ModelContext, ModelResponse } from "../../hooks/points/turn.ts";
 import { engineOf } from "../../run/run.ts";
 import { type CheckedPart, checkedText, isChecked, joined, replaceText, withoutNotes } from "./checked_part.ts";
-import type { ScreenedText, Screening } from "./screening.ts";
+import type { Screening } from "./screening.ts";
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" }>;
 
 /** A part of the response: its text as the model wrote it, and the part as it was released. */
 interface StreamedPart {
-  readonly type: ScreenedText["type"];
+  readonly type: CheckedPart["type"];
   raw: string;
   released: CheckedPart | undefined;
 }
@@ -26,8 +26,8 @@ export interface StreamOptions {
   readonly window: number;
   /** Number of characters before a window that its check receives. */
   readonly before: number;
-  /** Decides about a window. Never rejects. */
-  readonly decide: (piece: ScreenedText) => Promise<Screening>;
+  /** Decides about a part, or a window of its text, after the text `before`. Never rejects. */
+  readonly decide: (part: CheckedPart, before: string) => Promise<Screening>;
   /** Called once, when a check cuts the response. */
   readonly onCut: () => void;
 }
@@ -92,7 +92,7 @@ export class ScreenedStream {
     const streamed = this.#parts.get(index) ?? { type, raw: "", released: undefined };
     this.#parts.set(index, streamed);
     const { before, decide } = this.#options;
-    const screening = decide({ text, before: before > 0 ? streamed.raw.slice(-before) : "", type });
+    const screening = decide(part, before > 0 ? streamed.raw.slice(-before) : "");
     streamed.raw += text;
     this.#hold((decided) => this.#release(part, index, streamed, decided), screening);
   }
