@@ -1,5 +1,16 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { agent, type Event, memory, type Message, type Middleware, ModelError, textOf, user } from "@jizai/jizai";
+import {
+  agent,
+  type Event,
+  memory,
+  type Message,
+  type Middleware,
+  ModelError,
+  textOf,
+  tryAgain,
+  user,
+} from "@jizai/jizai";
+import { budget } from "@jizai/jizai/middleware/budget";
 import { compact, compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { estimateTokens } from "../../src/core/lib/estimate.ts";
@@ -239,6 +250,38 @@ Deno.test("a failed compaction leaves out the oldest messages", async () => {
   }
 });
 
+Deno.test("the tokens of a failed compaction count for the run and for budget()", async () => {
+  const messages = [...Array.from({ length: 8 }, () => history).flat(), user("Now")];
+  const usage = { input: 300, output: 20 };
+  const counted = async (...summaries: readonly ScriptedAnswer[]) => {
+    const spend = budget({ tokens: 10_000 });
+    const left: number[] = [];
+    const note: Middleware = { stop: (ctx, next) => (left.push(spend.left(ctx).tokens), next()) };
+    const use = [spend, note, compaction({ at: 1_000, keep: 0, summarize: scripted(...summaries) })];
+    const run = agent({ model: scripted("Done."), use }).run({ messages });
+    const [line] = compactions(await eventsOfRun(run));
+    const result = await run.result;
+    return [line?.split(" ")[1], result.usage, left];
+  };
+  const summary = { text: "Summary.", usage };
+  assertEquals(await counted(summary, { text: "", usage }), ["failed", { input: 601, output: 41 }, [9_358]]);
+  assertEquals(await counted(summary, { error: new Error("down") }), ["failed", { input: 301, output: 21 }, [9_678]]);
+  assertEquals(await counted({ error: new Error("down") }), ["failed", { input: 1, output: 1 }, [9_998]]);
+});
+
+Deno.test("the tokens of a compaction that is tried again count once for each attempt", async () => {
+  const messages = [...Array.from({ length: 8 }, () => history).flat(), user("Now")];
+  const summary = { text: "Summary.", usage: { input: 100, output: 10 } };
+  const summarize = scripted(summary, { error: new Error("down") }, ...Array.from({ length: 8 }, () => summary));
+  const again: Middleware = {
+    error: ({ source }, next) => source === "compact" ? Promise.resolve(tryAgain()) : next(),
+  };
+  const use = [again, compaction({ at: 1_000, keep: 0, summarize })];
+  const { usage } = await agent({ model: scripted("Done."), use }).run({ messages }).result;
+  const summaries = summarize.requests.length - 1; // the second request failed
+  assertEquals(usage, { input: 100 * summaries + 1, output: 10 * summaries + 1 });
+});
+
 Deno.test("a stopped compaction leaves the transcript unchanged", async () => {
   const stopping = async (summarize: (stop: () => void) => Parameters<typeof compaction>[0]) => {
     const controller = new AbortController();
@@ -337,9 +380,17 @@ Deno.test("compaction() is rare, and requests keep a common prefix", async () =>
 
 Deno.test("compaction() throws for invalid sizes", () => {
   for (const at of [0, -1, NaN]) {
-    assertThrows(() => compaction({ at }), RangeError, `Cannot create compaction(): \`at\` is ${at}; `);
+    assertThrows(
+      () => compaction({ at }),
+      RangeError,
+      `Cannot keep ${at / 4} of ${at} tokens: expected \`keep\` to be`,
+    );
   }
   for (const keep of [-1, 100, NaN]) {
-    assertThrows(() => compaction({ at: 100, keep }), RangeError, `Cannot create compaction(): \`keep\` is ${keep}; `);
+    assertThrows(
+      () => compaction({ at: 100, keep }),
+      RangeError,
+      `Cannot keep ${keep} of 100 tokens: expected \`keep\``,
+    );
   }
 });

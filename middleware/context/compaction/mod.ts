@@ -11,10 +11,10 @@ import {
   type Middleware,
   type Model,
   noUsage,
+  type Usage,
   user,
-  type UserMessage,
 } from "../../../mod.ts";
-import { compactionHooks } from "../../../src/core/engine.ts";
+import { compactionHooks, spend } from "../../../src/core/engine.ts";
 import { estimateTokens, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
 import { summaryBy, type SummaryOptions } from "./summary.ts";
 
@@ -70,11 +70,10 @@ const name = "compaction";
  * ```
  */
 export function compaction({ at = 100_000, keep = at / 4, summarize }: CompactionOptions = {}): Middleware {
-  if (!(at > 0)) {
-    throw new RangeError(`Cannot create compaction(): \`at\` is ${at}; expected a positive number of tokens`);
-  }
-  if (!(keep >= 0 && keep < at)) {
-    throw new RangeError(`Cannot create compaction(): \`keep\` is ${keep}; expected 0 or more, and less than ${at}`);
+  if (!(0 <= keep && keep < at)) {
+    throw new RangeError(
+      `Cannot keep ${keep} of ${at} tokens: expected \`keep\` to be 0 or more, and less than \`at\``,
+    );
   }
 
   const fit: Middleware = {
@@ -89,24 +88,30 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
 
   return {
     ...fit,
-    async compact({ trigger, transcript, budget, instructions, signal, model }) {
+    async compact({ run, trigger, transcript, budget, instructions, signal, model }) {
       const { opened, left, kept } = splitTranscript(transcript, budget, keep);
       if (left.length === 0 || (trigger === "auto" && estimateTokens(left) < budget / 4)) {
         return declined("There are too few messages to summarize.");
       }
       const most = Math.max(least, trigger === "overflow" ? budget : 2 * budget);
-      let summary: readonly Message[] = opened.filter(isSummary);
+      const earlier = opened.filter((message) => message.role === "user" && message.from === name);
+      let summary: readonly Message[] = earlier;
       let usage = noUsage;
-      for (const part of partsOf(left, most)) {
-        signal.throwIfAborted();
-        const messages = [...summary, ...part];
-        const written = typeof summarize === "function"
-          ? { text: await summarize(messages, { instructions, signal }), usage: noUsage }
-          : await summaryBy(summarize ?? model, messages, { instructions, signal, most });
-        summary = [summaryOf(written.text)];
-        usage = addUsage(usage, written.usage);
+      const count = (more: Usage) => void (usage = addUsage(usage, more));
+      try {
+        for (const part of partsOf(left, most)) {
+          signal.throwIfAborted();
+          const messages = [...summary, ...part];
+          const text = typeof summarize === "function"
+            ? await summarize(messages, { instructions, signal })
+            : await summaryBy(summarize ?? model, messages, { instructions, signal, most, spend: count });
+          summary = [user(`This is a summary of what came before, in its place:\n\n${text}`, name)];
+        }
+      } catch (error) {
+        spend(run, usage);
+        throw error;
       }
-      return compacted([...opened.filter((message) => !isSummary(message)), ...summary, ...kept], { usage });
+      return compacted([...opened.filter((message) => !earlier.includes(message)), ...summary, ...kept], { usage });
     },
   };
 }
@@ -128,12 +133,4 @@ function partsOf(messages: readonly Message[], most: number): readonly (readonly
     parts.at(-1)?.push(...group);
   }
   return parts;
-}
-
-function summaryOf(text: string): UserMessage {
-  return user(`This is a summary of what came before, in its place:\n\n${text}`, name);
-}
-
-function isSummary(message: Message): boolean {
-  return message.role === "user" && message.from === name;
 }

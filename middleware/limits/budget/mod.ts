@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Middleware, refused, type Scope, state } from "../../../mod.ts";
+import { type Middleware, refused, type Scope, state, type Usage } from "../../../mod.ts";
 import { countCalls } from "./calls.ts";
 import { charge, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
@@ -99,10 +99,18 @@ export function budget(options: BudgetOptions = {}): Budget {
     model: chargeRequests({ name, ledger, own, bounded, prices: applied, reserve }),
     execute: countCalls({ name, ledger, own, reason: spent }),
     async compact(ctx, next) {
-      const compaction = await next();
-      const { usage } = compaction;
-      if (usage) ledger.reserve(ctx, {})(charge(ctx.model.id, usage, applied)); // at the price of the run's own model
-      return compaction;
+      const { usage: before } = ctx.run;
+      let used: Usage | undefined;
+      try {
+        const compaction = await next();
+        used = compaction.usage;
+        return compaction;
+      } catch (error) {
+        used = usageSince(before, ctx.run.usage); // a hook that fails counts its tokens for the run
+        throw error;
+      } finally {
+        if (used) ledger.reserve(ctx, {})(charge(ctx.model.id, used, applied)); // at the price of the run's own model
+      }
     },
     async subagent(ctx, next) {
       const { tokens, cost, ms } = ledger.left(ctx);
@@ -111,6 +119,15 @@ export function budget(options: BudgetOptions = {}): Budget {
       const answered = result.status === "limit" && result.reason === name;
       return answered ? { ...result, status: "done" } : result; // the last answer of a subagent is its answer
     },
+  };
+}
+
+/** Returns the tokens that a run has used between two states of its usage. */
+function usageSince(before: Usage, after: Usage): Usage {
+  return {
+    input: after.input - before.input,
+    output: after.output - before.output,
+    cached: (after.cached ?? 0) - (before.cached ?? 0),
   };
 }
 

@@ -17,11 +17,12 @@ import type { Agent } from "../agent/agent.ts";
 import type { RunOptions, StartCompactOptions, VarsOption } from "../agent/options.ts";
 import { type RunHandle, runHandle } from "../agent/run_handle.ts";
 import type { CompactTrigger } from "../../protocol/event.ts";
+import type { Usage } from "../../protocol/message.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
 import { policyOf } from "../hooks/policy.ts";
-import type { Scope } from "../hooks/scope.ts";
+import type { Run, Scope } from "../hooks/scope.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
@@ -83,12 +84,18 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
     /** Compacts the transcript of a session on request. */
     compact: (async (scope, { instructions }) => {
       const compaction = await compactTranscript(scope, "manual", instructions);
-      const answer = { text: "" };
-      if (compaction.type === "compacted") return { exit: { status: "done", answer } };
-      return { exit: { status: "refused", answer, reason: compaction.reason } };
+      const exit = compaction.type === "compacted"
+        ? { status: "done" } as const
+        : { status: "refused", reason: compaction.reason } as const;
+      return { exit: { ...exit, answer: { text: "" } } };
     }) satisfies Step<StepScope, "compact">,
   },
 };
+
+/** Counts tokens that a hook has used, in the run and its parents. A `compact` hook that fails counts those of its requests so. */
+export function spend(run: Run, usage: Usage): void {
+  engineOf(run).spend(usage);
+}
 
 /** Runs the `compact` onion, and archives the messages that it replaces. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
 async function compactTranscript(
@@ -97,17 +104,18 @@ async function compactTranscript(
   instructions = "",
 ): Promise<Compaction> {
   const engine = engineOf(run);
-  const scope = { engine, run, signal, emit, vars };
+  const scope = { run, signal, emit, vars };
   const { definition: { onions }, events, limits, loop, loop: { transcript }, settings: { model } } = engine;
   const { messages, tokens: before } = transcript;
   const budget = Math.floor(Math.min(before, limits.context) / 2);
-  const ctx = { run, signal, emit, vars, trigger, transcript: messages, instructions, budget, model };
+  const ctx = { ...scope, trigger, transcript: messages, instructions, budget, model };
   const compact = () => onions.compact(ctx, engine, policy);
+  const failing = { ...scope, engine };
   let failed = false;
   events.announce(emit, { type: "compact.started", trigger });
   const compaction = trigger === "manual"
-    ? await reportFatal(scope, "compact", compact())
-    : await retried(scope, "compact", compact, () => {
+    ? await reportFatal(failing, "compact", compact())
+    : await retried(failing, "compact", compact, () => {
       failed = true;
       return trim(ctx);
     });

@@ -60,10 +60,8 @@ export function groupMessages(transcript: readonly Message[]): Message[][] {
 
 /** Returns the number of groups in the opening: up to the first answer, and at most the person's first message. */
 function openingOf(groups: readonly (readonly Message[])[]): number {
-  const first = groups.findIndex(isPersons);
-  const end = groups.findIndex((group, index) =>
-    group[0]?.role === "assistant" || (isPersons(group) && index !== first)
-  );
+  let prompts = 0;
+  const end = groups.findIndex((group) => group[0]?.role === "assistant" || (isPersons(group) && ++prompts > 1));
   return end < 0 ? groups.length : end;
 }
 
