@@ -88,7 +88,9 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
     for (;;) {
       const { done, value } = await within(reader.read());
       if (done) return;
-      const lines = (rest + value).split("\n"); // numbers and JSON.parse() ignore a \r at the end
+      rest += value;
+      if (!value.includes("\n")) continue; // a long line is split once, when it is complete
+      const lines = rest.split("\n"); // numbers and JSON.parse() ignore a \r at the end
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line.startsWith("id:")) id = +line.slice(3);
@@ -109,12 +111,8 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
     reader?.cancel().catch(() => {}); // the read that failed has reported the reason
   }
 
-  async function within<T>(work: Promise<T>): Promise<T> {
+  function within<T>(work: Promise<T>): Promise<T> {
     const timer = setTimeout(abort, server.silence ?? 45_000);
-    try {
-      return await work;
-    } finally {
-      clearTimeout(timer);
-    }
+    return work.finally(() => clearTimeout(timer));
   }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { agent, serve, tool } from "@jizai/jizai";
+import { client } from "@jizai/jizai/client";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
@@ -126,7 +127,29 @@ const permitted: Case = {
   },
 };
 
+/** Reads an event of many bytes, which arrives in reads of 16,384. */
+const longEvent: Case = {
+  what: "client() reads an event on one long line",
+  size: 500_000,
+  async work(size) {
+    const events = [{ type: "data", name: "file", data: "x".repeat(size) }, { type: "run.finished", status: "done" }];
+    const frames = events.map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`);
+    const whole = new Blob(frames);
+    let at = 0;
+    const body = new ReadableStream({
+      async pull(controller) {
+        const piece = whole.slice(at, at += 16_384);
+        if (piece.size > 0) controller.enqueue(await piece.bytes());
+        else controller.close();
+      },
+    });
+    const { status } = await client("", { fetch: () => new Response(body) }).run({ prompt: "Go" }).result();
+    if (status !== "done") throw new Error(`Cannot measure client(): the run is ${status}`);
+  },
+};
+
 const cases: readonly Case[] = [
+  longEvent,
   streamed("backslashes", "\\"),
   streamed("the beginning of a secret", "hunter2-"),
   streamed("repeated letters of a secret", "a"),

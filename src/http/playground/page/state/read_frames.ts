@@ -14,7 +14,10 @@ export async function readFrames({ body }: Response, onFrame: (frame: Frame) => 
   for (;;) {
     const { done, value } = await reader?.read() ?? { done: true };
     if (done) return;
-    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    const text = decoder.decode(value, { stream: true });
+    rest += text;
+    if (!text.includes("\n")) continue; // a long line is split once, when it is complete
+    const lines = rest.split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line.startsWith("id: ")) id = Number(line.slice(4));
