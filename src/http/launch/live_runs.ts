@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { outage } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
 import { nullSink } from "../../core/start/options.ts";
@@ -37,7 +38,10 @@ export function liveRuns(
   const { store, log, limits, lease, grace, singleProcess, signal, onError } = options;
   /** The runs, by owner and id. */
   const live = new Map<string, LiveRun>();
+  /** The time at which a shutdown waits no longer, in milliseconds since 1970. */
+  let leavesAt = Infinity;
   signal?.addEventListener("abort", () => {
+    leavesAt = Date.now() + grace;
     for (const run of live.values()) run.handOver(grace);
   });
 
@@ -57,6 +61,7 @@ export function liveRuns(
     onError,
     hasStore: store !== undefined,
     lease,
+    patience: () => Date.now() < leavesAt ? outage : 0,
     signal,
     async load(id, requester) {
       if (id === "") return undefined; // no session has this id

@@ -9,7 +9,7 @@ import type { Addition, Log } from "../log.ts";
 /**
  * Appends to the log, and retries as long as `patience` returns if the log fails. Returns false if another process has appended to the record.
  */
-export function append(log: Log, key: string, addition: Addition, patience: Patience): Promise<boolean> {
+export function append(log: Log, key: string, addition: Addition, patience?: Patience): Promise<boolean> {
   const work = async () => await log.append(key, addition) || await endsWith(log, key, addition);
   return withRetries(work, patience);
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { outage } from "../../core/persistence/retries.ts";
+import type { Patience } from "../../core/persistence/retries.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -30,6 +30,8 @@ export interface RecorderOptions {
   readonly owner: string | undefined;
   /** Receives the events once they are logged. */
   readonly out?: Sink<Lines> | undefined;
+  /** Returns the milliseconds for which a failure of the log is retried. */
+  readonly patience: Patience;
   /** Called if logging ends early: without an error if another process continues the record. */
   readonly onLost: (error?: unknown) => void;
 }
@@ -64,7 +66,7 @@ class Batch {
  * Logs the events of a run in batches. Events that are written during an append, and until the event loop turns after it, are appended together.
  * A slow client slows the run, as it does without a log. A client that has gone does not.
  */
-export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Recorder {
+export function recorder({ log, key, owner, out, patience, onLost }: RecorderOptions): Recorder {
   let next = new Batch();
   /** The batch that is being appended, or was appended last. */
   let last = new Batch();
@@ -89,7 +91,7 @@ export function recorder({ log, key, owner, out, onLost }: RecorderOptions): Rec
       const pinned = paused || !ended;
       const addition = { after: at, lines, ended, owner, pinned, inUse: () => !closed && !lost };
       const isFirst = at === after; // it fails soon, since nothing depends on it
-      if (!await append(log, key, addition, () => isFirst ? 0 : outage)) return false;
+      if (!await append(log, key, addition, isFirst ? undefined : patience)) return false;
       renewLater();
       if (lines.length > 0) out?.write({ first: at + 1, lines });
       at += lines.length;

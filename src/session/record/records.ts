@@ -97,7 +97,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
 
   return {
     recorder: (run, requester, out, onLost) =>
-      recorder({ log, key: keyOf(run, requester), owner: requester.owner, out, onLost }),
+      recorder({ log, key: keyOf(run, requester), owner: requester.owner, out, patience: host.patience, onLost }),
     close,
     async follow(position, requester, signal) {
       const { run, after } = position;

@@ -4,6 +4,7 @@
  * @module
  */
 import type { OnError } from "../../core/run/events.ts";
+import type { Patience } from "../../core/persistence/retries.ts";
 import type { Started, StartOptions } from "../../core/start/options.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
@@ -76,6 +77,8 @@ export interface RunHost {
   readonly hasStore: boolean;
   /** Milliseconds without an event after which a run of another process is checked. */
   readonly lease: number;
+  /** Returns the milliseconds for which a run that has begun retries a failure of the log: less once a shutdown has taken its `grace`. */
+  readonly patience: Patience;
   /** Ends every stream when it aborts. */
   readonly signal: AbortSignal | undefined;
   /** Loads a session of the requester. */
