@@ -169,3 +169,12 @@ Deno.test("serve() rejects resume tokens together with a store", () => {
     "Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them",
   );
 });
+
+Deno.test("Prefer: respond-async is refused if the server keeps neither sessions nor events", async () => {
+  const model = scripted("Hello.");
+  const app = serve(agent({ model }), { resumeTokens: resumeTokens({ keys }) });
+  const error = await refusalOf(post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" }));
+  const message = "Cannot run in the background: the server keeps neither sessions nor events; expected a `log`";
+  assertEquals(error, [400, { code: "invalid", message, field: "prefer" }]);
+  assertEquals(model.requests.length, 0);
+});

@@ -7,6 +7,7 @@ import type { Context } from "hono";
 import type { LaunchInput, LiveRun, RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { ClientGone, ServerOptions } from "../options.ts";
+import { RequestError } from "../respond/error_response.ts";
 import { accepted, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
 import type { LiveRuns } from "./live_runs.ts";
 
@@ -36,6 +37,10 @@ export async function launch(
   format: ResponseFormat,
 ): Promise<Launched> {
   if (prefersAsync(c, format)) {
+    if (!runs.hasStore && !runs.records) {
+      const expected = "the server keeps neither sessions nor events; expected a `log`";
+      throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
+    }
     const run = await runs.launch(input, client);
     client.outlive(run.over);
     return { run, respond: () => accepted(c, input, runs.records !== undefined) };
