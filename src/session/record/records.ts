@@ -87,12 +87,17 @@ export function recordsOf(log: Log, host: RunHost): Records {
     if (lines.length > 0) yield page;
     const after = first + lines.length - 1;
     if (ended && after === last) return;
-    yield* followWithLeaseCheck(log, keyOf(position.run, requester), {
-      after,
-      signal: host.signal ? anySignal([signal, host.signal]) : signal,
-      lease: host.lease,
-      check: () => complete(position, requester),
-    });
+    const over = new AbortController();
+    try {
+      yield* followWithLeaseCheck(log, keyOf(position.run, requester), {
+        after,
+        signal: anySignal([signal, over.signal, ...host.signal ? [host.signal] : []]),
+        lease: host.lease,
+        check: () => complete(position, requester),
+      });
+    } finally {
+      over.abort(); // removes the listeners of `anySignal()` where `AbortSignal.any()` is missing
+    }
   }
 
   return {
@@ -157,10 +162,13 @@ export function recordsOf(log: Log, host: RunHost): Records {
       if (!page || page.ended) return false;
       const expired = new AbortController();
       const timer = setTimeout(() => expired.abort(), host.lease);
-      const pages = log.tail(keyOf(run, requester), page.last, anySignal([signal, expired.signal]));
-      for await (const _ of pages);
-      clearTimeout(timer);
-      return true;
+      try {
+        for await (const _ of log.tail(keyOf(run, requester), page.last, anySignal([signal, expired.signal])));
+        return true;
+      } finally {
+        clearTimeout(timer);
+        expired.abort(); // removes the listeners of `anySignal()` where `AbortSignal.any()` is missing
+      }
     },
     ...idempotencyKeys(log, host),
   };
