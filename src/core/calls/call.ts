@@ -9,7 +9,7 @@ import { nameOf } from "../hooks/middleware.ts";
 import type { PointPolicy, Review } from "../hooks/onion.ts";
 import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
-import { authorize, type Decision, maxRevisions, type Revision } from "./authorize.ts";
+import { authorize, type Decision, maxRevisions } from "./authorize.ts";
 import { interrupted } from "./outcome.ts";
 import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
@@ -61,32 +61,32 @@ export class OpenCall {
     if (record.state === "running" || record.state === "ran") this.note = record.note;
   }
 
-  /** Starts the `tool` onion. It parks at the layer that decides the call. */
+  /** Starts the `tool` onion. It parks at the layer that decides the call. A call that was revised passes it again. */
   async enter(): Promise<void> {
+    const { exit, definition: { onions } } = this.scope.engine;
     try {
       this.announce();
-      let pass = this.#context();
-      for (let revision = await this.#pass(pass); revision; revision = await this.#pass(pass)) {
-        const { name, input, edited } = revision;
-        this.revisions++;
-        this.decision = undefined;
-        pass = { ...pass, name, input, edited, tool: this.scope.engine.settings.toolsByName.get(name) };
+      for (let ctx: ToolContext | undefined = this.#context(); ctx; ctx = this.#revised(ctx)) {
+        try {
+          this.result = await onions.tool(ctx, this, policy);
+        } catch (error) {
+          if (this.decision?.type !== "revise" || !(error instanceof Paused)) throw error; // hooks see `Paused`, as for a question
+        }
       }
     } catch (error) {
-      if (error instanceof End) this.scope.engine.exit.offerInterrupt(error);
+      if (error instanceof End) exit.offerInterrupt(error);
       this.failures.push(error);
     }
     this.parked.resolve();
   }
 
-  /** Runs the `tool` onion once. Returns a revision if the call must pass it again; hooks have seen `Paused` then, as for a question. */
-  async #pass(ctx: ToolContext): Promise<Revision | undefined> {
-    try {
-      this.result = await this.scope.engine.definition.onions.tool(ctx, this, policy);
-    } catch (error) {
-      if (this.decision?.type !== "revise" || !(error instanceof Paused)) throw error;
-    }
-    return this.decision?.type === "revise" ? this.decision : undefined;
+  /** Returns the context of the next pass. Undefined unless the call was revised. */
+  #revised(ctx: ToolContext): ToolContext | undefined {
+    if (this.decision?.type !== "revise") return undefined;
+    const { name, input, edited } = this.decision;
+    this.revisions++;
+    this.decision = undefined;
+    return { ...ctx, name, input, edited, tool: this.scope.engine.settings.toolsByName.get(name) };
   }
 
   #context(): ToolContext {
