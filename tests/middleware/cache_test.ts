@@ -10,6 +10,7 @@ import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { Flights } from "../../middleware/reliability/cache/flights.ts";
 
 /** Creates an agent with a cache whose tool counts its executions, and a function that runs it for an owner. */
 function cached(answers: readonly ScriptedAnswer[], options: Partial<CacheOptions> = {}, ...inner: Middleware[]) {
@@ -207,6 +208,36 @@ Deno.test("cache() works for each caller itself if the work in progress fails or
   const results = await Promise.all(runs.map(({ result }) => result));
   assertEquals(results.map(({ status, text }) => [status, text]), [["failed", ""], ["done", "Mine"], ["done", "Mine"]]);
   model.done();
+});
+
+Deno.test("cache() works for all callers at once if the same work fails twice", async () => {
+  const flights = new Flights<string>();
+  const { signal } = new AbortController();
+  const allWork = Promise.withResolvers<void>();
+  let begun = 0;
+  const work = async () => {
+    begun++;
+    if (begun === 5) allWork.resolve();
+    if (begun > 2) await allWork.promise; // never, if they work one after another
+    throw new Error("down");
+  };
+  const callers = Array.from({ length: 5 }, () => flights.run("key", signal, work, () => true));
+  const outcomes = await Promise.allSettled(callers);
+  assertEquals([begun, outcomes.map(({ status }) => status)], [5, Array(5).fill("rejected")]);
+  assertEquals(await flights.run("key", signal, () => Promise.resolve("up"), () => true), "up");
+});
+
+Deno.test("cache() shares the work of the caller that tries again after a failure", async () => {
+  const flights = new Flights<string>();
+  const { signal } = new AbortController();
+  let begun = 0;
+  const work = () => ++begun === 1 ? Promise.reject(new Error("down")) : Promise.resolve(`${begun}`);
+  const callers = Array.from({ length: 5 }, () => flights.run("key", signal, work, () => true));
+  const outcomes = await Promise.allSettled(callers);
+  assertEquals(outcomes.map((outcome) => outcome.status === "fulfilled" ? outcome.value : outcome.status), [
+    "rejected",
+    ...Array(4).fill("2"),
+  ]);
 });
 
 Deno.test("cache() must stand before redact(), and then its database receives no secret", async () => {

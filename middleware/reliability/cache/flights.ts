@@ -10,14 +10,22 @@ export class Flights<T> {
   readonly #flights = new Map<string, Promise<T | undefined>>();
 
   /**
-   * Runs `work`, unless work for the same key is in progress: then waits for its outcome. If that work failed or has no outcome to share, runs `work` too. A
-   * caller whose signal aborts stops waiting, and its own work stops by its own signal.
+   * Runs `work`, unless work for the same key is in progress: then waits for its outcome. If that work failed or has no outcome to share, one of those that
+   * wait tries again for all. If this fails too, all run `work`, in parallel. A caller whose signal aborts stops waiting, and its own work stops by its own
+   * signal.
    */
   async run(key: string, signal: AbortSignal, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
-    for (let flight = this.#flights.get(key); flight; flight = this.#flights.get(key)) {
+    for (let waits = 0; waits < 2; waits++) {
+      const flight = this.#flights.get(key);
+      if (!flight) return await this.#lead(key, work, isShared);
       const outcome = await withGracePeriod(flight, cancellationOf(signal), 0, () => {});
       if (outcome !== undefined) return outcome;
     }
+    return await work();
+  }
+
+  /** Runs `work` for all who wait for the key. */
+  async #lead(key: string, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
     const flight = Promise.withResolvers<T | undefined>();
     this.#flights.set(key, flight.promise);
     let shared: T | undefined;

@@ -39,7 +39,7 @@ const maxLength = 500_000;
 /**
  * Answers a request to a model, and a call of a tool, from the cache if the same was answered before. The key of a response contains the owner, the model, the
  * instructions, the messages, the tools and the options; the key of a result contains the owner, the tool and the input. The same work in progress is done once,
- * and each run that waits for it receives its outcome.
+ * and each run that waits for it receives its outcome. If it fails, one of them does it again for all; if this fails too, each does it itself.
  *
  * Only complete responses and results with the status "ok" are kept. A cached response takes no tokens, and its text is streamed as one piece. If the database
  * fails, the model or the tool is asked, and the error is reported. Put `cache` outside of `retry`, and outside of `redact`, so that the database receives no
