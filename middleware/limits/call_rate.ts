@@ -69,7 +69,7 @@ export function callRate<V = unknown>(
         forgetPaused(ctx);
         return output;
       } catch (error) {
-        if (error instanceof Pause) paused.update(ctx, (keys) => [...keys, ctx.idempotencyKey]);
+        if (error instanceof Pause) addPaused(ctx);
         else forgetPaused(ctx);
         throw error;
       }
@@ -77,21 +77,33 @@ export function callRate<V = unknown>(
   };
 }
 
-/**
- * The idempotency keys of calls that have paused the run, each once for every `callRate` that counted the call. The outer ones count first, so when the call
- * resumes, each takes one key as it enters, and those that find none have not counted the call.
- */
-const paused = state<readonly string[]>("callRate.paused", () => []);
+/** A call that has paused the run. */
+interface PausedCall {
+  readonly key: string;
+  readonly turn: number;
+}
 
-/** Removes one key of the call. Returns whether there was one. */
+/**
+ * The calls of a turn that have paused the run, each once for every `callRate` that counted the call. The outer ones count first, so when the call resumes,
+ * each takes one entry as it enters, and those that find none have not counted the call.
+ */
+const paused = state<readonly PausedCall[]>("callRate.paused", () => []);
+
+/** Adds the call. The calls of earlier turns are answered: if an outer hook did it, their entries were not taken. */
+function addPaused<V>(ctx: ExecuteContext<V>): void {
+  const { turn, idempotencyKey: key } = ctx;
+  paused.update(ctx, (calls) => [...calls.filter((call) => call.turn === turn), { key, turn }]);
+}
+
+/** Removes one entry of the call. Returns whether there was one. */
 function takePaused<V>(ctx: ExecuteContext<V>): boolean {
-  const keys = paused.get(ctx);
-  const taken = keys.indexOf(ctx.idempotencyKey);
-  if (taken >= 0) paused.set(ctx, keys.filter((_, index) => index !== taken));
+  const calls = paused.get(ctx);
+  const taken = calls.findIndex(({ key }) => key === ctx.idempotencyKey);
+  if (taken >= 0) paused.set(ctx, calls.filter((_, index) => index !== taken));
   return taken >= 0;
 }
 
-/** Removes the keys for inner limits that the resumed attempt has not reached, so an outer one does not take them at the next attempt. */
+/** Removes the entries for inner limits that the resumed attempt has not reached, so an outer one does not take them at the next attempt. */
 function forgetPaused<V>(ctx: ExecuteContext<V>): void {
   while (takePaused(ctx));
 }

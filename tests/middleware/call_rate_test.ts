@@ -1,4 +1,4 @@
-import { agent, type ExecuteContext, type Middleware, only, tool } from "@jizai/jizai";
+import { agent, type ExecuteContext, memory, type Middleware, only, text, tool } from "@jizai/jizai";
 import { callRate } from "@jizai/jizai/middleware/call_rate";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { retry } from "@jizai/jizai/middleware/retry";
@@ -188,6 +188,36 @@ Deno.test("callRate() counts the next attempt if a hook before an inner limit fa
   const limits = [callRate({ limit: 2, window }), failing, callRate({ limit: 9, window })];
   await executionsOf([retry({ attempts: 5, delay: 0 }), ...limits], (_, pause) => pause());
   assertEquals(entered, 3);
+});
+
+Deno.test("callRate() forgets the paused calls of earlier turns, also those that an outer hook answered", async () => {
+  const store = memory();
+  let resumed = false;
+  const answering: Middleware = {
+    name: "answering",
+    execute: (ctx, next) => resumed && ctx.turn === 1 ? Promise.resolve(text("Answered.")) : next(),
+  };
+  const careful = tool({
+    name: "careful",
+    description: "Asks",
+    input: z.object({}),
+    execute(_, { run }) {
+      throw run.pause("Sure?");
+    },
+  });
+  const model = scripted({ calls: [["careful", {}]] }, { calls: [["careful", {}]] });
+  const use = [answering, callRate({ limit: 9, window })];
+  const assistant = agent({ model, tools: [careful], use });
+  const countedIn = async (session: string) => {
+    const { run } = await store.load(session) ?? {};
+    const [, counted] = run?.state.find(([name]) => name === "callRate.paused") ?? [];
+    return Array.isArray(counted) ? counted.length : 0;
+  };
+  const { session } = await assistant.run({ prompt: "Go", store }).result;
+  assertEquals(await countedIn(session), 1);
+  resumed = true;
+  const { status } = await assistant.resume({ session, answers: [], store }).result;
+  assertEquals([status, await countedIn(session)], ["paused", 1]);
 });
 
 Deno.test("callRate() throws for an invalid limit or window", () => {
