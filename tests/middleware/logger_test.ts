@@ -379,6 +379,17 @@ Deno.test("logger() writes one line of text for a name with line breaks and cont
   ]);
 });
 
+Deno.test("logger() escapes in JSON what a terminal obeys, and the line stays the same data", async () => {
+  const lines: string[] = [];
+  const name = "x\x1b[2J\x7f\u0085\u009b2J é";
+  const model = scripted({ calls: [[name, {}]] }, "Done.");
+  const log = logger({ format: "json", write: (line) => lines.push(line) });
+  await agent({ model, use: [log] }).run("Go").result;
+  const [line = ""] = lines.filter((line) => JSON.parse(line).point === "tool");
+  assertEquals(JSON.parse(line).tool, name);
+  assertEquals(line.match(/"tool":"[^"]*"/)?.[0], '"tool":"x\\u001b[2J\\u007f\\u0085\\u009b2J é"');
+});
+
 Deno.test("logger() colours the text on request, each run in its own way", async () => {
   const lines: string[] = [];
   const log = logger({ format: "text", color: true, write: (line) => lines.push(line) });

@@ -5,7 +5,7 @@
  */
 import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../../mod.ts";
 import type { LogLine } from "./line.ts";
-import { isAtLeast, levelOf, type LogLevel, textOfLine } from "./text.ts";
+import { isAtLeast, jsonOfLine, levelOf, type LogLevel, textOfLine } from "./text.ts";
 
 export type { LogLine } from "./line.ts";
 export type { LogLevel } from "./text.ts";
@@ -116,7 +116,7 @@ function lineWriter(options: LoggerOptions): (line: LogLine, depth: number) => u
   const { level = "info", format = isTerminal ? "text" : "json", color = isTerminal, write = print } = options;
   return (line, depth) => {
     if (!isAtLeast(levelOf(line), level)) return;
-    return write(format === "json" ? JSON.stringify(line) : textOfLine(line, { depth, color }));
+    return write(format === "json" ? jsonOfLine(line) : textOfLine(line, { depth, color }));
   };
 }
 

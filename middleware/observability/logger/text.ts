@@ -66,6 +66,15 @@ export function textOfLine(line: LogLine, { depth, color }: TextOptions): string
   return `${dim(time)} ${paint(colorOf(run), run)} ${indent}${paint(colors[levelOf(line)], text)} ${dim(took)}`;
 }
 
+/** Returns a line as JSON. The characters that a terminal would execute or hide are escaped, because the model makes up names. */
+export function jsonOfLine(line: LogLine): string {
+  return JSON.stringify(line).replace(/\p{C}/gu, (char) => char.split("").map(escapeOf).join(""));
+}
+
+function escapeOf(codeUnit: string): string {
+  return `\\u${codeUnit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
 /** The ANSI colours of the levels. */
 const colors: Readonly<Record<LogLevel, number>> = { debug: 90, info: 39, warn: 33, error: 31 };
 
