@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The number of failed attempts in a row after which the client gives up. An event resets the count. Default: 8, which take about a minute. */
   readonly attempts?: number;
-  /** Milliseconds without data after which a connection counts as lost. It has to exceed the heartbeat of the server. Default: 45,000. */
+  /** Milliseconds without data after which a connection counts as lost. It has to exceed the heartbeat of the server; `Infinity` for never. Default: 45,000. */
   readonly silence?: number;
 }
 
@@ -73,6 +73,9 @@ interface ErrorBody {
   readonly error?: { readonly code?: string; readonly message?: string };
 }
 
+/** The longest time of a timer. A longer one would run over, and end at once. */
+const longest = 2 ** 31 - 1;
+
 /** Sends a request and reads the frames of its response. Throws a `ClientError` with status 204 if the response has no content. */
 export async function* readFrames(server: Server, request: ServerRequest, signal?: AbortSignal): AsyncGenerator<Frame> {
   const controller = new AbortController(); // not AbortSignal.any(), which the Edge runtime lacks
@@ -112,7 +115,7 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
   }
 
   function within<T>(work: Promise<T>): Promise<T> {
-    const timer = setTimeout(abort, server.silence ?? 45_000);
+    const timer = setTimeout(abort, Math.min(server.silence ?? 45_000, longest));
     return work.finally(() => clearTimeout(timer));
   }
 }

@@ -34,6 +34,7 @@ export function clientRun(
   opening?: ServerRequest,
 ): ClientRun {
   const { at } = state;
+  const path = () => `/runs/${encodeURIComponent(state.run ?? "")}`;
 
   async function* readEvents(): AsyncGenerator<Event> {
     const { attempts = 8 } = server;
@@ -45,8 +46,7 @@ export function clientRun(
         throw new ClientError(`Cannot read the run: ${attempts} attempts failed`, undefined, undefined, { cause });
       }
       if (attempt > 0) await pause(Math.min(15_000, 125 * 2 ** attempt) * (1 + Math.random()), signal);
-      const request: ServerRequest = (state.run ? due : opening) ??
-        [`/runs/${state.run}`, { "last-event-id": `${state.at}` }];
+      const request: ServerRequest = (state.run ? due : opening) ?? [path(), { "last-event-id": `${state.at}` }];
       due = undefined;
       try {
         for await (const frame of readFrames(server, request, signal)) {
@@ -78,16 +78,12 @@ export function clientRun(
       return state;
     },
     async stop() {
-      await send(server, post(`/runs/${state.run}/stop`, {}));
+      await send(server, post(`${path()}/stop`, {}));
     },
     answer(answers) {
-      const path = `/sessions/${encodeURIComponent(state.session ?? "")}/answers`;
-      return clientRun(
-        server,
-        state,
-        signal,
-        post(path, { answers, run: state.run, at: state.at, resumeToken: state.resumeToken }),
-      );
+      const { run, session = "", at, resumeToken } = state;
+      const request = post(`/sessions/${encodeURIComponent(session)}/answers`, { answers, run, at, resumeToken });
+      return clientRun(server, state, signal, request);
     },
   };
 }

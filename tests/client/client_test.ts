@@ -76,6 +76,31 @@ Deno.test("client() sends messages, the given headers, and a new idempotency key
   assertEquals(new Set(seen.map((headers) => headers.get("idempotency-key"))).size, 2);
 });
 
+Deno.test("client() waits without a limit if `silence` is Infinity", async () => {
+  for (const silence of [Infinity, 2 ** 31]) {
+    const server = logServer(legs);
+    const slow = async (url: string, init: RequestInit) => {
+      await new Promise((resolve) => setTimeout(resolve, 20)); // a timer that has run over fires before
+      init.signal?.throwIfAborted();
+      return await server.fetch(url, init);
+    };
+    const leg = client("", { fetch: slow, silence, attempts: 1 }).run({ prompt: "Go" });
+    assertEquals((await leg.result()).status, "paused");
+  }
+});
+
+Deno.test("client() requests no other route for a run whose id is a path", async () => {
+  const paths: string[] = [];
+  const fetch = (url: string) => {
+    paths.push(url);
+    return Response.json({}, { status: 404 });
+  };
+  const followed = client("", { fetch }).follow({ ...noRun, run: "../sessions/s1?a#b" });
+  await assertRejects(() => followed.result(), ClientError);
+  await assertRejects(() => followed.stop(), ClientError);
+  assertEquals(paths, ["/runs/..%2Fsessions%2Fs1%3Fa%23b", "/runs/..%2Fsessions%2Fs1%3Fa%23b/stop"]);
+});
+
 Deno.test("client() sends answers with the position of the run", async () => {
   const server = logServer(legs);
   let leg = client("", server).run({ prompt: "Go" });
