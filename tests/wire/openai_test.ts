@@ -126,6 +126,30 @@ Deno.test("chatCompletions() uses the conversation that its client sends", async
   });
 });
 
+Deno.test("chatCompletions() reads data URLs with parameters, in capitals and without a media type", async () => {
+  const model = scripted("Blue.");
+  const { client } = served({ model });
+  const urls = [
+    "data:image/png;charset=utf-8;base64,AAAA",
+    "DATA:image/png;BASE64,BBBB",
+    "data:;base64,CCCC",
+    "data:image/svg+xml,%3Csvg/%3E",
+    `data:image/png${";base6".repeat(3)},DDDD`,
+  ];
+  await client.chat.completions.create({
+    model: "any",
+    messages: [{ role: "user", content: urls.map((url) => ({ type: "image_url", image_url: { url } })) }],
+  });
+  const [message] = model.requests[0]?.messages ?? [];
+  assertEquals(message?.role === "user" && message.parts, [
+    { type: "media", mediaType: "image/png", data: "AAAA" },
+    { type: "media", mediaType: "image/png", data: "BBBB" },
+    { type: "media", mediaType: "image/*", data: "CCCC" },
+    { type: "media", mediaType: "image/*", url: urls[3] ?? "" },
+    { type: "media", mediaType: "image/*", url: urls[4] ?? "" },
+  ]);
+});
+
 Deno.test("chatCompletions() returns calls of a declared tool to the client, and resumes with their results", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted(

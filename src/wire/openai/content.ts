@@ -69,8 +69,8 @@ export const contentPart: Shape<ContentPart> = (value, path) => {
 };
 
 function fileAt(url: string, otherwise: string): ContentPart {
-  const [, mediaType = otherwise, data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
-  return { type: "media", mediaType, ...(data === undefined ? { url } : { data }) };
+  const [, mediaType, data] = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/is.exec(url) ?? [];
+  return { type: "media", mediaType: mediaType || otherwise, ...(data === undefined ? { url } : { data }) };
 }
 
 /** Returns the parts of a refusal: its text, unless `before` is that text already, and the refusal itself. */
