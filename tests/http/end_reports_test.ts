@@ -339,3 +339,16 @@ Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over
   await advanceUntilSettled(time, two.app.recover().then(({ over }) => over));
   assertEquals(outline(ends), [{ id: "RUN:end", type: "run.finished" }]);
 });
+
+Deno.test("onEnd receives from recover() of the same process the end of a prompt that could not be logged", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { ends, onEnd } = receiver();
+  const log: Log = { ...among.log, append: () => Promise.reject(new Error("The log is down")) };
+  const { app } = processOf({ ...among, log }, agent({ model: scripted("Done.") }), { onEnd, onError() {} });
+  assertEquals((await advanceUntilSettled(time, post(app, "/runs", { prompt: "Hi" }))).status, 503);
+  await advance(time, 4 * lease);
+  await advanceUntilSettled(time, app.recover().then(({ over }) => over));
+  assertEquals(outline(ends), [{ id: "RUN:end", type: "run.aborted" }]);
+  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+});

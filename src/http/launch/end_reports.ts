@@ -29,7 +29,9 @@ export interface EndReport {
    * reports its end. Never rejects.
    */
   deliver(continues: () => Promise<boolean>): Promise<void>;
-  /** Forgets the run: it has not begun here. */
+  /** Leaves the end that was noted to `recover()`: the run has not begun here. */
+  leave(): void;
+  /** Forgets the run: there is none. */
   forget(): Promise<void>;
 }
 
@@ -82,6 +84,9 @@ export function endReports(
       const key = ownedKey(run.owner, run.run);
       let end: NumberedEvent | undefined;
       await entries?.save(run);
+      function leave(): void {
+        if (pending.get(key) === end) pending.delete(key);
+      }
       return {
         watch: (sink) =>
           new SinkFilter(sink, (item) => {
@@ -91,8 +96,9 @@ export function endReports(
         async deliver(continues) {
           if (!end) return; // it was handed over
           await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
-          if (pending.get(key) === end) pending.delete(key);
+          leave();
         },
+        leave,
         forget: async () => await entries?.remove(run),
       };
     },

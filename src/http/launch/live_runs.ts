@@ -134,6 +134,7 @@ export function liveRuns(
       return run;
     } catch (error) {
       await over;
+      report?.leave();
       if (isNew && error instanceof SessionError && error.run !== input.run) await report?.forget();
       throw error;
     }
