@@ -292,6 +292,41 @@ Deno.test("recover() ends no run if the log is down; the run continues after the
   assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
 });
 
+Deno.test("recover() runs no hook of a run whose record the log refuses, and continues the others within its limit", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const refused = await dead(among);
+  const other = await dead(among);
+  let refuses = true;
+  const append: typeof among.log.append = (run, addition) =>
+    refuses && run === refused.run ? Promise.reject(new Error("The log is full")) : among.log.append(run, addition);
+  const hooks: string[] = [];
+  const watch: Middleware = {
+    name: "watch",
+    async session(ctx, next) {
+      hooks.push(`session ${ctx.run.id}`);
+      return await next();
+    },
+    async abort(ctx, next) {
+      hooks.push(`abort ${ctx.run.id}`);
+      await next();
+    },
+  };
+  const assistant = agent({ model: scripted("Whole.", "Whole."), use: [watch] });
+  const { app } = processOf({ ...among, log: { ...among.log, append } }, assistant, { onError() {} });
+  const recover = async () => {
+    await advance(time, lease);
+    await advanceUntilSettled(time, app.recover({ limit: 1 }).then(({ over }) => over));
+  };
+  for (let calls = 0; calls < 4; calls++) await recover();
+  assertEquals(hooks, [`abort ${other.run}`, `session ${other.run}`]);
+  assertEquals(endOf(await recordOf(among, other.run)), ["run.finished", "Whole."]);
+  refuses = false;
+  await recover();
+  assertEquals(hooks.slice(2), [`abort ${refused.run}`, `session ${refused.run}`]);
+  assertEquals(endOf(await recordOf(among, refused.run)), ["run.finished", "Whole."]);
+});
+
 for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory())]] as const) {
   Deno.test(`recover() ${named} refuses a limit that is not a whole number of at least 1`, async () => {
     const app = serve(agent({ model: scripted() }), { store });

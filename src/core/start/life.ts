@@ -65,9 +65,9 @@ export async function live(
 }
 
 /** Runs the `session` onion. */
-async function work({ engine, claimed, early }: Ready, { options, steering }: Beginning): Promise<RunResult> {
+async function work({ engine, claimed, early, stored }: Ready, { options, steering }: Beginning): Promise<RunResult> {
   const { id: run, session, request, events, loop, control, definition } = engine;
-  const { resumed, lost, closing } = claimed;
+  const { resumed, lost, closing, exit } = claimed;
   const scope = engine.scope();
   try {
     events.gather();
@@ -75,7 +75,9 @@ async function work({ engine, claimed, early }: Ready, { options, steering }: Be
     events.emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
     events.emit({ type: "session.opened", source });
     for (const event of early) events.emit(event);
-    if ((engine.recoveries ?? 0) > engine.limits.recoveries + 1) {
+    if (resumed && !exit) await stored.logged(); // a run whose record the log refuses is taken over again and again
+    const isLeft = stored.restored !== undefined || control.leave || control.handedOver;
+    if (isLeft || (engine.recoveries ?? 0) > engine.limits.recoveries + 1) {
       return await endWithoutHooks(engine, steering, closing);
     }
     if (lost || closing !== undefined) await recover(engine, closing);
@@ -110,7 +112,7 @@ async function recover(engine: EngineRun, closing: string | undefined): Promise<
   await (closing === undefined ? clean() : engine.work.cleanUp(clean));
 }
 
-/** Ends a run whose process has also died when the run was to end: perhaps in one of its hooks. */
+/** Ends a run before its hooks begin. Another process continues it, or its process has also died when the run was to end: perhaps in one of its hooks. */
 function endWithoutHooks(engine: EngineRun, steering: Steering, closing: string | undefined): Promise<RunResult> {
   void engine.work.cleanUp(() => Promise.resolve()); // there is one cleanup
   engine.control.abort(closing ?? "recoveries");
