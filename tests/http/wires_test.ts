@@ -159,3 +159,18 @@ for (const [path, body] of Object.entries(requests)) {
     assertEquals(recorded, without);
   });
 }
+
+Deno.test("serve() refuses an empty session in the URL with 400, at native routes and at those of wires", async () => {
+  const session: ServeOptions["session"] = (c) => c.req.query("room");
+  const app = serve(agent({ model: scripted() }), { wires: [plain()], session });
+  const requests = [
+    post(app, "/runs?room=", { prompt: "Hi" }),
+    post(app, "/plain/r1?room=", "Hi"),
+    app.request("/plain/r1?room="),
+    app.request("/plain/r1?room=", { method: "DELETE" }),
+  ];
+  for (const request of requests) {
+    const [status, { code }] = await refusalOf(request);
+    assertEquals([status, code], [400, "invalid"]);
+  }
+});

@@ -14,15 +14,15 @@ import { nativeFormat as format } from "../respond/response_format.ts";
 import { answersBody, compactBody, messageBody, runBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import { readJson } from "./read_body.ts";
-import { checkedId, type Route } from "./route.ts";
+import { addressedSession, checkedId, type Route } from "./route.ts";
 
 /** Returns the native routes of a server. `serve()` documents them. */
-export function nativeRoutes({ maxBody, session: sessionOf }: ServerOptions): readonly Route[] {
-  const body = <T>(c: Context, shape: Shape<T>) => readJson(c, shape, maxBody);
+export function nativeRoutes(options: ServerOptions): readonly Route[] {
+  const body = <T>(c: Context, shape: Shape<T>) => readJson(c, shape, options.maxBody);
 
   async function prompt(c: Context): Promise<Operation> {
     const { session: named, ...input } = await body(c, runBody);
-    const addressed = await sessionOf?.(c);
+    const addressed = await addressedSession(c, options);
     if (addressed !== undefined && named !== undefined && named !== addressed) {
       throw new RequestError(404, "unknown", `Cannot run session "${named}": there is none`);
     }

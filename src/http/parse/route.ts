@@ -7,6 +7,7 @@ import type { Context } from "hono";
 import { isListed } from "../../core/persistence/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
+import type { ServerOptions } from "../options.ts";
 import type { Operation } from "./operation.ts";
 
 /** An address of the server. */
@@ -31,4 +32,13 @@ export function checkedId(id = "", key = id): string {
   if (id === "" || !isListed(key)) throw invalid("id", "the id of a session or run");
   if (key.length > longestId) throw invalid("id", `${longestId} characters at most`);
   return id;
+}
+
+/**
+ * Returns the session that the URL of a request names, by the `session` option. A native request that names another one in its body is refused. The clients of
+ * wires always name a session of their own, which this one replaces.
+ */
+export async function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> {
+  const id = await session?.(c);
+  return id === undefined ? undefined : checkedId(id);
 }

@@ -9,7 +9,7 @@ import type { ServerOptions } from "../options.ts";
 import { wireFormat } from "../respond/response_format.ts";
 import type { Operation } from "./operation.ts";
 import { readJson } from "./read_body.ts";
-import type { Route } from "./route.ts";
+import { addressedSession, type Route } from "./route.ts";
 
 /** Returns a route of a wire as a route of the server. */
 export function wireRoute({ method, path, parse, encodeError }: WireRoute, options: ServerOptions): Route {
@@ -19,7 +19,7 @@ export function wireRoute({ method, path, parse, encodeError }: WireRoute, optio
     errorBody: encodeError,
     async parse(c) {
       const body = method === "POST" ? await readJson(c, json, options.maxBody) : undefined;
-      const session = await options.session?.(c);
+      const session = await addressedSession(c, options);
       return operationOf(parse({ params: c.req.param(), body, session }), session);
     },
   };
