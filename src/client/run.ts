@@ -78,7 +78,9 @@ export function clientRun(
       return state;
     },
     async stop() {
-      await send(server, post(`${path()}/stop`, {}));
+      const { session } = state;
+      const query = session ? `?session=${encodeURIComponent(session)}` : "";
+      await send(server, post(`${path()}/stop${query}`, {}));
     },
     answer(answers) {
       const { run, session = "", at, resumeToken } = state;

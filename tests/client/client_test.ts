@@ -545,13 +545,15 @@ Deno.test("client() stops its run, and rejects if there is none to stop", async 
   const server = logServer(legs);
   const leg = client("", {
     fetch: async (url, init) => {
-      if (!url.endsWith("/stop")) return await server.fetch(url, init);
+      if (!url.includes("/stop")) return await server.fetch(url, init);
       asked.push([init.method, url]);
-      return url === `/runs/${run}/stop` ? new Response(null, { status: 204 }) : Response.json({}, { status: 404 });
+      return url === `/runs/${run}/stop?session=${session}`
+        ? new Response(null, { status: 204 })
+        : Response.json({}, { status: 404 });
     },
   }).run({ prompt: "Go" });
   await assertRejects(() => leg.stop(), ClientError);
   await leg.result();
   await leg.stop();
-  assertEquals(asked.slice(1), [["POST", `/runs/${run}/stop`]]);
+  assertEquals(asked.slice(1), [["POST", `/runs/${run}/stop?session=${session}`]]);
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import { agent, serve, tool } from "@jizai/jizai";
+import { client, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
 import type { Log } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
@@ -125,4 +126,14 @@ Deno.test("POST /runs/:id/stop answers 409 for a run in another process if sessi
   gate.resolve("worked");
   await pieces.rest();
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+});
+
+Deno.test("client() names the session of a run that it stops, so that one whose first events were deleted is reached", async () => {
+  using time = new FakeTime();
+  const { among, app, run, session, pieces, gate } = await elsewhere();
+  await advanceUntilSettled(time, client("", { fetch: app.request }).follow({ ...noRun, run, session }).stop());
+  await advance(time, 30_000); // until the process of the run renews its lease
+  gate.resolve("worked");
+  await pieces.rest();
+  assertEquals((await among.store.load(session))?.last?.event.type, "run.aborted");
 });
