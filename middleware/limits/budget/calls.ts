@@ -18,31 +18,26 @@ export interface CountOptions {
   readonly reason: string;
 }
 
-/** The calls of the latest turn that were counted. */
-interface CountedCalls {
-  readonly turn: number;
-  /** "1" at the place of each of them in the model's order, and "0" at the others. A list would be slow: a state checks all items at every change. */
-  readonly marks: string;
-}
-
 /** Returns the `execute` hook of a budget. It counts a call once, also if it is executed again: after a failure, a pause or a crash. */
 export function countCalls(
   { name, ledger, own, reason }: CountOptions,
 ): Layered<ExecuteContext, Change, ToolResult> {
-  const counted = state<CountedCalls>(`${name}.counted`, () => ({ turn: 0, marks: "" }));
+  const latest = state(`${name}.turn`, () => 0);
+  /**
+   * The calls of the latest turn that were counted: "1" at the place of each of them in the model's order, and "0" at the others. A list would be slow, because
+   * a state checks all items at every change.
+   */
+  const marks = state(`${name}.counted`, () => "");
 
   /** Counts a call that is not counted yet. Returns false if the budget has no room for it. */
   function count(ctx: ExecuteContext): boolean {
     if (own.get(ctx).answer !== undefined) return false;
     const { turn, callIndex } = ctx;
-    const latest = counted.get(ctx);
-    const marks = latest.turn === turn ? latest.marks : "";
-    if (marks[callIndex] === "1") return true;
+    const counted = latest.get(ctx) === turn ? marks.get(ctx) : "";
+    if (counted[callIndex] === "1") return true;
     if (!ledger.take(ctx)) return false;
-    counted.set(ctx, {
-      turn,
-      marks: `${marks.slice(0, callIndex).padEnd(callIndex, "0")}1${marks.slice(callIndex + 1)}`,
-    });
+    latest.set(ctx, turn);
+    marks.set(ctx, `${counted.slice(0, callIndex).padEnd(callIndex, "0")}1${counted.slice(callIndex + 1)}`);
     return true;
   }
 

@@ -24,16 +24,20 @@ export interface Ledger {
   /** Counts a call. Returns false if no call or no time is left. */
   take(at: Scope): boolean;
   /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
-  reserve(at: Scope, most: Partial<Amounts>): (real: Partial<Amounts>) => void;
+  reserve(at: Scope, most: Partial<Spent>): (real: Partial<Spent>) => void;
   /** Counts the time of a run until the returned function is called. The time of subagents is included. */
   start(at: Scope): () => void;
 }
 
-const nothing: Amounts = { tokens: 0, cost: 0, calls: 0, ms: 0 };
+/** The amounts besides the calls. */
+type Spent = Omit<Amounts, "calls">;
+
+const nothing: Spent = { tokens: 0, cost: 0, ms: 0 };
 
 /** Creates a ledger in the state of a run, under `name`. A reservation counts as spent, because a process that dies may have spent it. */
 export function ledgerOf(name: string, limits: Amounts): Ledger {
-  const spent = state<Amounts>(`${name}.spent`, () => nothing);
+  const spent = state<Spent>(`${name}.spent`, () => nothing);
+  const calls = state(`${name}.calls`, () => 0); // of its own: a number is written faster than an object, and this one changes with every call
   const since = state<number | null>(`${name}.since`, () => null);
   const begun = new WeakSet<Run>();
 
@@ -44,11 +48,10 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     return run === at.run ? at : { ...at, run };
   }
 
-  function add(at: Scope, { tokens = 0, cost = 0, calls = 0, ms = 0 }: Partial<Amounts>, sign: 1 | -1 = 1): void {
+  function add(at: Scope, { tokens = 0, cost = 0, ms = 0 }: Partial<Spent>, sign: 1 | -1 = 1): void {
     spent.update(keeperOf(at), (was) => ({
       tokens: was.tokens + sign * tokens,
       cost: was.cost + sign * cost,
-      calls: was.calls + sign * calls,
       ms: was.ms + sign * ms,
     }));
   }
@@ -62,19 +65,19 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
   return {
     left(at) {
       const keeper = keeperOf(at);
-      const { tokens, cost, calls } = spent.get(keeper);
+      const { tokens, cost } = spent.get(keeper);
       return {
         tokens: limits.tokens - tokens,
         cost: limits.cost - cost,
-        calls: limits.calls - calls,
+        calls: limits.calls - calls.get(keeper),
         ms: timeLeft(keeper),
       };
     },
     take(at) {
       const keeper = keeperOf(at);
-      const was = spent.get(keeper);
-      if (limits.calls - was.calls < 1 || timeLeft(keeper) <= 0) return false;
-      spent.set(keeper, { ...was, calls: was.calls + 1 });
+      const taken = calls.get(keeper);
+      if (limits.calls - taken < 1 || timeLeft(keeper) <= 0) return false;
+      calls.set(keeper, taken + 1);
       return true;
     },
     reserve(at, most) {
