@@ -6,6 +6,7 @@ import {
   continueWith,
   declined,
   deny,
+  type Emit,
   type Event,
   finish,
   memory,
@@ -789,6 +790,39 @@ Deno.test("redact() does not join the deltas of a hook to a response or to anoth
     "turn.finished 1",
     "run.finished done We like it.",
   ]);
+});
+
+Deno.test("redact() masks the rest of a secret that a tool emits late, after the turn in which it began", async () => {
+  for (const lateTurn of [1, 2]) {
+    let emit: Emit | undefined;
+    const show = (turn: number, text: string) => emit?.({ type: "text.delta", turn, part: 0, text });
+    const keeping = tool({
+      name: "keeping",
+      description: "",
+      input: z.object({}),
+      execute(_, ctx) {
+        emit ??= ctx.emit;
+        show(1, "It is hunter2, yes, hun");
+      },
+    });
+    const late = tool({
+      name: "late",
+      description: "",
+      input: z.object({}),
+      execute() {
+        show(lateTurn, "te");
+        show(3 - lateTurn, "r2, not hun");
+        show(3 - lateTurn, "ting hunter2.");
+      },
+    });
+    const model = scripted(calling("keeping"), calling("late"), "Done.");
+    const use = [redact({ secrets, patterns: [] })];
+    const events = await eventsOfRun(agent({ model, tools: [keeping, late], use }).run("Go"));
+    assertEquals(
+      streamed(events, "text.delta"),
+      "It is [redacted], yes, hunte[redacted], not hunting [redacted].Done.",
+    );
+  }
 });
 
 Deno.test("redact() finds a secret that a thought splits in the deltas of an outer hook", async () => {
