@@ -2,7 +2,7 @@ import { agent, memory, type Middleware, reply, serve, tool, ToolError, tryAgain
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
-import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import {
   DefaultChatTransport,
@@ -138,6 +138,25 @@ Deno.test("aiSdkUi() asks for approval, and continues the same message after it"
   ]);
   assertEquals(did, ["found b", "dropped a"]);
 });
+
+for (const id of ["a/b", "functions/drop:0/", "/", "a@1", "__proto__", "a b"]) {
+  Deno.test(`aiSdkUi() asks for approval of a call whose id is "${id}"`, async () => {
+    const { did, tools } = lookAndDrop();
+    const app = serve(
+      agent({ model: scripted({ calls: [{ name: "drop", id, input: { table: "a" } }] }, "Done."), tools }),
+      {
+        wires: [...wires, aiSdkMessages()],
+      },
+    );
+    const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+    await chat.sendMessage({ text: "Go" });
+    assertEquals(chat.reported, ["step-start", `tool-drop approval-requested {"table":"a"}`]);
+    const reloaded = await (await app.request("/chat/chat")).json();
+    assertEquals(reloaded.at(-1).parts.map(({ type }: { readonly type: string }) => type), ["step-start", "tool-drop"]);
+    await approve(chat, true);
+    assertEquals([chat.reported.at(-1), did], ["text done Done.", ["Dropped a"]]);
+  });
+}
 
 /** Answers the last question of a chat, and waits for the response. */
 async function approve(chat: Chat, approved: boolean, reason?: string): Promise<void> {

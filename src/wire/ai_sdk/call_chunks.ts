@@ -102,12 +102,13 @@ export function callEncoder(): CallEncoder {
     encode: (event) => encode(event, ""),
     reset,
     repeat: () => complete.map(inputAvailable).join(""),
-    ask({ callId = "", tool = "", input, questions }, pausedAt) {
+    ask(question, pausedAt) {
+      const { callId = "", tool = "", input, questions } = question;
       const reason = questions.join("\n");
       const id = approvalId(callId, pausedAt);
       approvals.set(callId, id);
       return [
-        ...subagentCalls(callId).map((call) => outputAvailable(call, reason)),
+        ...subagentCalls(question).map((call) => outputAvailable(call, reason)),
         isShown(callId, input) ? "" : inputAvailable({ id: callId, name: tool, input }),
         frameOf({ type: "tool-approval-request", approvalId: id, toolCallId: callId, reason }),
       ].join("");

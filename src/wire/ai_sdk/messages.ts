@@ -74,9 +74,9 @@ export function messagesOf({ id: session, messages: stored, run: current, last }
     if (message.role === "user" && message.from === undefined) addUserMessage(message, index);
     if (message.role === "assistant") addParts(index, { type: "step-start" }, ...message.parts.flatMap(answerParts));
   });
-  for (const { callId = "", tool, questions } of asked) {
+  for (const { callId = "", tool, questions, path = [] } of asked) {
     if (tool === undefined) addParts(messages.length, { type: "text", text: questions.join("\n"), state: "done" });
-    else if (callId.includes("/")) { // a call inside a subagent, which the transcript does not contain
+    else if (path.length > 0) { // a call inside a subagent, which the transcript does not contain
       addParts(messages.length, { type: `tool-${tool}`, toolCallId: callId, ...states.get(callId) });
     }
   }
@@ -90,12 +90,13 @@ function callStates(
   pausedAt: number,
 ): ReadonlyMap<string, object> {
   const states = new Map(results.map((result) => [result.callId, resultState(result)]));
-  for (const { callId, tool, input, questions } of asked) {
+  for (const question of asked) {
+    const { callId, tool, input, questions } = question;
     if (callId === undefined || tool === undefined) continue;
     const requestReason = questions.join("\n");
     const approval = { id: approvalId(callId, pausedAt), requestReason };
     states.set(callId, { state: "approval-requested", input, approval });
-    for (const call of subagentCalls(callId)) states.set(call, { state: "output-available", output: requestReason });
+    for (const call of subagentCalls(question)) states.set(call, { state: "output-available", output: requestReason });
   }
   return states;
 }

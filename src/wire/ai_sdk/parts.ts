@@ -5,6 +5,7 @@
  */
 import type { UserMessage } from "../../protocol/message.ts";
 import type { ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
+import type { Question } from "../../protocol/question.ts";
 import type { EventOf } from "../encoder.ts";
 
 /** Returns the id of the approval request for a call in one pause. */
@@ -13,12 +14,12 @@ export function approvalId(callId: string, pausedAt: number): string {
 }
 
 /**
- * Returns the ids of the subagent calls that contain a call. They get the question as their output, because the client resumes only when every other call has
- * an output.
+ * Returns the ids of the subagent calls that contain the call of a question. They get the question as their output, because the client resumes only when every
+ * other call has an output.
  */
-export function subagentCalls(callId: string): readonly string[] {
-  const path = callId.split("/");
-  return path.slice(1).map((_, index) => path.slice(0, index + 1).join("/"));
+export function subagentCalls({ callId = "", path = [] }: Question): readonly string[] {
+  const ids = callId.split("/"); // the path tells how many of them are subagents: the id of a call may contain a slash
+  return path.map((_, index) => ids.slice(0, index + 1).join("/"));
 }
 
 /** Encodes a part that is complete at once, as a chunk. Files and sources are parts of a message in the same form. */
