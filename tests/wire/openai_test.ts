@@ -278,6 +278,22 @@ for (const yes of ["yes", "Yes.", " OK! ", "yes, please", "Approve"]) {
   });
 }
 
+for (const session of ["my session", "1.a) (b", "two\nlines"]) {
+  Deno.test(`chatCompletions() accepts an approval in the session ${JSON.stringify(session)}`, async () => {
+    const { did, tools } = lookAndDrop();
+    const { client } = served({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools }, {
+      session: () => session,
+    });
+    const { choices: [asking] } = await client.chat.completions.create(hi);
+    const { content = "" } = asking?.message ?? {};
+    const { choices: [choice] } = await client.chat.completions.create({
+      model: "any",
+      messages: [...hi.messages, { role: "assistant", content }, { role: "user", content: "yes" }],
+    });
+    assertEquals([choice?.message.content, did], ["Done.", ["Dropped a"]]);
+  });
+}
+
 Deno.test("chatCompletions() streams the rest of a run that was approved", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["drop", { table: "a" }]] }, { text: ["Do", "ne."] });

@@ -30,7 +30,7 @@ export function questionText({ session, pausedAt, questions }: Pause): string {
 
 /** Returns the session and the pause of a text that `questionText()` made. */
 function questionPlace(text: string): CallPlace | undefined {
-  const [, id] = /\(request (\S+)\)\s*$/.exec(text) ?? [];
+  const [, id] = /^\(request (.+)\)\s*$/s.exec(text.slice(text.lastIndexOf("(request "))) ?? [];
   return id === undefined ? undefined : decodeCallId(id);
 }
 
