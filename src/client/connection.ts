@@ -102,16 +102,13 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
     }
   } finally {
     signal?.removeEventListener("abort", abort);
-    cancel();
+    abort();
   }
 
   function abort(): void {
     controller.abort(signal?.reason);
-    cancel(); // Deno 2.9 reads on after the abort, if its Response was collected as garbage
-  }
-
-  function cancel(): void {
-    reader?.cancel().catch(() => {}); // the read that failed has reported the reason
+    // Deno 2.9 reads on after the abort, if its Response was collected as garbage. The read that failed has reported the reason.
+    reader?.cancel().catch(() => {});
   }
 
   function within<T>(work: Promise<T>): Promise<T> {

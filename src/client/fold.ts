@@ -71,7 +71,7 @@ function changeOf(state: RunState, event: Event): Change {
       if (text === undefined) return undefined;
       return updateParts(state, (parts) => [
         ...parts.filter((part) => part.type === "reasoning"),
-        { type: "text", id: parts.length, text },
+        { type: "text", id: nextId(parts), text },
         ...parts.filter((part) => part.type !== "reasoning" && part.type !== "text"),
       ]);
     }
@@ -105,6 +105,11 @@ function changeOf(state: RunState, event: Event): Change {
 }
 
 const statuses: { readonly [type: string]: CallStatus } = { "call.delta": "writing", "tool.progress": "running" };
+
+/** Returns a number that no part has: numbers ascend, with gaps, and only calls have none. */
+function nextId(parts: readonly PartView[]): number {
+  return 1 + Number(parts.findLast(({ type }) => type !== "call")?.id ?? -1);
+}
 
 /** Changes a part, or adds it. Text is appended. A call that is complete moves behind the parts that were complete before. */
 function updatePart(state: RunState, id: number | string, change: PartChange): Change {

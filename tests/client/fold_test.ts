@@ -127,6 +127,13 @@ Deno.test("fold() replaces the streamed text with the text of a finished answer"
   ]);
   const ids = partsOf(after(shown, { ...end, text: "***" })).map(({ id }) => id);
   assertEquals(new Set(ids).size, ids.length);
+  for (const before of [[delta("Sec", 1), thought("Hm.", 2)], [delta("Sec", 0), delta("ret", 2), thought("Hm.", 3)]]) {
+    const changed = partsOf(after(reported(model, ...before), { ...end, text: "***" }));
+    assertEquals(changed.map(({ type, id }) => [type, id]), [
+      ["reasoning", before.length],
+      ["text", before.length + 1],
+    ]);
+  }
   assertEquals(partsOf(reported(model, { ...end, text: "Cached." })), [{ type: "text", id: 0, text: "Cached." }]);
 });
 
