@@ -10,7 +10,7 @@ import { schemaOf } from "../../src/core/kit.ts";
 export interface ToolSearchOptions {
   /** Names of tools that every request contains. Default: none. */
   readonly keep?: readonly string[];
-  /** Number of tools that one search activates. Default: 5. */
+  /** Number of tools that one search activates, at most `active`. Default: 5. */
   readonly limit?: number;
   /** Number of active tools in a session, besides those of `keep`. Beyond, the tool that was activated first is deactivated. Default: 30. */
   readonly active?: number;
@@ -82,7 +82,7 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
     }),
     parallel: false,
     execute({ query }, ctx) {
-      const found = searchOf(ctx.run)(query).slice(0, limit);
+      const found = searchOf(ctx.run)(query).slice(0, Math.min(limit, active));
       if (found.length === 0) return "No tool found. Try other words.";
       const names = found.map(({ name }) => name);
       activated.update(ctx, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-active));

@@ -90,6 +90,14 @@ Deno.test("toolSearch() deactivates the tool that was activated first", async ()
   ]);
 });
 
+Deno.test("toolSearch() activates the best tools that it finds, and names no others, if few may be active", async () => {
+  const { offered, results } = await run([{ calls: [search("orders of a customer")] }, "Done."], { active: 2 });
+  assertEquals(results, [
+    "ok list_orders: Lists the orders of a customer\nrefund_order: Refunds one order of a customer",
+  ]);
+  assertEquals(offered()[1], ["list_orders", "refund_order", "search_tools"]);
+});
+
 Deno.test("toolSearch() refuses sizes that are not whole numbers of 1 or more", () => {
   assertThrows(() => toolSearch({ limit: 0 }), RangeError, "`limit` is 0");
   assertThrows(() => toolSearch({ active: 0.5 }), RangeError, "`active` is 0.5");
