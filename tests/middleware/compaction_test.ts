@@ -217,6 +217,25 @@ Deno.test("compaction() shortens a message that fits no request", async () => {
   assert(/START 🔥+.?\n\[\d+ characters left out\]\n.?🔥+ END/u.test(summaryText), summaryText.slice(0, 100));
 });
 
+Deno.test("compaction() shortens a summary that is as long as the conversation", async () => {
+  const text = "言葉 words ".repeat(2_000);
+  const messages: Message[] = [
+    user("First"),
+    { role: "assistant", parts: [{ type: "text", text }] },
+    user("Now"),
+  ];
+  for (const summarize of [scripted(text), () => Promise.resolve(text)]) {
+    const model = scripted("Done.");
+    const use = [compaction({ at: 4_000, keep: 0, summarize })];
+    const { messages: after } = await agent({ model, use }).run({ messages }).result;
+    const [, summary] = short(after);
+    assertEquals([after.length, estimateTokens(after) < 1_100], [4, true]);
+    assert(
+      /^compaction This is .* in its place:\n\n言葉.*\n\[\d+ characters left out\]\n.*words ?$/s.test(summary ?? ""),
+    );
+  }
+});
+
 Deno.test("compaction() declines without a request if there are too few messages", async () => {
   const never = () => Promise.reject(new Error("never"));
   const big = user("x".repeat(2_000));
@@ -258,7 +277,7 @@ Deno.test("the tokens of a failed compaction count for the run and for budget()"
     const left: number[] = [];
     const note: Middleware = { stop: (ctx, next) => (left.push(spend.left(ctx).tokens), next()) };
     const use = [spend, note, compaction({ at: 1_000, keep: 0, summarize: scripted(...summaries) })];
-    const run = agent({ model: scripted("Done."), use }).run({ messages });
+    const run = agent({ model: scripted("Done."), use }).run({ messages, onError: () => {} });
     const [line] = compactions(await eventsOfRun(run));
     const result = await run.result;
     return [line?.split(" ")[1], result.usage, left];
@@ -277,7 +296,7 @@ Deno.test("the tokens of a compaction that is tried again count once for each at
     error: ({ source }, next) => source === "compact" ? Promise.resolve(tryAgain()) : next(),
   };
   const use = [again, compaction({ at: 1_000, keep: 0, summarize })];
-  const { usage } = await agent({ model: scripted("Done."), use }).run({ messages }).result;
+  const { usage } = await agent({ model: scripted("Done."), use }).run({ messages, onError: () => {} }).result;
   const summaries = summarize.requests.length - 1; // the second request failed
   assertEquals(usage, { input: 100 * summaries + 1, output: 10 * summaries + 1 });
 });

@@ -16,7 +16,7 @@ import {
 } from "../../../mod.ts";
 import { compactionHooks, spend } from "../../../src/core/engine.ts";
 import { estimateTokens, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
-import { summaryBy, type SummaryOptions } from "./summary.ts";
+import { shortened, summaryBy, type SummaryOptions } from "./summary.ts";
 
 export { compact, type CompactOptions } from "../../../src/core/engine.ts";
 export type { SummaryOptions };
@@ -42,12 +42,13 @@ const name = "compaction";
  * "compaction"; the next compaction includes it in its summary.
  *
  * It stands last among the middleware with a `compact` hook, because it does not call `next()`. Instructions from `next({ instructions })` and from
- * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. If the summary fails, the run continues
- * without the oldest messages. Requests for a summary do not pass the `model` hooks; their tokens count for the run.
+ * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. A summary of more than a quarter of a request is
+ * shortened. If the summary fails, the run continues without the oldest messages. Requests for a summary do not pass the `model` hooks; their tokens count for
+ * the run, also if a later part fails.
  *
  * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *
- * Throws a `RangeError` if `at` is not positive, or `keep` is negative or not less than `at`.
+ * Throws a `RangeError` unless `keep` is 0 or more, and less than `at`.
  *
  * ```ts
  * import { agent, textOf } from "@jizai/jizai";
@@ -105,7 +106,9 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
           const text = typeof summarize === "function"
             ? await summarize(messages, { instructions, signal })
             : await summaryBy(summarize ?? model, messages, { instructions, signal, most, spend: count });
-          summary = [user(`This is a summary of what came before, in its place:\n\n${text}`, name)];
+          summary = [
+            user(`This is a summary of what came before, in its place:\n\n${shortened(text, most / 4)}`, name),
+          ];
         }
       } catch (error) {
         spend(run, usage);

@@ -88,7 +88,7 @@ function shown({ parts }: UserMessage | CallResult): string {
 }
 
 /** Shortens a text to its beginning and its end if it has more than `most` tokens. */
-function shortened(text: string, most: number): string {
+export function shortened(text: string, most: number): string {
   const half = Math.floor((text.length * most) / estimateTokens([user(text)]) / 2);
   const omitted = text.length - 2 * half;
   if (omitted <= 0) return text;
