@@ -73,6 +73,23 @@ Deno.test("useObject receives the structured output while the model writes it", 
   assertEquals([end, pieces.join("")], [{ city: "Kyoto", days: [1, 2] }, '{"city":"Kyoto","days":[1,2]}']);
 });
 
+Deno.test("useObject receives a character whose halves are streamed apart", async () => {
+  const second = Promise.withResolvers<void>();
+  const model = scripted({
+    reads: [
+      [{ type: "text", text: '{"city":"\ud83c' }],
+      second.promise.then(() => [{ type: "text", text: '\udf38\ud83c\udf38","days":[]}' }] as const),
+      [{ type: "finish", reason: "stop" }],
+    ],
+  });
+  const response = await post(served(model), "/object", "Where?");
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  assertEquals((await reader.read()).value, '{"city":"');
+  second.resolve();
+  assertEquals((await reader.read()).value, '🌸🌸","days":[]}');
+  assertEquals((await reader.read()).done, true);
+});
+
 Deno.test("useObject may submit a text or any JSON, which becomes the prompt", async () => {
   const json = '{"city":"Oslo","days":[]}';
   const model = scripted(json, json);

@@ -72,11 +72,15 @@ function parse(body: unknown): ParsedRequest {
 /** Creates an encoder that sends the text alone: as it is streamed, or at the end if nothing was streamed. */
 function textEncoder(): EventEncoder {
   let isSent = false;
+  /** The first half of a surrogate pair at the end of the text: UTF-8 has no bytes for a half. */
+  let half = "";
   return tableEncoder({
     "text.delta"({ text }) {
       isSent = true;
-      return text;
+      const all = half + text;
+      half = /[\uD800-\uDBFF]$/.exec(all)?.[0] ?? "";
+      return half === "" ? all : all.slice(0, -1);
     },
-    "run.finished": ({ text }) => isSent ? "" : text,
+    "run.finished": ({ text }) => isSent ? half : text,
   });
 }
