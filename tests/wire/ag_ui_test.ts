@@ -531,6 +531,19 @@ Deno.test("agUi() resumes with a resume token a run that paused before the model
   assertEquals((await answer(client, "Red")).result, "Red it is.");
 });
 
+Deno.test("agUi() continues a thread whose answered question has a resume token of a key that is no longer known", async () => {
+  const { did, tools } = lookAndDrop();
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.", "Bye.");
+  const appWith = (id: string) =>
+    served({ model, tools }, { resumeTokens: resumeTokens({ keys: keys.map((key) => ({ ...key, id })) }) }).app;
+  let app = appWith("k1");
+  const client = clientOf({ request: (path, init) => app.request(path, init) });
+  await send(client, "Go");
+  assertEquals([(await answer(client, true)).result, did], ["Done.", ["Dropped a"]]);
+  app = appWith("k2");
+  assertEquals((await send(client, "Thanks")).result, "Bye.");
+});
+
 Deno.test("agUi() runs nothing for a changed resume token", async () => {
   const { did, tools } = lookAndDrop();
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");

@@ -90,7 +90,8 @@ export function runInput(body: unknown): RunInput {
   if (threadId === "") throw invalid("threadId", "a non-empty string");
   const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   const declared = tools.map((tool) => ({ ...tool, schema: tool.parameters }));
-  const asking = messages.findLast(({ encryptedValue }) => encryptedValue !== undefined);
+  const isAnswer = resume !== undefined || newest.some(({ role }) => role === "tool"); // a prompt needs no token, and an old one may have expired
+  const asking = isAnswer ? messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) : undefined;
   const resumeToken = optional(string)(asking?.encryptedValue, "encryptedValue");
   const input = (pending: PendingQuestions) => inputOf(newest, resume, declared, pending);
   return { threadId, runId, messages, resumeToken, input };
