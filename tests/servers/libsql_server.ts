@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { programArguments, servedBy, type ServerProgram } from "./server_program.ts";
+import { programArguments } from "./server_program.ts";
 
-/** Serves a database in `folder` that executes batches. */
-export async function libsqlServer(folder: string): Promise<ServerProgram> {
-  return await servedBy([...programArguments("libsql_server", "libsql_program"), await Deno.realPath(folder)]);
+/** Starts a program that connects to `port`, and executes batches on a database in `folder` until the connection closes. Resolves when it has ended. */
+export async function libsqlBatches(folder: string, port: number): Promise<void> {
+  const args = [...programArguments("libsql_server", "libsql_program"), await Deno.realPath(folder), `${port}`];
+  await new Deno.Command(Deno.execPath(), { args, stdin: "null" }).spawn().status;
 }

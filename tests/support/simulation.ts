@@ -18,8 +18,8 @@ interface World {
   readonly chance: Chance;
   readonly timers: Map<number, Timer>;
   now: number;
-  /** The number of operations outside the simulation. */
-  outside: number;
+  /** The operations outside the simulation. */
+  readonly outside: Set<Promise<void>>;
 }
 
 const platform = { Date, setTimeout, clearTimeout, setInterval, clearInterval, random: Math.random };
@@ -32,7 +32,7 @@ let ids = 2 ** 40; // ids of the platform are lower
 export async function simulate<T>(seed: number, work: (chance: Chance) => Promise<T>): Promise<T> {
   const chance = seeded(seed);
   const begins = Date.UTC(2_030, 0);
-  const here: World = { chance, timers: new Map(), now: begins, outside: 0 };
+  const here: World = { chance, timers: new Map(), now: begins, outside: new Set() };
   world = here;
   try {
     let settled = false;
@@ -40,7 +40,10 @@ export async function simulate<T>(seed: number, work: (chance: Chance) => Promis
     done.catch(() => {}); // awaited below
     for (;;) {
       await turned();
-      if (here.outside > 0) continue; // time does not advance during operations outside
+      if (here.outside.size > 0) {
+        await Promise.all(here.outside);
+        continue; // time does not advance during operations outside
+      }
       if (settled) return await done; // so that no work continues in the next world
       if (here.now - begins > longest || !pass(here)) throw new Error("Cannot go on: it waits for ever");
     }
@@ -65,13 +68,15 @@ function pass(world: World): boolean {
 /** Does `work` outside the simulation, such as real I/O. Simulated time stands still meanwhile. */
 export async function outside<T>(work: () => Promise<T>): Promise<T> {
   if (!world) return await work();
-  const here = world;
-  here.outside++;
+  const { outside } = world;
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  outside.add(ended);
   try {
     return await work();
   } finally {
     await turned(); // so that its duration has no effect on the order
-    here.outside--;
+    outside.delete(ended);
+    end();
   }
 }
 

@@ -6,7 +6,8 @@
 import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
 import { type LibsqlClient, libsqlKeyValue, libsqlLog, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
 import { folder } from "../../platforms/folder.ts";
-import { libsqlServer } from "../../servers/libsql_server.ts";
+import { type Batch, batchesOver } from "../../servers/batch_socket.ts";
+import { libsqlBatches } from "../../servers/libsql_server.ts";
 import { miniflare } from "../../servers/miniflare.ts";
 import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
@@ -14,14 +15,9 @@ import type { Kept } from "./storage.ts";
 
 const tables = ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece", "jizai_value"];
 
-/** Executes the statements of a batch. */
-type Batch = (statements: readonly (readonly [sql: string, ...values: unknown[]])[]) => Promise<
-  readonly (readonly unknown[])[]
->;
-
 /** Serves a D1 database. */
 export async function d1Places(): Promise<Places> {
-  return await placesOn((path) => miniflare("tests/servers/d1_batches.ts", path), async (batch) => {
+  return await placesOn(d1Batches, async (batch) => {
     const values = new WeakMap<D1Statement, readonly [sql: string, ...values: unknown[]]>();
     function statement(...given: readonly [sql: string, ...values: unknown[]]): D1Statement {
       const prepared: D1Statement = { bind: (...more) => statement(given[0], ...more) };
@@ -40,7 +36,7 @@ export async function d1Places(): Promise<Places> {
 
 /** Serves a libSQL database. */
 export async function libsqlPlaces(): Promise<Places> {
-  return await placesOn(libsqlServer, async (batch) => {
+  return await placesOn(libsqlBatches, async (batch) => {
     const client: LibsqlClient = {
       batch: async (statements) =>
         (await batch(statements.map(({ sql, args }) => [sql, ...args]))).map((rows) => ({ rows })),
@@ -50,19 +46,26 @@ export async function libsqlPlaces(): Promise<Places> {
   });
 }
 
+/** Serves a Worker that connects to `port`, and executes batches on its D1 database until the connection closes. */
+async function d1Batches(path: string, port: number): Promise<void> {
+  await using server = await miniflare("tests/servers/d1_batches.ts", path);
+  const response = await server.request("/", { method: "POST", body: `${port}` });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+}
+
 async function placesOn(
-  serve: (path: string) => Promise<AsyncDisposable & { request(path: string, init: RequestInit): Promise<Response> }>,
+  executeBatches: (path: string, port: number) => Promise<void>,
   adaptersOn: (batch: Batch) => Promise<Kept>,
 ): Promise<Places> {
   const disk = await folder();
-  const server = await serve(disk.path);
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const executed = executeBatches(disk.path, listener.addr.port).finally(() => listener.close());
+  const socket = await listener.accept(); // rejects if the program ends before it connects
+  socket.setNoDelay();
+  const execute = batchesOver(socket);
   const inTurn = inOrder();
-  const batch: Batch = (statements) =>
-    inTurn(async () => {
-      const response = await server.request("/", { method: "POST", body: JSON.stringify(statements) });
-      if (!response.ok) throw new Error(await response.text());
-      return await response.json();
-    });
+  const batch: Batch = (statements) => inTurn(() => execute(statements));
   const kept = await adaptersOn(batch);
   return {
     open: () => ({ open: () => kept, singleProcess: false }),
@@ -70,7 +73,8 @@ async function placesOn(
       await batch(tables.map((table) => [`DELETE FROM ${table}`]));
     },
     async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
+      socket.close();
+      await executed;
       await disk[Symbol.asyncDispose]();
     },
   };
