@@ -48,7 +48,7 @@ export async function libsqlPlaces(): Promise<Places> {
 
 /** Serves a Worker that connects to `port`, and executes batches on its D1 database until the connection closes. */
 async function d1Batches(path: string, port: number): Promise<void> {
-  await using server = await miniflare("tests/servers/d1_batches.ts", path);
+  await using server = await miniflare("tests/servers/d1_batches.ts", path, { d1Persist: false });
   const response = await server.request("/", { method: "POST", body: `${port}` });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
