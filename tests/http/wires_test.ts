@@ -170,7 +170,10 @@ Deno.test("serve() refuses an empty session in the URL with 400, at native route
     app.request("/plain/r1?room=", { method: "DELETE" }),
   ];
   for (const request of requests) {
-    const [status, { code }] = await refusalOf(request);
-    assertEquals([status, code], [400, "invalid"]);
+    assertEquals(await refusalOf(request), [400, {
+      code: "invalid",
+      field: "id",
+      message: "Cannot read id: expected the id of a session or run",
+    }]);
   }
 });
