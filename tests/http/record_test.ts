@@ -486,3 +486,32 @@ for (const [named, store] of [["in memory", memory()], ["that is durable", durab
     assertEquals([events[0]?.id, events.at(-1)?.type, paid], [at + 1, "run.finished", 1]);
   });
 }
+
+Deno.test("a pause whose events could not be logged is answered with its number in the record", async () => {
+  using time = new FakeTime();
+  let down = true;
+  const { log } = watched((log, run, addition) => {
+    return down && addition.after > 0 ? Promise.reject(new Error("The log is down")) : log.append(run, addition);
+  });
+  const pay = tool({ name: "pay", description: "", input: z.object({}), ask: true, execute: () => "paid" });
+  const model = scripted({ calls: [{ id: "c1", name: "pay", input: {} }] }, "Paid.");
+  const store = durable(memory());
+  const app = serve(agent({ model, tools: [pay] }), { store, log, onError() {} });
+  const received = framesOf(
+    await advanceUntilSettled(time, post(app, "/runs", { prompt: "Pay" }).then((r) => r.text())),
+  );
+  const { run, session } = first("run.started", received);
+  await app.settled();
+  down = false;
+  const headers = { "last-event-id": `${received.length}` };
+  const paused = first(
+    "run.paused",
+    await advanceUntilSettled(time, eventsOf(app.request(`/runs/${run}`, { headers }))),
+  );
+  const answers = [{ callId: "c1", type: "approve" }];
+  const rest = await advanceUntilSettled(
+    time,
+    eventsOf(post(app, `/sessions/${session}/answers`, { run, at: paused.id, answers })),
+  );
+  assertEquals([rest[0]?.id, rest.at(-1)?.type], [paused.id + 1, "run.finished"]);
+});

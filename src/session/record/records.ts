@@ -19,7 +19,7 @@ import { sendToRemoteRun } from "./remote_messages.ts";
 import type { LaunchInput, LiveRun, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
 import type { Records } from "./run_records.ts";
 import { runSessions } from "./run_sessions.ts";
-import { finalEvent, isRunning, lastEventNumber, leaseEnd, runOf } from "./run_state.ts";
+import { finalEvent, isRunning, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;
@@ -50,11 +50,24 @@ export function recordsOf(log: Log, host: RunHost): Records {
     if (host.hasStore ? id === undefined : !host.isDead(run, requester)) return; // nothing tells how the run ended
     const session = await sessions.load({ run, session: id }, requester);
     if (!session || !isRunning(session, run)) {
+      if (session && runOf(session) === run && !await renumberPause(session, page.last, requester)) return;
       const lines = [lineOf(finalEvent(session, run))];
       await log.append(keyOf(run, requester), { after: page.last, lines, ended: true });
     } else if (isLost(session, requester)) {
       await resume({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
     }
+  }
+
+  /**
+   * Gives a pause the number after event `last`, if events before the pause could not be logged: its answers name the number in the record. Returns false if
+   * another process has changed the record or the session meanwhile.
+   */
+  async function renumberPause(session: Session, last: number, requester: Requester): Promise<boolean> {
+    const run = runOf(session);
+    if (run === undefined || last + 1 >= lastEventNumber(session)) return true;
+    const end = await readEnd(run, requester); // all events of a pause that is stored are logged, or never will be
+    if (end?.last !== last) return false;
+    return await host.save(numberPause(session, last + 1), requester) !== undefined;
   }
 
   /** Whether a paused run was resumed and has logged nothing yet. Its record is opened again, so that it can be followed. */

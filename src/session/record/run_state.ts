@@ -44,6 +44,11 @@ export function lastEventNumber(session: Stored): number {
   return session?.run?.events ?? 0;
 }
 
+/** Returns a session whose paused run has another number for its `run.paused` event. */
+export function numberPause(session: Session, events: number): Session {
+  return session.run ? { ...session, run: { ...session.run, events } } : session;
+}
+
 /** Returns when the lease of the run ends, in milliseconds since 1970. */
 export function leaseEnd(session: Stored): number {
   return session?.lease?.until ?? Infinity;
