@@ -509,3 +509,33 @@ Deno.test("a run whose log another process writes at its end does not change the
   const kept = await store.load(session);
   assertEquals([storedRun(kept), kept?.last], [{ id: run, status: "running" }, undefined]);
 });
+
+Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const [pausing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const ended = Promise.withResolvers<void>();
+  const store = {
+    ...among.store,
+    async save(session: Session) {
+      if (storedRun(session)?.status === "paused") {
+        pausing.resolve();
+        await go.promise;
+      }
+      const version = await among.store.save(session);
+      if (session.last) ended.resolve();
+      return version;
+    },
+  };
+  const asking = agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] });
+  const { app } = processOf({ store, log: among.log }, asking);
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  await pausing.promise;
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  go.resolve();
+  await advanceUntilSettled(time, Promise.all([pieces.rest(), ended.promise]));
+  await app.settled();
+  assertEquals(ends(await eventsOf(follow({ app }, run))), ["run.aborted", "stop"]);
+  assertEquals(storedRun(await among.store.load(session)), undefined);
+});

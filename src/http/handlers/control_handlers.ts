@@ -4,10 +4,10 @@
  * @module
  */
 import { TooManyMessagesError } from "../../core/features/steering.ts";
-import type { RunAddress } from "../../session/record/run_host.ts";
+import type { LiveRun, RunAddress } from "../../session/record/run_host.ts";
 import { runOf } from "../../session/record/run_state.ts";
 import type { OperationOf } from "../parse/operation.ts";
-import { RequestError } from "../respond/error_response.ts";
+import { reportError, RequestError } from "../respond/error_response.ts";
 import type { RequestScope } from "../server.ts";
 
 /** Sends a message to a run. */
@@ -51,7 +51,8 @@ interface RunControl {
 }
 
 /** Returns the control of a run, which this process executes, or another one that shares its log. */
-function controlOf({ server: { runs }, client }: RequestScope, run: RunAddress): RunControl {
+function controlOf(scope: RequestScope, run: RunAddress): RunControl {
+  const { server: { runs, options: { onError } }, client } = scope;
   const { records } = runs;
   const live = runs.get(run.run, client);
   if (!live) {
@@ -69,9 +70,18 @@ function controlOf({ server: { runs }, client }: RequestScope, run: RunAddress):
     },
     stop(rollback = false) {
       live.stop("stop", { rollback });
+      client.outlive(stopPause(scope, run, live, rollback).catch((error) => void reportError(onError, error, run.run)));
       return true;
     },
   };
+}
+
+/** Stops a run that has paused all the same: it was saving its pause when it was stopped. */
+async function stopPause(scope: RequestScope, run: RunAddress, live: LiveRun, rollback: boolean): Promise<void> {
+  const { status } = await live.result;
+  if (status !== "paused") return;
+  await live.over;
+  await controlOf(scope, run).stop(rollback);
 }
 
 /** Returns false for the error of a run that has too many messages. */
