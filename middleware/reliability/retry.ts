@@ -38,7 +38,7 @@ export interface RetryOptions {
  * as the provider asks for. A run that is stopped does not wait. Every failure that leads to another attempt is reported to the operator.
  *
  * Every attempt of a call has the same `idempotencyKey`. If `retry` stands before `fallback`, it starts again with the first model after all have failed; after
- * `fallback`, each model has its own attempts. If it stands before `timeout`, the time limits all attempts together; after `timeout`, each attempt.
+ * `fallback`, each model has its own attempts. If it stands before `timeout`, the time limits each attempt; after `timeout`, all attempts together.
  *
  * Throws a `RangeError` if `attempts` is not a whole number of 1 or more, or a time is negative or longer than a timer can run (24 days).
  *

@@ -48,7 +48,8 @@ export interface OtelOptions {
  * middleware, and their spans nest in the call. Place it after `retry` and `fallback`, so that every attempt has a span. An agent with its own `retry` or
  * `fallback` uses the same `otel()` after them.
  *
- * Spans contain no content unless `content` is set. Because some content is recorded before `redact()` masks it, pass its `mask` as `content`.
+ * Spans contain no content unless `content` is set. A reason that a hook gives is content, and so is the name of a `budget()` that ends a run, unless it is
+ * "budget". Because some content is recorded before `redact()` masks it, pass its `mask` as `content`.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
