@@ -86,6 +86,7 @@ function renamed<T>(value: T, names: ReadonlyMap<string, string>): T {
 
   function rename(value: unknown): unknown {
     if (typeof value === "string") {
+      if (value.length < 36) return value; // shorter than an id
       return value.replace(generatedIds, (id, uuid, rest = "") => names.get(id) ?? (names.get(uuid) ?? uuid) + rest);
     }
     if (Array.isArray(value)) return value.map(rename);
