@@ -292,6 +292,36 @@ Deno.test("recover() ends no run if the log is down; the run continues after the
   assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
 });
 
+Deno.test("recover() does not clean up after a run that was handed over, although the log was down meanwhile", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const closing = new AbortController();
+  const one = processOf(among, agent({ model: stuck }), { signal: closing.signal, grace: 0 });
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
+  const { run } = first("run.started", framesOf(await pieces.until("Half")));
+  closing.abort();
+  await advanceUntilSettled(time, pieces.rest());
+  let down = true;
+  const append: typeof among.log.append = (...given) =>
+    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+  const reasons: string[] = [];
+  const watch: Middleware = {
+    name: "watch",
+    async abort(ctx, next) {
+      reasons.push(ctx.reason);
+      await next();
+    },
+  };
+  const assistant = agent({ model: scripted("Whole."), use: [watch] });
+  const { app } = processOf({ ...among, log: { ...among.log, append } }, assistant, { onError() {} });
+  assertEquals((await advanceUntilSettled(time, app.recover())).runs, []);
+  await advanceUntilSettled(time, app.settled());
+  down = false;
+  await advance(time, lease);
+  await advanceUntilSettled(time, app.recover().then(({ over }) => over));
+  assertEquals([reasons, endOf(await recordOf(among, run))], [[], ["run.finished", "Whole."]]);
+});
+
 Deno.test("recover() runs no hook of a run whose record the log refuses, and continues the others within its limit", async () => {
   using time = new FakeTime();
   const among = shared();

@@ -110,7 +110,7 @@ export class LeasedSession {
     const { closing, rollback } = this.#run;
     const lease: Lease = {
       until: Math.ceil(Date.now() + (released ? 0 : this.#options.lease)),
-      ...(released && { released: true }),
+      ...((released || session.lease?.released) && { released: true }),
       ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
     };
     return {

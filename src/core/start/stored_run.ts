@@ -67,8 +67,8 @@ export class StoredRun implements WriterRun {
   get restored(): CurrentSession | undefined {
     const { control, claimed: { before, closing } } = this.#options;
     if (!control.undo || !before || closing !== undefined) return undefined;
-    const { version: _, lease: __, ...session } = before;
-    return session;
+    const { version: _, lease, ...session } = before;
+    return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
   }
 
   /** Resolves when the run was released for another process. Undefined if it is not handed over. */
