@@ -210,6 +210,33 @@ Deno.test("cache() works for each caller itself if the work in progress fails or
   model.done();
 });
 
+Deno.test("cache() does not wait for the work of a stopped run, whose hook hangs", async () => {
+  const begun = Promise.withResolvers<void>();
+  let calls = 0;
+  const hanging: Middleware = {
+    name: "hanging",
+    async execute(_, next) {
+      if (++calls > 1) return await next();
+      begun.resolve();
+      return await new Promise(() => {});
+    },
+  };
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Saw it." });
+  const looking = (): ScriptedAnswer => ({ calls: [["look", {}]] });
+  const assistant = agent({
+    model: scripted(looking(), looking(), "Done."),
+    tools: [look],
+    use: [cache({ keyValue: memoryKeyValue(), model: false, tools: ["look"] }), hanging],
+    limits: { grace: 1 },
+  });
+  const stopped = assistant.run("Look");
+  await begun.promise;
+  stopped.stop();
+  assertEquals((await stopped.result).status, "aborted");
+  const { messages } = await assistant.run("Look").result;
+  assertEquals(lines(messages.filter(({ role }) => role === "tool")), ["ok Saw it."]);
+});
+
 Deno.test("cache() works for all callers at once if the same work fails twice", async () => {
   const flights = new Flights<string>();
   const { signal } = new AbortController();

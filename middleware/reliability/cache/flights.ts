@@ -17,25 +17,20 @@ export class Flights<T> {
   async run(key: string, signal: AbortSignal, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
     for (let waits = 0; waits < 2; waits++) {
       const flight = this.#flights.get(key);
-      if (!flight) return await this.#lead(key, work, isShared);
+      if (!flight) return await this.#lead(key, signal, work, isShared);
       const outcome = await withGracePeriod(flight, cancellationOf(signal), 0, () => {});
       if (outcome !== undefined) return outcome;
     }
     return await work();
   }
 
-  /** Runs `work` for all who wait for the key. */
-  async #lead(key: string, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
-    const flight = Promise.withResolvers<T | undefined>();
-    this.#flights.set(key, flight.promise);
-    let shared: T | undefined;
-    try {
-      const outcome = await work();
-      if (isShared(outcome)) shared = outcome;
-      return outcome;
-    } finally {
-      this.#flights.delete(key);
-      flight.resolve(shared);
-    }
+  /** Runs `work` for all who wait for the key, until its signal aborts: work that ignores the signal may never end. */
+  async #lead(key: string, signal: AbortSignal, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
+    const working = work();
+    const flight = withGracePeriod(working, cancellationOf(signal), 0, () => {})
+      .then((outcome) => isShared(outcome) ? outcome : undefined, () => undefined)
+      .finally(() => this.#flights.delete(key));
+    this.#flights.set(key, flight);
+    return await working;
   }
 }
