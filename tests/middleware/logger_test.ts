@@ -1,7 +1,6 @@
 import { agent, deny, type Middleware, type Point, tool } from "@jizai/jizai";
 import { logger, type LoggerOptions, type LogLine } from "@jizai/jizai/middleware/logger";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
@@ -318,10 +317,6 @@ Deno.test("logger() reports a `write` that throws or rejects, and does not affec
       })),
     );
   }
-});
-
-Deno.test("logger() obeys the laws of middleware", async () => {
-  await testMiddleware(() => logger(() => {}));
 });
 
 /** Returns the lines that `logger()` writes for a run, without times and with short ids. */
