@@ -130,9 +130,11 @@ function placeOf(run: Run, call: string): string {
   return run.parent && run.call !== undefined ? `${placeOf(run.parent, run.call)}/${call}` : `${run.id}:${call}`;
 }
 
+/** The input of every tool. It is created once, because Zod compiles each schema. */
+const input = z.object({ n: z.number() });
+
 /** Creates tools that describe their effects. */
 function tools(done: Done[]): readonly AnyTool<Vars>[] {
-  const input = z.object({ n: z.number() });
   const failed = new Set<string>();
   const make = (
     name: string,
