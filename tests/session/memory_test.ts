@@ -107,6 +107,30 @@ Deno.test("memory() keeps a session as it was if a longer one does not fit", asy
   assertEquals(await store.save({ ...session, version: 1 }), 2);
 });
 
+Deno.test("memory() counts the same bytes for a session that grows with each save, that is shortened, and that is saved at once", async () => {
+  const bounds = { maxBytes: 500_000, maxOwnerBytes: Infinity };
+  const session = await storedSession(true);
+  const store = memory(bounds);
+  let [version, messages] = [await store.save(session), session.messages];
+  const grow = async () => {
+    for (let count = 0; count < 100 && version !== undefined; count++) {
+      const longer = [...messages, user("y".repeat(10_000))];
+      version = await store.save({ ...session, version, messages: longer });
+      messages = longer;
+    }
+  };
+  for (const start of [messages, [user("Other"), ...session.messages]]) {
+    await assertRejects(grow, Error, "it is full");
+    assert(messages.length > session.messages.length + 10);
+    await memory(bounds).save({ ...session, messages });
+    const atOnce = memory(bounds).save({ ...session, messages: [...messages, user("y".repeat(10_000))] });
+    await assertRejects(() => atOnce, Error, "it is full");
+    messages = start;
+    version = await store.save({ ...session, version: version ?? 0, messages });
+    assertEquals((await store.load("s"))?.messages, messages);
+  }
+});
+
 Deno.test("memory() bounds the bytes of each owner, and lets no owner delete sessions of another", async () => {
   const store = memory({ maxBytes: 200_000, maxOwnerBytes: 50_000 });
   const [ended, paused] = [await storedSession(false), await storedSession(true)];

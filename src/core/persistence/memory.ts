@@ -37,6 +37,8 @@ interface Stored {
   readonly version: number;
   /** The messages as JSON. */
   readonly texts: string[];
+  /** The number of characters of `texts`. */
+  readonly length: number;
   /** The messages of `texts` while a run has the session: each message is serialized once, since a transcript grows at its end. */
   readonly messages: readonly Message[];
   readonly rest: string;
@@ -89,10 +91,9 @@ export function memory(
         if ((stored?.version ?? 0) !== session.version) return undefined;
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
-        const { texts, added } = serialize(messages, stored);
-        const bytes = 2 * [...texts, ...added].reduce((sum, text) => sum + text.length, rest.length);
-        const entry = { bytes, owner, pinned: run !== undefined };
-        sessions.put(id, { version, texts, messages: run ? messages : [], rest, lease, entry }, entry);
+        const { texts, added, length } = serialize(messages, stored);
+        const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined };
+        sessions.put(id, { version, texts, length, messages: run ? messages : [], rest, lease, entry }, entry);
         texts.push(...added); // only once it is known to fit
         if (lease) leased.add(id);
         else leased.delete(id);
@@ -131,16 +132,16 @@ export const abortAtShutdown: HandOver = (_, control: { abort(reason: string): v
 /** The recovery of a store that ends with the process, as its runs do. */
 export const recoverNothing: OpenRecovery = () => () => Promise.resolve({ runs: [], over: Promise.resolve() });
 
-/** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those to add. */
+/** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those to add. `length` counts the characters of both. */
 function serialize(
   messages: readonly Message[],
   stored?: Stored,
-): { readonly texts: string[]; readonly added: string[] } {
-  const changed = messages.findIndex((message, index) => message !== stored?.messages[index]);
-  const same = changed < 0 ? messages.length : changed;
-  const added = messages.slice(same).map((message) => JSON.stringify(message));
-  const texts = stored?.texts.length === same ? stored.texts : stored?.texts.slice(0, same) ?? [];
-  return { texts, added };
+): { readonly texts: string[]; readonly added: string[]; readonly length: number } {
+  const isBeginning = stored?.texts.length === stored?.messages.length &&
+    stored?.messages.every((message, index) => message === messages[index]);
+  const { texts, length }: Pick<Stored, "texts" | "length"> = stored && isBeginning ? stored : { texts: [], length: 0 };
+  const added = messages.slice(texts.length).map((message) => JSON.stringify(message));
+  return { texts, added, length: added.reduce((sum, text) => sum + text.length, length) };
 }
 
 /**
