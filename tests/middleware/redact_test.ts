@@ -6,7 +6,6 @@ import {
   continueWith,
   declined,
   deny,
-  type Emit,
   type Event,
   finish,
   memory,
@@ -792,37 +791,30 @@ Deno.test("redact() does not join the deltas of a hook to a response or to anoth
   ]);
 });
 
-Deno.test("redact() masks the rest of a secret that a tool emits late, after the turn in which it began", async () => {
-  for (const lateTurn of [1, 2]) {
-    let emit: Emit | undefined;
-    const show = (turn: number, text: string) => emit?.({ type: "text.delta", turn, part: 0, text });
-    const keeping = tool({
-      name: "keeping",
+Deno.test("redact() masks the deltas that a tool emits in each turn as a text of its own", async () => {
+  const key = "sk-abcdefghij0123456789XYZ";
+  const block = `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG".repeat(40)}`;
+  const shown = async (...texts: readonly string[]) => {
+    const remaining = [...texts];
+    const show = tool({
+      name: "show",
       description: "",
       input: z.object({}),
-      execute(_, ctx) {
-        emit ??= ctx.emit;
-        show(1, "It is hunter2, yes, hun");
+      execute(_, { emit }) {
+        const turn = texts.length - remaining.length + 1;
+        emit({ type: "text.delta", turn, part: 0, text: remaining.shift() ?? "" });
       },
     });
-    const late = tool({
-      name: "late",
-      description: "",
-      input: z.object({}),
-      execute() {
-        show(lateTurn, "te");
-        show(3 - lateTurn, "r2, not hun");
-        show(3 - lateTurn, "ting hunter2.");
-      },
-    });
-    const model = scripted(calling("keeping"), calling("late"), "Done.");
-    const use = [redact({ secrets, patterns: [] })];
-    const events = await eventsOfRun(agent({ model, tools: [keeping, late], use }).run("Go"));
-    assertEquals(
-      streamed(events, "text.delta"),
-      "It is [redacted], yes, hunte[redacted], not hunting [redacted].Done.",
+    const model = scripted(...texts.map(() => calling("show")), "Done.");
+    const events = await eventsOfRun(agent({ model, tools: [show], use: [redact()] }).run("Go"));
+    return texts.map((_, index) =>
+      streamed(events.filter((event) => event.type === "text.delta" && event.turn === index + 1), "text.delta")
     );
-  }
+  };
+  assertEquals(await shown("Look at key A", `${key} is it`), ["Look at key A", "[redacted] is it"]);
+  const text = "Deployed to production, all good";
+  assertEquals(await shown(`It is ${key}`, text), ["It is [redacted]", text]);
+  assertEquals(await shown(block, text, key), ["[redacted]", text, "[redacted]"]);
 });
 
 Deno.test("redact() finds a secret that a thought splits in the deltas of an outer hook", async () => {

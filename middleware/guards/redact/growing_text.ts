@@ -10,16 +10,11 @@ const contextLength = 64;
 /** A held text of this length is scanned again only after it has grown by a quarter, so that the time is linear. */
 const eagerLength = 512;
 
-/**
- * Masks a text that arrives in pieces. It holds back only the characters that may belong to a secret. All in all it releases the masked whole text. A text
- * that goes on after its end is masked too, except for the beginning of a secret that was released at the end.
- */
+/** Masks a text that arrives in pieces. It holds back only the characters that may belong to a secret. All in all it releases the masked whole text. */
 export class GrowingText {
   readonly #mask: Mask;
   /** The end of the released text, as it was written. */
   #context = "";
-  /** The index in the context from which a secret may go on. Before the end of the text, no released character belongs to one. */
-  #from = 0;
   #held = "";
   #nextScan = 0;
 
@@ -41,40 +36,24 @@ export class GrowingText {
 
   /** Returns the masked text that can be released although more text may follow. */
   release(): string {
+    const from = this.#context.length;
     const text = this.#context + this.#held;
-    const open = this.#mask.openFrom(text, this.#from);
-    const spans = open === this.#from ? [] : this.#find(text);
+    const open = this.#mask.openFrom(text, from);
+    const spans = open === from ? [] : this.#mask.find(text, from);
     const cut = beforeSpan(text, spans, open);
-    const released = cut > this.#context.length ? this.#release(text, spans, { open: cut, cut }) : "";
-    this.#nextScan = this.#held.length < eagerLength ? 0 : this.#held.length * 1.25;
-    return released;
-  }
-
-  /** Returns the rest, masked: the text ends here, unless a late piece follows. */
-  end(): string {
-    if (this.#held === "") return "";
-    const text = this.#context + this.#held;
-    const open = this.#mask.openFrom(text, this.#from);
-    return this.#release(text, this.#find(text), { open, cut: text.length });
-  }
-
-  /** Returns the secrets that are not released completely. */
-  #find(text: string): readonly Span[] {
-    return this.#mask.find(text, this.#from).filter(([, end]) => end > this.#context.length);
-  }
-
-  /** Returns the masked text up to `cut`. A secret that begins at `open` may go on afterwards. */
-  #release(
-    text: string,
-    spans: readonly Span[],
-    { open, cut }: { readonly open: number; readonly cut: number },
-  ): string {
-    const released = cover(text, spans, this.#context.length, cut);
-    const before = contextOf(text.slice(0, open));
-    this.#from = before.length;
-    this.#context = before + text.slice(open, cut);
+    this.#context = contextOf(text.slice(0, cut));
     this.#held = text.slice(cut);
-    return released;
+    this.#nextScan = this.#held.length < eagerLength ? 0 : this.#held.length * 1.25;
+    return cover(text, spans, from, cut);
+  }
+
+  /** Returns the rest, masked: no more text follows. */
+  end(): string {
+    const from = this.#context.length;
+    const text = this.#context + this.#held;
+    this.#context = "";
+    this.#held = "";
+    return cover(text, this.#mask.find(text, from), from);
   }
 }
 

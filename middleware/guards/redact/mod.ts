@@ -54,7 +54,8 @@ export const credentials: readonly RegExp[] = [
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
  * so they must read their keys elsewhere. Not masked: media, ids (of calls, runs, sessions, owners), names that the application chose (of agents, middleware,
  * models, `data` events), texts that the model encodes or spells out, what a provider signs or encrypts (`meta` of a thought), the options of a request, and
- * errors, which only `onError` receives.
+ * errors, which only `onError` receives. A secret is not found in the deltas of a tool or a hook that emits one part of it before the start or the end of a
+ * response or a turn, and the rest after it.
  *
  * Place it first in `use`, so that it is around all others; only `truncate()` and `cache()` stand before it. A subagent with one of these of its own uses the
  * same `redact()` after it. `otel({ content })` needs its `mask`.

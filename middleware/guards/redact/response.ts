@@ -60,7 +60,7 @@ export class StreamedResponse {
 
   /** Releases everything that is held back: the response is complete. */
   end(): void {
-    for (const key of this.#channels.keys()) this.#end(key);
+    for (const key of [...this.#channels.keys()]) this.#end(key);
   }
 
   /** Releases the text that cannot belong to a secret and drops the rest: the response broke off. */
@@ -78,7 +78,8 @@ export class StreamedResponse {
   }
 
   #end(key: string): void {
-    const channel = this.#channels.get(key); // stays, for a tool or a hook that emits late
+    const channel = this.#channels.get(key);
+    this.#channels.delete(key);
     if (channel) this.#release(channel.last, channel.text.end());
   }
 
