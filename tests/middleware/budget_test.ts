@@ -19,6 +19,7 @@ import { human } from "@jizai/jizai/middleware/human";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { cache } from "@jizai/jizai/middleware/cache";
 import { fallback } from "@jizai/jizai/middleware/fallback";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { verify } from "@jizai/jizai/middleware/verify";
 import { scripted, type ScriptedAnswer, type ScriptedStep } from "@jizai/jizai/model/scripted";
@@ -447,6 +448,26 @@ Deno.test("budget() counts a call once if its tool pauses", async () => {
   const { session } = await assistant.run("Hi").result;
   const { status, messages } = await assistant.resume({ session, answers: [] }).result;
   assertEquals([status, ...lines(messages).slice(2)], ["done", "ok Sure.", "assistant Done."]);
+});
+
+Deno.test("budget() counts a paused call once if redact() masks long numbers and words in what is saved", async () => {
+  const spend = budget({ calls: 20 });
+  const left: number[] = [];
+  const note: Middleware = { stop: (ctx, next) => (left.push(spend.left(ctx).calls), next()) };
+  let paused = false;
+  const pausing: Middleware = {
+    execute({ callIndex, run }, next) {
+      if (callIndex < 16 || paused) return next();
+      paused = true;
+      throw run.pause("Sure?");
+    },
+  };
+  const use = [redact({ patterns: [/\b\d{13,19}\b/, /\w{16}/] }), spend, note, pausing];
+  const assistant = agent({ model: scripted(looking(17), "Done."), tools: [look], use });
+  const { session, status } = await assistant.run("Hi").result;
+  assertEquals(status, "paused");
+  await assistant.resume({ session, answers: [] }).result;
+  assertEquals(left, [3]);
 });
 
 Deno.test("budget() counts a call once if it runs again after a crash", async () => {

@@ -24,8 +24,8 @@ export function countCalls(
 ): Layered<ExecuteContext, Change, ToolResult> {
   const latest = state(`${name}.turn`, () => 0);
   /**
-   * The calls of the latest turn that were counted: "1" at the place of each of them in the model's order, and "0" at the others. A list would be slow, because
-   * a state checks all items at every change.
+   * The calls of the latest turn that were counted: "!" at the place of each of them in the model's order, and "." at the others. A list would be slow, because
+   * a state checks all items at every change. Letters or digits could match a pattern of `redact()`, which masks what is saved.
    */
   const marks = state(`${name}.counted`, () => "");
 
@@ -34,10 +34,10 @@ export function countCalls(
     if (own.get(ctx).answer !== undefined) return false;
     const { turn, callIndex } = ctx;
     const counted = latest.get(ctx) === turn ? marks.get(ctx) : "";
-    if (counted[callIndex] === "1") return true;
+    if (counted[callIndex] === "!") return true;
     if (!ledger.take(ctx)) return false;
     latest.set(ctx, turn);
-    marks.set(ctx, `${counted.slice(0, callIndex).padEnd(callIndex, "0")}1${counted.slice(callIndex + 1)}`);
+    marks.set(ctx, `${counted.slice(0, callIndex).padEnd(callIndex, ".")}!${counted.slice(callIndex + 1)}`);
     return true;
   }
 
