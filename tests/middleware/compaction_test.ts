@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import {
+  addUsage,
   agent,
+  declined,
   type Event,
   memory,
   type Message,
@@ -13,6 +15,7 @@ import {
 import { budget } from "@jizai/jizai/middleware/budget";
 import { compact, compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { callHook, stubContext } from "@jizai/jizai/testing";
 import { estimateTokens } from "../../src/core/lib/estimate.ts";
 import { repairTranscript } from "../../src/core/lib/repair.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
@@ -286,6 +289,54 @@ Deno.test("the tokens of a failed compaction count for the run and for budget()"
   assertEquals(await counted(summary, { text: "", usage }), ["failed", { input: 601, output: 41 }, [9_358]]);
   assertEquals(await counted(summary, { error: new Error("down") }), ["failed", { input: 301, output: 21 }, [9_678]]);
   assertEquals(await counted({ error: new Error("down") }), ["failed", { input: 1, output: 1 }, [9_998]]);
+});
+
+Deno.test("the tokens of a compaction count for the run and for budget() if an outer hook fails after it", async () => {
+  const messages = [...Array.from({ length: 8 }, () => history).flat(), user("Now")];
+  const spend = budget({ tokens: 10_000 });
+  const left: number[] = [];
+  const note: Middleware = { stop: (ctx, next) => (left.push(spend.left(ctx).tokens), next()) };
+  const failing: Middleware = {
+    async compact(_, next) {
+      await next();
+      throw new Error("down");
+    },
+  };
+  const summary = { text: "Summary.", usage: { input: 100, output: 10 } };
+  const summarize = scripted(...Array.from({ length: 8 }, () => summary));
+  const use = [spend, note, failing, compaction({ at: 1_000, keep: 0, summarize })];
+  const { usage } = await agent({ model: scripted("Done."), use }).run({ messages, onError: () => {} }).result;
+  const summaries = summarize.requests.length;
+  assert(summaries > 1, "there are several parts");
+  assertEquals(usage, { input: 100 * summaries + 1, output: 10 * summaries + 1 });
+  assertEquals(left, [10_000 - 110 * summaries - 2]);
+});
+
+Deno.test("the tokens that a hook adds to those of compaction() count once for the run and for budget()", async () => {
+  const spend = budget({ tokens: 10_000 });
+  const left: number[] = [];
+  const note: Middleware = { stop: (ctx, next) => (left.push(spend.left(ctx).tokens), next()) };
+  const adding: Middleware = {
+    async compact(_, next) {
+      const result = await next();
+      const usage = { input: 30, output: 3 };
+      return { ...result, usage: result.usage ? addUsage(result.usage, usage) : usage };
+    },
+  };
+  const summary = { text: "Summary.", usage: { input: 300, output: 20 } };
+  const { usage } = await play([summary, "Done."], [spend, note, adding, compaction({ at: 400, keep: 0 })]);
+  assertEquals([usage, left], [{ input: 331, output: 24 }, [9_645]]);
+});
+
+Deno.test("compaction() can be called by callHook(), whose run counts no tokens", async () => {
+  const ctx = stubContext("compact", { transcript: [...history, ...history, user("Now")], trigger: "manual" });
+  const { compact } = compaction({ at: 400, keep: 0, summarize: scripted("Summary.") });
+  const result = await callHook(compact, ctx, () => Promise.resolve(declined("Not called.")));
+  assertEquals(result.type === "compacted" && short(result.messages), [
+    "user First",
+    `${heading}Summary.`,
+    "user Now",
+  ]);
 });
 
 Deno.test("the tokens of a compaction that is tried again count once for each attempt", async () => {

@@ -3,17 +3,7 @@
  *
  * @module
  */
-import {
-  addUsage,
-  compacted,
-  declined,
-  type Message,
-  type Middleware,
-  type Model,
-  noUsage,
-  type Usage,
-  user,
-} from "../../../mod.ts";
+import { compacted, declined, type Message, type Middleware, type Model, type Usage, user } from "../../../mod.ts";
 import { compactionHooks, spend } from "../../../src/core/engine.ts";
 import { estimateTokens, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
 import { shortened, summaryBy, type SummaryOptions } from "./summary.ts";
@@ -44,7 +34,7 @@ const name = "compaction";
  * It stands last among the middleware with a `compact` hook, because it does not call `next()`. Instructions from `next({ instructions })` and from
  * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. A summary of more than a quarter of a request is
  * shortened. If the summary fails, the run continues without the oldest messages. Requests for a summary do not pass the `model` hooks; their tokens count for
- * the run, also if a later part fails.
+ * the run when they are answered, also if a later part or a hook fails.
  *
  * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *
@@ -97,24 +87,16 @@ export function compaction({ at = 100_000, keep = at / 4, summarize }: Compactio
       const most = Math.max(least, trigger === "overflow" ? budget : 2 * budget);
       const earlier = opened.filter((message) => message.role === "user" && message.from === name);
       let summary: readonly Message[] = earlier;
-      let usage = noUsage;
-      const count = (more: Usage) => void (usage = addUsage(usage, more));
-      try {
-        for (const part of partsOf(left, most)) {
-          signal.throwIfAborted();
-          const messages = [...summary, ...part];
-          const text = typeof summarize === "function"
-            ? await summarize(messages, { instructions, signal })
-            : await summaryBy(summarize ?? model, messages, { instructions, signal, most, spend: count });
-          summary = [
-            user(`This is a summary of what came before, in its place:\n\n${shortened(text, most / 4)}`, name),
-          ];
-        }
-      } catch (error) {
-        spend(run, usage);
-        throw error;
+      const count = (usage: Usage) => spend(run, usage);
+      for (const part of partsOf(left, most)) {
+        signal.throwIfAborted();
+        const messages = [...summary, ...part];
+        const text = typeof summarize === "function"
+          ? await summarize(messages, { instructions, signal })
+          : await summaryBy(summarize ?? model, messages, { instructions, signal, most, spend: count });
+        summary = [user(`This is a summary of what came before, in its place:\n\n${shortened(text, most / 4)}`, name)];
       }
-      return compacted([...opened.filter((message) => !earlier.includes(message)), ...summary, ...kept], { usage });
+      return compacted([...opened.filter((message) => !earlier.includes(message)), ...summary, ...kept]);
     },
   };
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Middleware, refused, type Scope, state, type Usage } from "../../../mod.ts";
+import { addUsage, type Middleware, noUsage, refused, type Scope, state, type Usage } from "../../../mod.ts";
 import { countCalls } from "./calls.ts";
 import { charge, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
@@ -100,16 +100,14 @@ export function budget(options: BudgetOptions = {}): Budget {
     execute: countCalls({ name, ledger, own, reason: spent }),
     async compact(ctx, next) {
       const { usage: before } = ctx.run;
-      let used: Usage | undefined;
+      let returned: Usage = noUsage; // counts for the run after this hook
       try {
         const compaction = await next();
-        used = compaction.usage;
+        returned = compaction.usage ?? noUsage;
         return compaction;
-      } catch (error) {
-        used = usageSince(before, ctx.run.usage); // a hook that fails counts its tokens for the run
-        throw error;
       } finally {
-        if (used) ledger.reserve(ctx, {})(charge(ctx.model.id, used, applied)); // at the price of the run's own model
+        const used = addUsage(usageSince(before, ctx.run.usage), returned);
+        ledger.reserve(ctx, {})(charge(ctx.model.id, used, applied)); // at the price of the run's own model
       }
     },
     async subagent(ctx, next) {
