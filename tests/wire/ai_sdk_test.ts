@@ -156,6 +156,37 @@ for (const id of ["a/b", "functions/drop:0/", "/", "a@1", "__proto__", "a b"]) {
     await approve(chat, true);
     assertEquals([chat.reported.at(-1), did], ["text done Done.", ["Dropped a"]]);
   });
+
+  Deno.test(`aiSdkUi() asks for approval inside subagents whose call ids are "${id}"`, async () => {
+    const { did, tools } = lookAndDrop();
+    const inner = agent({
+      name: "inner",
+      model: scripted({ calls: [{ name: "drop", id, input: { table: "a" } }] }, "Inner."),
+      tools,
+    });
+    const outer = agent({
+      name: "outer",
+      model: scripted({ calls: [{ name: "inner", id, input: { prompt: "Help" } }] }, "Outer."),
+      tools: [asTool(inner)],
+    });
+    const model = scripted({ calls: [{ name: "outer", id, input: { prompt: "Help" } }] }, "Done.");
+    const app = serve(agent({ model, tools: [asTool(outer)] }), { wires: [...wires, aiSdkMessages()] });
+    const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+    await chat.sendMessage({ text: "Go" });
+    assertEquals(chat.reported, [
+      "step-start",
+      `tool-outer output-available {"prompt":"Help"} Run drop?`,
+      `tool-inner output-available {"prompt":"Help"} Run drop?`,
+      `tool-drop approval-requested {"table":"a"}`,
+    ]);
+    const reloaded = await (await app.request("/chat/chat")).json();
+    assertEquals(
+      reloaded.at(-1).parts.map(({ type, state }: { readonly type: string; readonly state?: string }) => [type, state]),
+      [["step-start", undefined], ["tool-outer", "output-available"], ["tool-drop", "approval-requested"]],
+    );
+    await approve(chat, true);
+    assertEquals([chat.reported.at(-1), did], ["text done Done.", ["Dropped a"]]);
+  });
 }
 
 /** Answers the last question of a chat, and waits for the response. */

@@ -10,7 +10,7 @@ import type { Call, ProviderCallPart, ProviderResultPart } from "../../protocol/
 import type { Question } from "../../protocol/question.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
 import { frameOf, outputOf } from "../frames.ts";
-import { approvalId, providerFields, subagentCalls } from "./parts.ts";
+import { approvalId, isInside, providerFields } from "./parts.ts";
 
 /** Encodes the calls of one response. */
 export interface CallEncoder {
@@ -35,6 +35,8 @@ export function callEncoder(): CallEncoder {
   /** The approval ids of the calls that the client was asked about, and the calls that a person denied. */
   const approvals = new Map<string, string>();
   const denied = new Set<string>();
+  /** The calls of subagents, outer ones first. */
+  const subagents = new Set<string>();
 
   /** Encodes an event. `prefix` begins the ids of its calls: the path of the subagent calls that contain them, such as `call_1/`. */
   const encode = tableEncoder<string>({
@@ -78,6 +80,7 @@ export function callEncoder(): CallEncoder {
   }
 
   function subagentEvent(toolCallId: string, { event, agent }: EventOf<"subagent.event">): string {
+    subagents.add(toolCallId);
     const isText = event.type === "text.delta" || event.type === "reasoning.delta";
     return isText
       ? frameOf({ type: "data-subagent", data: { call: toolCallId, agent, event }, transient: true })
@@ -108,7 +111,7 @@ export function callEncoder(): CallEncoder {
       const id = approvalId(callId, pausedAt);
       approvals.set(callId, id);
       return [
-        ...subagentCalls(question).map((call) => outputAvailable(call, reason)),
+        ...[...subagents].filter((call) => isInside(question, call)).map((call) => outputAvailable(call, reason)),
         isShown(callId, input) ? "" : inputAvailable({ id: callId, name: tool, input }),
         frameOf({ type: "tool-approval-request", approvalId: id, toolCallId: callId, reason }),
       ].join("");

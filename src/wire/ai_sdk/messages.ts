@@ -9,7 +9,7 @@ import type { AnswerPart } from "../../protocol/part.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
-import { approvalId, contentPart, partChunk, providerFields, steeringPart, subagentCalls } from "./parts.ts";
+import { approvalId, contentPart, isInside, partChunk, providerFields, steeringPart } from "./parts.ts";
 
 /** A message of a chat. */
 interface UiMessage {
@@ -55,7 +55,9 @@ export function messagesOf({ id: session, messages: stored, run: current, last }
         return [{ type: part.type, text: part.text, state: "done" }];
       case "call": {
         const { id: toolCallId, name, input } = part;
-        return [{ type: `tool-${name}`, toolCallId, input, state: "input-available", ...states.get(toolCallId) }];
+        const inside = asked.findLast((question) => isInside(question, toolCallId));
+        const state = inside ? { state: "output-available", output: reasonOf(inside) } : states.get(toolCallId);
+        return [{ type: `tool-${name}`, toolCallId, input, state: "input-available", ...state }];
       }
       case "provider_call": {
         const { toolName: _, ...fields } = { toolName: "", ...providerFields(part) };
@@ -74,8 +76,9 @@ export function messagesOf({ id: session, messages: stored, run: current, last }
     if (message.role === "user" && message.from === undefined) addUserMessage(message, index);
     if (message.role === "assistant") addParts(index, { type: "step-start" }, ...message.parts.flatMap(answerParts));
   });
-  for (const { callId = "", tool, questions, path = [] } of asked) {
-    if (tool === undefined) addParts(messages.length, { type: "text", text: questions.join("\n"), state: "done" });
+  for (const question of asked) {
+    const { callId = "", tool, path = [] } = question;
+    if (tool === undefined) addParts(messages.length, { type: "text", text: reasonOf(question), state: "done" });
     else if (path.length > 0) { // a call inside a subagent, which the transcript does not contain
       addParts(messages.length, { type: `tool-${tool}`, toolCallId: callId, ...states.get(callId) });
     }
@@ -91,14 +94,17 @@ function callStates(
 ): ReadonlyMap<string, object> {
   const states = new Map(results.map((result) => [result.callId, resultState(result)]));
   for (const question of asked) {
-    const { callId, tool, input, questions } = question;
+    const { callId, tool, input } = question;
     if (callId === undefined || tool === undefined) continue;
-    const requestReason = questions.join("\n");
-    const approval = { id: approvalId(callId, pausedAt), requestReason };
+    const approval = { id: approvalId(callId, pausedAt), requestReason: reasonOf(question) };
     states.set(callId, { state: "approval-requested", input, approval });
-    for (const call of subagentCalls(question)) states.set(call, { state: "output-available", output: requestReason });
   }
   return states;
+}
+
+/** Returns the text of a question. */
+function reasonOf({ questions }: Question): string {
+  return questions.join("\n");
 }
 
 function resultState(result: CallResult): object {

@@ -14,12 +14,11 @@ export function approvalId(callId: string, pausedAt: number): string {
 }
 
 /**
- * Returns the ids of the subagent calls that contain the call of a question. They get the question as their output, because the client resumes only when every
+ * Whether a question is about a call inside the subagent of the call `id`. That call gets the question as its output, because the client resumes only when every
  * other call has an output.
  */
-export function subagentCalls({ callId = "", path = [] }: Question): readonly string[] {
-  const ids = callId.split("/"); // the path tells how many of them are subagents: the id of a call may contain a slash
-  return path.map((_, index) => ids.slice(0, index + 1).join("/"));
+export function isInside({ callId, tool, path = [] }: Question, id: string): boolean {
+  return tool !== undefined && path.length > 0 && callId?.startsWith(`${id}/`) === true;
 }
 
 /** Encodes a part that is complete at once, as a chunk. Files and sources are parts of a message in the same form. */
