@@ -6,6 +6,7 @@
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { isPaused, questionsOf, type Session } from "../../core/persistence/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
+import { loadCaughtUp } from "../../session/record/caught_up.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
 import { lastEventNumber, runOf } from "../../session/record/run_state.ts";
 import type { HeldSession } from "../../session/resume_token/held_session.ts";
@@ -59,7 +60,7 @@ export async function admitAnswers(
 ): Promise<AdmittedAnswers> {
   if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
   const held = await resumeTokens?.hold(resumeToken, { session });
-  const stored = held ? ifOwnedBy(client.owner, held.session) : await runs.load(session, client);
+  const stored = held ? ifOwnedBy(client.owner, held.session) : await loadCaughtUp(runs, session, client);
   if (!stored) throw notFound(`resume session "${session}"`);
   const run = runOf(stored) ?? crypto.randomUUID();
   const pausedAt = lastEventNumber(stored);
@@ -67,7 +68,7 @@ export async function admitAnswers(
   return { stored, held, run, pausedAt, pause: isLate ? "late" : isPaused(stored) ? "pending" : "over" };
 }
 
-/** Completes the record of the pause, and returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
+/** Returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
 export async function admitResume(
   { runs }: Server,
   client: Client,
@@ -75,8 +76,8 @@ export async function admitResume(
   { stored, held, run, pausedAt, pause }: AdmittedAnswers,
   request: string | undefined,
 ): Promise<LaunchInput> {
-  const last = await runs.records?.catchUp(stored, client) ?? pausedAt;
-  if ((held && last > pausedAt) || pause === "late") {
+  const isUsed = held && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
+  if (isUsed || pause === "late") {
     throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
   }
   return {

@@ -1,0 +1,27 @@
+/**
+ * Loading sessions whose pause has its final number.
+ *
+ * @module
+ */
+import { isPaused, type Session } from "../../core/persistence/session.ts";
+import type { Requester, RunHost } from "./run_host.ts";
+import type { Records } from "./run_records.ts";
+import { lastEventNumber } from "./run_state.ts";
+
+/** The part of a server that loads sessions. */
+export interface CaughtUpHost extends Pick<RunHost, "load"> {
+  /** The records of runs, if the server has a log. */
+  readonly records: Pick<Records, "catchUp"> | undefined;
+}
+
+/** Loads a session, and completes the record of its run before if the run is paused: the pause may receive a lower number then. */
+export async function loadCaughtUp(
+  { load, records }: CaughtUpHost,
+  id: string,
+  requester: Requester,
+): Promise<Session | undefined> {
+  const session = await load(id, requester);
+  if (!session || !isPaused(session) || !records) return session;
+  const last = await records.catchUp(session, requester) ?? Infinity;
+  return last < lastEventNumber(session) ? await load(id, requester) : session;
+}

@@ -1,0 +1,44 @@
+/**
+ * Runs that pause while the log is down: the pause receives the number that is next in the record.
+ *
+ * @module
+ */
+import { agent } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import type { Log } from "@jizai/jizai/session/log";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { drop } from "../support/asking.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { processOf, type Shared, shared } from "../support/process.ts";
+import { first, framesOf, post } from "../support/requests.ts";
+
+const asking = () => agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] });
+const continuing = () => agent({ model: scripted("Done."), tools: [drop] });
+
+const answers = [{ callId: "call_1", type: "approve" }];
+
+/** Executes a run in a process whose log fails after its first events. The run pauses, and its session is stored. */
+async function pauseWithoutLog(time: FakeTime, among: Shared) {
+  const append: Log["append"] = (run, addition) =>
+    addition.after > 0 ? Promise.reject(new Error("The log is down")) : among.log.append(run, addition);
+  const { app } = processOf({ ...among, log: { ...among.log, append } }, asking(), { onError() {} });
+  const response = await post(app, "/runs", { prompt: "Drop a" });
+  const started = first("run.started", framesOf(await advanceUntilSettled(time, response.text())));
+  await advanceUntilSettled(time, app.settled());
+  return started;
+}
+
+Deno.test("POST /sessions/:id/answers with the same key joins the run, if events before the pause could not be logged", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { session } = await pauseWithoutLog(time, among);
+  const { app } = processOf(among, continuing());
+  const answer = async () => {
+    const response = await post(app, `/sessions/${session}/answers`, { answers }, { "idempotency-key": "k1" });
+    return framesOf(await response.text());
+  };
+  const events = await advanceUntilSettled(time, answer());
+  assertEquals(events.at(-1)?.type, "run.finished");
+  assertEquals(await advanceUntilSettled(time, answer()), events);
+});
