@@ -26,9 +26,10 @@ export interface EndReport {
   watch(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
   /**
    * Reports the event that was noted, and tries again if that fails. Called when the run is over here. If it continues in another process, that process
-   * reports its end. Never rejects.
+   * reports its end. A pause whose events could not be logged (`isLogged` is false) is left to `recover()`, because its number in the record differs. Never
+   * rejects.
    */
-  deliver(continues: () => Promise<boolean>): Promise<void>;
+  deliver(continues: () => Promise<boolean>, isLogged: boolean): Promise<void>;
   /** Leaves the end that was noted to `recover()`: the run has not begun here. */
   leave(): void;
   /** Forgets the run: there is none. */
@@ -62,8 +63,8 @@ export function endReports(
   }
 
   async function deliver(run: RecoveredRun, end: NumberedEvent, continues: () => Promise<boolean>): Promise<void> {
-    const isPause = end.event.type === "run.paused"; // a pause is reported also if the run has been resumed since
-    if (!isPause && await continues().catch(() => true)) return; // if the store fails, recover() reports the end later
+    // a pause is reported also if the run has been resumed since
+    if (!isPause(end) && await continues().catch(() => true)) return; // if the store fails, recover() reports the end later
     for (const ms of [0, ...retryDelays]) {
       if (ms > 0 && !await elapsed(ms)) return;
       if (await attempt(run, end)) return await entries?.remove(run, end);
@@ -93,8 +94,9 @@ export function endReports(
             if (isLastEvent(item.event)) pending.set(key, end = item); // before a client can read it
             sink.write(item);
           }),
-        async deliver(continues) {
+        async deliver(continues, isLogged) {
           if (!end) return; // it was handed over
+          if (!isLogged && isPause(end) && entries) return leave();
           await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
           leave();
         },
@@ -105,7 +107,11 @@ export function endReports(
   };
 }
 
+function isPause({ event }: NumberedEvent): boolean {
+  return event.type === "run.paused";
+}
+
 /** Returns the report of the last event of a run. Its id is the same each time it is delivered. */
-function endOf(run: RecoveredRun, { event, id }: NumberedEvent): RunEnd {
-  return { ...run, id: `${run.run}:${event.type === "run.paused" ? id : "end"}`, event };
+function endOf(run: RecoveredRun, end: NumberedEvent): RunEnd {
+  return { ...run, id: `${run.run}:${isPause(end) ? end.id : "end"}`, event: end.event };
 }

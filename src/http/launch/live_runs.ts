@@ -97,11 +97,13 @@ export function liveRuns(
     const isNew = input.prompt !== undefined || input.messages !== undefined;
     let isBegun = false;
     let isLeft = false;
+    let isLogged = true;
     /** Returns true if another process continues the run, or will. */
     const continues = async () => isLeft || isRunning(await host.load(session, requester), id);
     const record = records?.recorder(input.run, requester, out, (error) => {
       isLeft = error === undefined;
       if (isLeft) return run.stop("lost", { leave: true });
+      isLogged = false;
       run.stop("unrecorded", { rollback: isNew && !isBegun, undo: !isBegun }); // its client may send the request again
       reportError(onError, error, input.run);
     });
@@ -126,7 +128,7 @@ export function liveRuns(
       await run.begun;
       isBegun = true;
       if (report) {
-        const reported = over.then(() => report.deliver(continues));
+        const reported = over.then(() => report.deliver(continues, isLogged));
         reporting.add(reported);
         reported.then(() => reporting.delete(reported));
         requester.outlive(reported);

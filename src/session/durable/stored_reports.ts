@@ -5,8 +5,9 @@
  */
 import type { Session } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
+import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/run_records.ts";
-import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
+import type { RecoveredRun, Requester } from "../record/run_host.ts";
 import { finalEvent, hasEnded, isRunning, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The reports of a server. */
@@ -22,9 +23,9 @@ export interface StoredReports {
 }
 
 /** The part of a server that tells how a run ended. */
-export interface StoredRuns extends Pick<RunHost, "load"> {
+export interface StoredRuns extends CaughtUpHost {
   /** The records of runs, if the server has a log. */
-  readonly records: Pick<Records, "lastEvent"> | undefined;
+  readonly records: Pick<Records, "catchUp" | "lastEvent"> | undefined;
   /** Reports an error to the operator. */
   report(error: unknown, run?: string): void;
 }
@@ -42,7 +43,7 @@ export async function redeliver(
   const { at, end: pause, ...run } = expected;
   try {
     const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
-    const session = pause ? undefined : await runs.load(run.session, requester);
+    const session = pause ? undefined : await loadCaughtUp(runs, run.session, requester);
     if (isRunning(session, run.run)) return;
     const end = pause ?? await endOf(run.run, session, requester, runs);
     const isDone = end === undefined || await reports.attempt(run, end);
