@@ -453,14 +453,14 @@ Deno.test("compaction() throws for invalid sizes", () => {
     assertThrows(
       () => compaction({ at }),
       RangeError,
-      `Cannot keep ${at / 4} of ${at} tokens: expected \`keep\` to be`,
+      `Cannot create compaction(): \`at\` is ${at} and \`keep\` is ${at / 4}; expected 0 <= keep < at`,
     );
   }
   for (const keep of [-1, 100, NaN]) {
     assertThrows(
       () => compaction({ at: 100, keep }),
       RangeError,
-      `Cannot keep ${keep} of 100 tokens: expected \`keep\``,
+      `Cannot create compaction(): \`at\` is 100 and \`keep\` is ${keep}; expected 0 <= keep < at`,
     );
   }
 });

@@ -38,7 +38,7 @@ const name = "compaction";
  *
  * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *
- * Throws a `RangeError` unless `keep` is 0 or more, and less than `at`.
+ * Throws a `RangeError` unless `at` is a positive number and `keep` is 0 or more and less than `at`.
  *
  * ```ts
  * import { agent, textOf } from "@jizai/jizai";
@@ -63,7 +63,7 @@ const name = "compaction";
 export function compaction({ at = 100_000, keep = at / 4, summarize }: CompactionOptions = {}): Middleware {
   if (!(0 <= keep && keep < at)) {
     throw new RangeError(
-      `Cannot keep ${keep} of ${at} tokens: expected \`keep\` to be 0 or more, and less than \`at\``,
+      `Cannot create compaction(): \`at\` is ${at} and \`keep\` is ${keep}; expected 0 <= keep < at`,
     );
   }
 
