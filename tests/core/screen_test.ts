@@ -332,15 +332,23 @@ Deno.test("screen() checks media with checkMedia, whether they are streamed or g
   assertEquals<unknown>([cut.added, cut.parts, cut.text], [[], [parts[0], hidden], "See. [image] "]);
 });
 
-Deno.test("screen() cuts a response whose check of media fails", async () => {
+Deno.test("screen() cuts a response whose check of media fails, or returns no decision", async () => {
   const image = { type: "media", mediaType: "image/png", data: "AAAA" } as const;
   const answer: ScriptedAnswer = {
     reads: [[{ type: "text", text: "See. " }, { type: "part", part: image }, { type: "finish", reason: "stop" }]],
   };
-  const checkMedia = () => Promise.reject(new Error("down"));
-  const { events, parts, errors } = await screened({ window: 100, check: () => pass, checkMedia }, [answer]);
-  assertEquals(events.filter(({ type }) => type === "part.added"), []);
-  assertEquals<unknown>([parts, errors.map(String)], [[{ type: "text", text: "See. " }], ["Error: down"]]);
+  const failing: readonly [Required<ScreenOptions>["checkMedia"], string][] = [
+    [() => Promise.reject(new Error("down")), "Error: down"],
+    [
+      () => undefined as never,
+      "TypeError: Cannot screen a file: the check returned undefined; expected pass, replace or cut",
+    ],
+  ];
+  for (const [checkMedia, error] of failing) {
+    const { events, parts, errors } = await screened({ window: 100, check: () => pass, checkMedia }, [answer]);
+    assertEquals(events.filter(({ type }) => type === "part.added"), []);
+    assertEquals<unknown>([parts, errors.map(String)], [[{ type: "text", text: "See. " }], [error]]);
+  }
 });
 
 Deno.test("screen() cuts a response whose provider call or result fails its check, and whose check fails", async () => {

@@ -73,6 +73,7 @@ export function screen<V = unknown>(
 
   /** Checks a part, or a window of its text. A check that fails cuts it. */
   async function decide(part: CheckedPart, before: string, ctx: ModelContext<V>): Promise<Screening> {
+    const kind = part.type === "media" ? "a file" : "a text";
     const checkPart = (within: ModelContext<V>) =>
       part.type === "media"
         ? checkMedia(part, within)
@@ -81,10 +82,10 @@ export function screen<V = unknown>(
       const screening = await withinTime((signal) => checkPart({ ...ctx, signal }), {
         ms: timeout,
         signal: ctx.signal,
-        operation: part.type === "media" ? "check a file" : "check a text",
+        operation: `check ${kind}`,
       });
       if (["pass", "replace", "cut"].includes(screening?.type)) return screening;
-      throw new TypeError(`Cannot screen a text: the check returned ${screening}; expected pass, replace or cut`);
+      throw new TypeError(`Cannot screen ${kind}: the check returned ${screening}; expected pass, replace or cut`);
     } catch (error) {
       if (!ctx.signal.aborted) {
         const message = "A check failed, so the response was cut.";
