@@ -106,9 +106,9 @@ function changeOf(state: RunState, event: Event): Change {
 
 const statuses: { readonly [type: string]: CallStatus } = { "call.delta": "writing", "tool.progress": "running" };
 
-/** Returns a number that no part has: numbers ascend, with gaps, and only calls have none. */
+/** Returns a number that no part has. Text that a hook held back has a smaller number than the parts before it; a call has a text as its id. */
 function nextId(parts: readonly PartView[]): number {
-  return 1 + Number(parts.findLast(({ type }) => type !== "call")?.id ?? -1);
+  return 1 + Math.max(-1, ...parts.map(({ id }) => typeof id === "number" ? id : -1));
 }
 
 /** Changes a part, or adds it. Text is appended. A call that is complete moves behind the parts that were complete before. */

@@ -134,6 +134,8 @@ Deno.test("fold() replaces the streamed text with the text of a finished answer"
       ["text", before.length + 1],
     ]);
   }
+  const released = after(reported(model, thought("Hm.", 1), delta("Sec", 0)), { ...end, text: "***" }); // held back until after the thought
+  assertEquals(partsOf(released).map(({ type, id }) => [type, id]), [["reasoning", 1], ["text", 2]]);
   assertEquals(partsOf(reported(model, { ...end, text: "Cached." })), [{ type: "text", id: 0, text: "Cached." }]);
 });
 
