@@ -237,7 +237,7 @@ const asks: Middleware = {
 
 /** Returns the end of a question, without the id of its session. */
 function withoutId(text: string | null | undefined): string {
-  return (text ?? "").replace(/\(request \d+\.[0-9a-f-]{36}\.\d+\)$/, "(request ID)");
+  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.\d+\.\d+\)$/, "(request ID)");
 }
 
 const asked = `See.\n\nRun drop?\ndrop {"table":"a"}\n\nReply "yes" to approve, or "no" and a reason. (request ID)`;
@@ -278,7 +278,7 @@ for (const yes of ["yes", "Yes.", " OK! ", "yes, please", "Approve"]) {
   });
 }
 
-for (const session of ["my session", "1.a) (b", "two\nlines"]) {
+for (const session of ["my session", "1.a) (b", "two\nlines", "(request 5.plain.12)", "a (request ", "1.2.3)"]) {
   Deno.test(`chatCompletions() accepts an approval in the session ${JSON.stringify(session)}`, async () => {
     const { did, tools } = lookAndDrop();
     const { client } = served({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools }, {

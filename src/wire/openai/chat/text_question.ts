@@ -6,7 +6,7 @@
 import { textOf } from "../../../protocol/message.ts";
 import type { PersonAnswer, Question } from "../../../protocol/question.ts";
 import { clientTools, isForClient } from "../../client_tool.ts";
-import { type CallPlace, decodeCallId, encodeCallId } from "../call_id.ts";
+import type { CallPlace } from "../call_id.ts";
 import { chatInputOf, type Conversation, type ConversationInput } from "../conversation.ts";
 
 /** The questions of one pause. */
@@ -15,6 +15,9 @@ export interface Pause {
   readonly pausedAt: number;
   readonly questions: readonly Question[];
 }
+
+/** Begins the id: the session's id, the pause, and the length of the session's id, which comes last because the text is read from its end. */
+const idStart = "(request ";
 
 /** Returns the questions as text; an empty text if there are none for a person. */
 export function questionText({ session, pausedAt, questions }: Pause): string {
@@ -25,13 +28,17 @@ export function questionText({ session, pausedAt, questions }: Pause): string {
   );
   const isApproval = asked.some(({ tool }) => tool !== undefined);
   const hint = isApproval ? `Reply "yes" to approve, or "no" and a reason.` : "Reply with your answer.";
-  return `${texts.join("\n\n")}\n\n${hint} (request ${encodeCallId({ session, call: String(pausedAt) })})`;
+  return `${texts.join("\n\n")}\n\n${hint} ${idStart}${session}.${pausedAt}.${session.length})`;
 }
 
 /** Returns the session and the pause of a text that `questionText()` made. */
 function questionPlace(text: string): CallPlace | undefined {
-  const [, id] = /^\(request (.+)\)\s*$/s.exec(text.slice(text.lastIndexOf("(request "))) ?? [];
-  return id === undefined ? undefined : decodeCallId(id);
+  const match = /\.(\d+)\.(\d+)\)\s*$/.exec(text);
+  if (!match) return undefined;
+  const [, call = "", length] = match;
+  const end = match.index;
+  const start = end - Number(length);
+  return text.slice(0, start).endsWith(idStart) ? { session: text.slice(start, end), call } : undefined;
 }
 
 const yes = /^\s*(?:yes|y|ok|okay|approved?)(?:,? please)?[\s.!]*$/i;
