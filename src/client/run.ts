@@ -20,7 +20,10 @@ export interface ClientRun {
   readonly events: AsyncIterable<Event>;
   /** Reads the events to their end and returns the state. If a loop over the events was left, returns the state at that event. */
   result(): Promise<RunState>;
-  /** Stops the run. Its events tell when it has stopped. Rejects with a `ClientError` if the run is over or has not begun. */
+  /**
+   * Stops the run. Its events tell when it has stopped. Rejects with a `ClientError` if the run has not begun. If the run is paused or over, a server without a log
+   * rejects the request, too.
+   */
   stop(): Promise<void>;
   /** Answers the questions of a paused run. Returns the rest of the run. */
   answer(answers: readonly PersonAnswer[]): ClientRun;
@@ -34,7 +37,11 @@ export function clientRun(
   opening?: ServerRequest,
 ): ClientRun {
   const { at } = state;
-  const path = () => `/runs/${encodeURIComponent(state.run ?? "")}`;
+
+  function path(): string {
+    if (!state.run) throw new ClientError("Cannot reach the run: it has not begun", 0, "unknown");
+    return `/runs/${encodeURIComponent(state.run)}`;
+  }
 
   async function* readEvents(): AsyncGenerator<Event> {
     const { attempts = 8 } = server;

@@ -331,6 +331,16 @@ Deno.test("client().follow() continues from a state, or from an id alone", async
   assertEquals(server.requests.slice(1, 3), [`GET /runs/${run} after 7`, `GET /runs/${run} after 0`]);
 });
 
+Deno.test("client().follow() rejects without a request if the state has no run", async () => {
+  const server = logServer(legs);
+  const { code } = await assertRejects(
+    () => client("", server).follow(noRun).result(),
+    ClientError,
+    "it has not begun",
+  );
+  assertEquals([code, server.requests], ["unknown", []]);
+});
+
 Deno.test("client().follow() returns no events of a run that is over, and the rest of one that continued", async () => {
   const server = logServer(legs);
   const assistant = client("", server);
@@ -552,8 +562,9 @@ Deno.test("client() stops its run, and rejects if there is none to stop", async 
         : Response.json({}, { status: 404 });
     },
   }).run({ prompt: "Go" });
-  await assertRejects(() => leg.stop(), ClientError);
+  await assertRejects(() => leg.stop(), ClientError, "Cannot reach the run: it has not begun");
+  assertEquals(asked, []);
   await leg.result();
   await leg.stop();
-  assertEquals(asked.slice(1), [["POST", `/runs/${run}/stop?session=${session}`]]);
+  assertEquals(asked, [["POST", `/runs/${run}/stop?session=${session}`]]);
 });
