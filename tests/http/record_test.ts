@@ -476,7 +476,8 @@ for (const [named, store] of [["in memory", memory()], ["that is durable", durab
     };
     const { version: _, ...before } = await store.load(session) ?? { version: 0 };
     down = true;
-    for (const request of [() => answer("deny"), () => post(app, "/runs", { prompt: "Well?", session })]) {
+    const prompt = () => post(app, "/runs", { prompt: "Well?", session });
+    for (const request of [() => answer("approve"), () => answer("deny"), prompt]) {
       assertEquals((await advanceUntilSettled(time, request())).status, 503);
       const { version: __, ...after } = await store.load(session) ?? { version: 0 };
       assertEquals([after, paid], [before, 0]);
