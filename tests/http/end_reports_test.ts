@@ -322,6 +322,31 @@ Deno.test("onEnd receives a pause from recover() no more once it was delivered, 
   assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
 });
 
+for (const reason of ["were refused", "could not be logged"]) {
+  Deno.test(`onEnd receives a pause that was delivered no more, although answers ${reason} since`, async () => {
+    using time = new FakeTime();
+    const among = shared();
+    const { ends, onEnd } = receiver();
+    let isDown = false;
+    const append: Log["append"] = (...given) =>
+      isDown ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+    const { app } = processOf({ ...among, log: { ...among.log, append } }, asking(), { onEnd, onError() {} });
+    const approve = await pausedRun(app);
+    await advanceUntilSettled(time, app.settled());
+    const [session = ""] = await among.store.list();
+    isDown = reason === "could not be logged";
+    const answers = [{ callId: isDown ? "call_1" : "unknown", type: "approve" }];
+    const refusal = await advanceUntilSettled(time, post(app, `/sessions/${session}/answers`, { answers }));
+    assertEquals(refusal.status, isDown ? 503 : 409);
+    isDown = false;
+    assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+    await advanceUntilSettled(time, approve(app));
+    await advanceUntilSettled(time, app.settled());
+    assertEquals(outline(ends).map(({ type }) => type), ["run.paused", "run.finished"]);
+    assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+  });
+}
+
 Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over", async () => {
   using time = new FakeTime();
   const among = shared();

@@ -34,6 +34,8 @@ export interface EndReport {
   leave(): void;
   /** Forgets the run: there is none. */
   forget(): Promise<void>;
+  /** Forgets that a run should resume after event `pausedAt`, if that pause was reported before: the run is still paused. */
+  forgetResumption(pausedAt: number): Promise<void>;
 }
 
 /** Milliseconds before each retry of a report in the same process. Later, `recover()` tries again. */
@@ -84,7 +86,7 @@ export function endReports(
     async expect(run) {
       const key = ownedKey(run.owner, run.run);
       let end: NumberedEvent | undefined;
-      await entries?.save(run);
+      const isReported = await entries?.save(run);
       function leave(): void {
         if (pending.get(key) === end) pending.delete(key);
       }
@@ -102,6 +104,9 @@ export function endReports(
         },
         leave,
         forget: async () => await entries?.remove(run),
+        async forgetResumption(pausedAt) {
+          if (isReported) await entries?.removeReported(run, pausedAt);
+        },
       };
     },
   };

@@ -138,6 +138,7 @@ export function liveRuns(
       await over;
       report?.leave();
       if (isNew && error instanceof SessionError && error.run !== input.run) await report?.forget();
+      if (input.at !== undefined) await report?.forgetResumption(input.at);
       throw error;
     }
   }

@@ -11,10 +11,12 @@ import { finalEvent, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
 export interface ReportEntries {
-  /** Remembers a run before it begins, resumes, or continues. */
-  save(run: RecoveredRun): Promise<void>;
+  /** Remembers a run before it begins, resumes, or continues. Returns false if the run had an entry already: its pause was not reported. */
+  save(run: RecoveredRun): Promise<boolean>;
   /** Removes the entry that remembers an end; without an end, that of the run. */
   remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
+  /** Removes the entries of a pause that was reported: its own, and that of the run if the run is still paused there. */
+  removeReported(run: RecoveredRun, pausedAt: number): Promise<void>;
   /** Removes the own entry of a pause. */
   removePause(run: RecoveredRun, pause: NumberedEvent): Promise<void>;
 }
@@ -53,25 +55,31 @@ export function reportEntriesOf(
     return isPaused(session) && runOf(session) === run ? session : undefined;
   }
 
+  async function removeReported(run: RecoveredRun, pausedAt: number): Promise<void> {
+    const pause = reportKey(run, [pausedAt]);
+    if (lastEventNumber(await pausedSession(run)) === pausedAt) {
+      await store.delete(reportKey(run));
+      if (!await store.load(pause)) return;
+      await add(reportKey(run), run); // a process that resumes the run has found the removed entry
+    }
+    await store.delete(pause); // the entry of a run that was resumed stays for the end that follows
+  }
+
   return {
     async save(run) {
-      if (await add(reportKey(run), run)) return;
+      if (await add(reportKey(run), run)) return true;
       const session = await pausedSession(run); // otherwise an earlier process of the run has saved the entry
-      if (!session) return;
+      if (!session) return false;
       const id = lastEventNumber(session);
       await add(reportKey(run, [id]), run, { id, event: finalEvent(session, run.run) });
       await add(reportKey(run), run); // the process that has reported the pause may have removed it meanwhile
+      return false;
     },
     async remove(run, end) {
-      if (end?.event.type !== "run.paused") return await store.delete(reportKey(run));
-      const pause = reportKey(run, [end.id]);
-      if (lastEventNumber(await pausedSession(run)) === end.id) {
-        await store.delete(reportKey(run));
-        if (!await store.load(pause)) return;
-        await add(reportKey(run), run); // a process that resumes the run has found the removed entry
-      }
-      await store.delete(pause); // the entry of a run that was resumed stays for the end that follows
+      if (end?.event.type === "run.paused") await removeReported(run, end.id);
+      else await store.delete(reportKey(run));
     },
+    removeReported,
     removePause: (run, { id }) => store.delete(reportKey(run, [id])),
   };
 }
