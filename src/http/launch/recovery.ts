@@ -22,8 +22,8 @@ export function recovery(
   let calls: Promise<unknown> = Promise.resolve();
   return {
     async recover(given) {
-      const { limit = 1 } = given ?? {};
-      if (!Number.isSafeInteger(limit) || limit < 1) {
+      const limit = given?.limit;
+      if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {
         throw new RangeError(`Cannot recover runs: \`limit\` is ${limit}; expected a whole number of at least 1`);
       }
       if (vars && !recoveryVars) {
