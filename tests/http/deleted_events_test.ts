@@ -137,3 +137,24 @@ Deno.test("client() names the session of a run that it stops, so that one whose 
   await pieces.rest();
   assertEquals((await among.store.load(session))?.last?.event.type, "run.aborted");
 });
+
+Deno.test("GET /runs/:id and POST /runs/:id/stop read each event at most once to find the session of a run", async () => {
+  using time = new FakeTime();
+  const { among, run, session, pieces, gate } = await elsewhere();
+  const scans: number[] = [];
+  const log = withoutFirst(2, among.log);
+  const read: Log["read"] = (key, after) => {
+    if (after === 0) scans.push(after);
+    return log.read(key, after);
+  };
+  const { app } = processOf({ ...among, log: { ...log, read } }, agent({ model: scripted() }));
+  const followed = await app.request(`/runs/${run}?after=2`);
+  await advance(time, 3 * 30_000);
+  assertEquals([followed.status, scans.length], [200, 1]);
+  const stopped = post(app, `/runs/${run}/stop?session=${session}`);
+  assertEquals([(await advanceUntilSettled(time, stopped)).status, scans.length], [204, 1]);
+  await advance(time, 30_000); // until the process of the run renews its lease
+  gate.resolve("worked");
+  await pieces.rest();
+  await followed.body?.cancel();
+});

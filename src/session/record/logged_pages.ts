@@ -1,9 +1,29 @@
 /**
- * Reading records page by page.
+ * Reading records.
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
 import type { Log, LogPage } from "../log.ts";
+import { ownedKey } from "../owned_store.ts";
+import type { Requester } from "./run_host.ts";
+
+/** Returns the key of a run's record in the log. */
+export function recordKey(run: string, { owner }: Requester): string {
+  return ownedKey(owner, run);
+}
+
+/** Reads the end of a record: a page without lines. */
+export async function readEnd(log: Log, key: string): Promise<LogPage | undefined> {
+  return await log.read(key, Number.MAX_SAFE_INTEGER);
+}
+
+/** Returns the last event of a record whose run has ended or paused; undefined if there is none. `end` is the end of the record. */
+export async function lastEvent(log: Log, key: string, end: LogPage | undefined): Promise<Event | undefined> {
+  const page = end?.ended ? await log.read(key, end.last - 1) : undefined;
+  const line = page?.lines.at(-1);
+  return line === undefined ? undefined : JSON.parse(line);
+}
 
 /** Yields the events after event `after` that are logged now, page by page; nothing if there is no such record. */
 export async function* loggedPages(log: Log, key: string, after: number): AsyncGenerator<LogPage> {

@@ -9,16 +9,16 @@ import { SessionError } from "../../core/persistence/session_error.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
-import { ownedKey } from "../owned_store.ts";
 import { idempotencyKeys } from "./idempotency_keys.ts";
 import { followWithLeaseCheck } from "./lease_check.ts";
+import { lastEvent, readEnd, recordKey } from "./logged_pages.ts";
 import { reconcile } from "./logged_results.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
-import type { LaunchInput, LiveRun, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
+import type { LaunchInput, LiveRun, Requester, RunHost } from "./run_host.ts";
 import type { Records } from "./run_records.ts";
-import { runSessions } from "./run_sessions.ts";
+import { runSessions, type SessionLookup } from "./run_sessions.ts";
 import { finalEvent, isRunning, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
@@ -26,9 +26,9 @@ export const records: RecordsOf = recordsOf;
 
 /** Keeps the records of the runs of `host` in `log`. */
 export function recordsOf(log: Log, host: RunHost): Records {
-  const keyOf = (run: string, { owner }: Requester) => ownedKey(owner, run);
-  /** Reads the end of a record: a page without lines. */
-  const readEnd = (run: string, requester: Requester) => log.read(keyOf(run, requester), Number.MAX_SAFE_INTEGER);
+  const endOf = (run: string, requester: Requester) => readEnd(log, recordKey(run, requester));
+  const load = async (id: string | undefined, requester: Requester) =>
+    id === undefined ? undefined : await host.load(id, requester);
 
   const sessions = runSessions(log, host);
 
@@ -43,16 +43,16 @@ export function recordsOf(log: Log, host: RunHost): Records {
    * Completes a record that has no end, of a run that this process does not execute. A lost run is resumed. If the session knows the end of the run, its last
    * event is logged.
    */
-  async function complete({ run, session: named }: RunAddress, requester: Requester): Promise<void> {
-    const page = host.get(run, requester) ? undefined : await readEnd(run, requester);
+  async function complete(run: string, lookup: SessionLookup, requester: Requester): Promise<void> {
+    const page = host.get(run, requester) ? undefined : await endOf(run, requester);
     if (!page || page.ended) return;
-    const id = named ?? await sessions.idOf(run, requester);
+    const id = await lookup();
     if (host.hasStore ? id === undefined : !host.isDead(run, requester)) return; // nothing tells how the run ended
-    const session = await sessions.load({ run, session: id }, requester);
+    const session = await load(id, requester);
     if (!session || !isRunning(session, run)) {
       if (session && runOf(session) === run && !await renumberPause(session, page.last, requester)) return;
       const lines = [lineOf(finalEvent(session, run))];
-      await log.append(keyOf(run, requester), { after: page.last, lines, ended: true });
+      await log.append(recordKey(run, requester), { after: page.last, lines, ended: true });
     } else if (isLost(session, requester)) {
       await resume({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
     }
@@ -65,16 +65,15 @@ export function recordsOf(log: Log, host: RunHost): Records {
   async function renumberPause(session: Session, last: number, requester: Requester): Promise<boolean> {
     const run = runOf(session);
     if (run === undefined || last + 1 >= lastEventNumber(session)) return true;
-    const end = await readEnd(run, requester); // all events of a pause that is stored are logged, or never will be
+    const end = await endOf(run, requester); // all events of a pause that is stored are logged, or never will be
     if (end?.last !== last) return false;
     return await host.save(numberPause(session, last + 1), requester) !== undefined;
   }
 
   /** Whether a paused run was resumed and has logged nothing yet. Its record is opened again, so that it can be followed. */
-  async function isResuming(position: RunPosition, { last }: LogPage, requester: Requester): Promise<boolean> {
-    const { run } = position;
-    return isRunning(await sessions.load(position, requester), run) &&
-      await log.append(keyOf(run, requester), { after: last, lines: [], ended: false });
+  async function isResuming(run: string, lookup: SessionLookup, last: number, requester: Requester): Promise<boolean> {
+    return isRunning(await load(await lookup(), requester), run) &&
+      await log.append(recordKey(run, requester), { after: last, lines: [], ended: false });
   }
 
   /** Resumes a run that no client listens to. */
@@ -92,7 +91,8 @@ export function recordsOf(log: Log, host: RunHost): Records {
 
   async function* pages(
     page: LogPage,
-    position: RunPosition,
+    run: string,
+    lookup: SessionLookup,
     requester: Requester,
     signal: AbortSignal,
   ): AsyncGenerator<LogPage> {
@@ -102,11 +102,11 @@ export function recordsOf(log: Log, host: RunHost): Records {
     if (ended && after === last) return;
     const over = new AbortController();
     try {
-      yield* followWithLeaseCheck(log, keyOf(position.run, requester), {
+      yield* followWithLeaseCheck(log, recordKey(run, requester), {
         after,
         signal: anySignal([signal, over.signal, ...host.signal ? [host.signal] : []]),
         lease: host.lease,
-        check: () => complete(position, requester),
+        check: () => complete(run, lookup, requester),
       });
     } finally {
       over.abort(); // removes the listeners of `anySignal()` where `AbortSignal.any()` is missing
@@ -115,31 +115,32 @@ export function recordsOf(log: Log, host: RunHost): Records {
 
   return {
     recorder: (run, requester, out, onLost) =>
-      recorder({ log, key: keyOf(run, requester), owner: requester.owner, out, patience: host.patience, onLost }),
+      recorder({ log, key: recordKey(run, requester), owner: requester.owner, out, patience: host.patience, onLost }),
     close,
     async follow(position, requester, signal) {
       const { run, after } = position;
-      const page = isRunId(run) ? await log.read(keyOf(run, requester), after) : undefined;
+      const page = isRunId(run) ? await log.read(recordKey(run, requester), after) : undefined;
       if (!page) throw new RecordError(`Cannot follow run "${run}": there is none`, "unknown");
       const named = `run "${run}" after event ${after}`;
       if (after > page.last) throw new RecordError(`Cannot follow ${named}: the last is ${page.last}`, "ahead");
       if (page.first > after + 1) {
         throw new RecordError(`Cannot follow ${named}: the next events have been deleted`, "forgotten");
       }
-      const ended = page.ended && (after < page.last || !await isResuming(position, page, requester));
+      const lookup = sessions.lookup(position, requester);
+      const ended = page.ended && (after < page.last || !await isResuming(run, lookup, page.last, requester));
       if (ended && after === page.last) return undefined;
-      if (!ended) await complete(position, requester);
-      return pages({ ...page, ended }, position, requester, signal);
+      if (!ended) await complete(run, lookup, requester);
+      return pages({ ...page, ended }, run, lookup, requester, signal);
     },
     async stop(address, requester, rollback = false) {
       const { run } = address;
-      const page = isRunId(run) ? await readEnd(run, requester) : undefined;
+      const page = isRunId(run) ? await endOf(run, requester) : undefined;
       if (!page) return false;
-      const id = await sessions.reach(address, requester);
+      const id = await sessions.reach(address, page, requester);
       const busy = `Cannot stop run "${run}": another process changed it during each attempt`;
       await withRetries(async () => {
-        const session = await sessions.load({ run, session: id }, requester);
-        if (!session || runOf(session) !== run) return await complete({ run, session: id }, requester);
+        const session = await load(id, requester);
+        if (!session || runOf(session) !== run) return await complete(run, () => Promise.resolve(id), requester);
         await closeNow(run, session.id, "stop", requester, rollback); // rejects if the run's own process saved it at this moment
       }).catch((error) => {
         throw error instanceof SessionError && error.code === "busy" ? new SessionError(busy, "busy", run) : error;
@@ -148,8 +149,8 @@ export function recordsOf(log: Log, host: RunHost): Records {
     },
     async send(address, message, requester) {
       const { run } = address;
-      const page = isRunId(run) ? await readEnd(run, requester) : undefined;
-      const session = page && await sessions.reach(address, requester);
+      const page = isRunId(run) ? await endOf(run, requester) : undefined;
+      const session = page && await sessions.reach(address, page, requester);
       return session === undefined ? undefined : await sendToRemoteRun({ run, session }, message, requester, host);
     },
     async releaseIfLost(session, requester) {
@@ -164,19 +165,19 @@ export function recordsOf(log: Log, host: RunHost): Records {
         const live = host.get(run, requester);
         const opened = await live?.opened.catch(() => undefined);
         if (opened && opened.after < lastEventNumber(session)) await live?.over; // it has just paused
-        await complete({ run, session: session.id }, requester);
+        await complete(run, () => Promise.resolve(session.id), requester);
       }
-      return (await readEnd(run, requester))?.last;
+      return (await endOf(run, requester))?.last;
     },
-    reconcile: (run, requester) => reconcile(log, keyOf(run.id, requester), run),
-    lastEvent: sessions.lastEvent,
+    reconcile: (run, requester) => reconcile(log, recordKey(run.id, requester), run),
+    lastEvent: async (run, requester) => await lastEvent(log, recordKey(run, requester), await endOf(run, requester)),
     async untilOver(run, requester, signal) {
-      const page = await readEnd(run, requester);
+      const page = await endOf(run, requester);
       if (!page || page.ended) return false;
       const expired = new AbortController();
       const timer = setTimeout(() => expired.abort(), host.lease);
       try {
-        for await (const _ of log.tail(keyOf(run, requester), page.last, anySignal([signal, expired.signal])));
+        for await (const _ of log.tail(recordKey(run, requester), page.last, anySignal([signal, expired.signal])));
         return true;
       } finally {
         clearTimeout(timer);

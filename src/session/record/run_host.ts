@@ -98,15 +98,11 @@ export interface RunAddress {
   /** The run. */
   readonly run: string;
   /** The session of the run. Default: the session that its events name. */
-  readonly session?: string | undefined;
+  readonly session?: string;
 }
 
 /** A position in the events of a run. */
-export interface RunPosition {
-  /** The run. */
-  readonly run: string;
+export interface RunPosition extends RunAddress {
   /** The number of the event before the position; 0 at the beginning. */
   readonly after: number;
-  /** The session of the run. Default: the session that its events name. */
-  readonly session?: string;
 }

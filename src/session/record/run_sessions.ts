@@ -3,39 +3,41 @@
  *
  * @module
  */
-import type { Session } from "../../core/persistence/session.ts";
-import type { Event } from "../../protocol/event.ts";
-import type { Log } from "../log.ts";
-import { ownedKey } from "../owned_store.ts";
-import { loggedPages } from "./logged_pages.ts";
+import type { Log, LogPage } from "../log.ts";
+import { lastEvent, loggedPages, recordKey } from "./logged_pages.ts";
 import { RecordError } from "./record_error.ts";
 import type { Requester, RunAddress, RunHost } from "./run_host.ts";
 import { hasEnded, runOf } from "./run_state.ts";
 
+/** Returns the id of the session of a run, if it is known. */
+export type SessionLookup = () => Promise<string | undefined>;
+
 /** Finds the sessions of runs. */
 export interface RunSessions {
-  /** Returns the id of the session that the events of a run name: each start and each resumption names it. */
-  idOf(run: string, requester: Requester): Promise<string | undefined>;
-  /** Loads the session of a run: the named one, or else the one that its events name. */
-  load(run: RunAddress, requester: Requester): Promise<Session | undefined>;
   /**
-   * Returns the id of the session through which a request reaches a run: the one that its events name, or the named one if it knows the run. Returns undefined
-   * if the run is over. Throws a `RecordError` if the run may continue and its session is not found.
+   * Creates the lookup of a run: it returns the named session, or else the one that the events name: each start and each resumption names it. It reads each
+   * event once. It finds none if sessions are not stored.
    */
-  reach(run: RunAddress, requester: Requester): Promise<string | undefined>;
-  /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */
-  lastEvent(run: string, requester: Requester): Promise<Event | undefined>;
+  lookup(run: RunAddress, requester: Requester): SessionLookup;
+  /**
+   * Returns the id of the session through which a request reaches a run: the named one if it knows the run, or else the one that its events name. Returns
+   * undefined if the run is over. `end` is the end of the record. Throws a `RecordError` if the run may continue and its session is not found.
+   */
+  reach(run: RunAddress, end: LogPage, requester: Requester): Promise<string | undefined>;
 }
 
 /** Finds the sessions of the runs in `log`. */
 export function runSessions(log: Log, host: RunHost): RunSessions {
-  const keyOf = (run: string, { owner }: Requester) => ownedKey(owner, run);
-
-  const idOf: RunSessions["idOf"] = async (run, requester) => {
-    for await (const { lines } of loggedPages(log, keyOf(run, requester), 0)) {
-      const started = lines.find((line) => line.startsWith(`{"type":"run.started"`));
-      if (started !== undefined) return JSON.parse(started).session;
-    }
+  const lookup: RunSessions["lookup"] = ({ run, session: id }, requester) => {
+    let after = 0;
+    return async () => {
+      if (id !== undefined || !host.hasStore) return id;
+      for await (const { first, lines } of loggedPages(log, recordKey(run, requester), after)) {
+        const started = lines.find((line) => line.startsWith(`{"type":"run.started"`));
+        if (started !== undefined) return id = JSON.parse(started).session;
+        after = first + lines.length - 1;
+      }
+    };
   };
 
   /** Returns the id of a session if it knows the run. */
@@ -44,25 +46,13 @@ export function runSessions(log: Log, host: RunHost): RunSessions {
     return runOf(session) === run || hasEnded(session, run) ? id : undefined;
   }
 
-  const lastEvent: RunSessions["lastEvent"] = async (run, requester) => {
-    const end = await log.read(keyOf(run, requester), Number.MAX_SAFE_INTEGER);
-    const page = end?.ended ? await log.read(keyOf(run, requester), end.last - 1) : undefined;
-    const line = page?.lines.at(-1);
-    return line === undefined ? undefined : JSON.parse(line);
-  };
-
   return {
-    idOf,
-    lastEvent,
-    async load({ run, session }, requester) {
-      const id = session ?? await idOf(run, requester);
-      return id === undefined ? undefined : await host.load(id, requester);
-    },
-    async reach(address, requester) {
+    lookup,
+    async reach(address, end, requester) {
       const { run } = address;
-      const id = host.hasStore ? await idOf(run, requester) ?? await ifKnown(address, requester) : undefined;
+      const id = await ifKnown(address, requester) ?? await lookup({ run }, requester)();
       if (id !== undefined || (!host.hasStore && host.isDead(run, requester))) return id;
-      const last = await lastEvent(run, requester);
+      const last = await lastEvent(log, recordKey(run, requester), end);
       if (last && last.type !== "run.paused") return undefined;
       const reason = host.hasStore
         ? "the events that name its session have been deleted; expected the session in ?session="
