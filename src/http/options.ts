@@ -79,7 +79,8 @@ export interface ServeOptions {
   readonly grace?: number;
   /**
    * Receives the end or the pause of every run at least once, for example with `webhook()`. If it rejects, it is called again after 1, 5 and 25 seconds. If
-   * that fails, if the process dies before, or if the log fails before a pause, `recover()` calls it, unless the sessions are in memory. Default: ends are not reported.
+   * that fails, if the process dies before, or if the log fails before a pause, `recover()` calls it, unless the sessions are in memory. Default: ends
+   * are not reported.
    */
   readonly onEnd?: OnEnd;
   /** Limits of every run, in place of the agent's. Default: none. */
