@@ -4,6 +4,7 @@
  * @module
  */
 import { TooManyMessagesError } from "../../core/features/steering.ts";
+import { withRetries } from "../../core/persistence/retries.ts";
 import type { LiveRun, RunAddress } from "../../session/record/run_host.ts";
 import { runOf } from "../../session/record/run_state.ts";
 import type { OperationOf } from "../parse/operation.ts";
@@ -70,18 +71,28 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
     },
     stop(rollback = false) {
       live.stop("stop", { rollback });
-      client.outlive(stopPause(scope, run, live, rollback).catch((error) => void reportError(onError, error, run.run)));
+      const ended = endIfKept(scope, run.run, live, rollback);
+      runs.track(ended.catch((error) => void reportError(onError, error, run.run)), client);
       return true;
     },
   };
 }
 
-/** Stops a run that has paused all the same: it was saving its pause when it was stopped. */
-async function stopPause(scope: RequestScope, run: RunAddress, live: LiveRun, rollback: boolean): Promise<void> {
-  const { status } = await live.result;
-  if (status !== "paused") return;
-  await live.over;
-  await controlOf(scope, run).stop(rollback);
+/** Ends a run whose session still has it after its stop. It was saving its pause when it was stopped, its start was undone, or another process has it. */
+async function endIfKept(
+  { server: { runs }, client }: RequestScope,
+  run: string,
+  { session, over }: LiveRun,
+  rollback: boolean,
+): Promise<void> {
+  await over;
+  await withRetries(async () => { // the other process may save it at this moment
+    if (runOf(await runs.load(session, client)) !== run) return;
+    const resumed = runs.get(run, client);
+    resumed?.stop("stop", { rollback });
+    const closing = { run, session, answers: [], closing: "stop", rollback, busy: "replace" } as const;
+    await (resumed ?? await runs.launch(closing, client)).over;
+  });
 }
 
 /** Returns false for the error of a run that has too many messages. */

@@ -24,6 +24,8 @@ export interface LiveRuns extends RunHost {
   launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun>;
   /** Resolves when each run has ended or paused, and was reported, or was handed over to another process. */
   settled(): Promise<void>;
+  /** Lets `settled()` and the platform wait for work that follows a run. `work` never rejects. */
+  track(work: Promise<void>, requester: Requester): void;
   /** The records of runs, if the server has a log. */
   readonly records: Records | undefined;
   /** The reports of the ends of runs, if the server has the `onEnd` option. */
@@ -48,12 +50,18 @@ export function liveRuns(
   /** Returns the store as the requester sees it. */
   const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedSessions(store, owner);
 
-  /** The ends that are being reported, and those that will be. They never reject. */
-  const reporting = new Set<Promise<void>>();
+  /** The work that follows runs, such as the reports of their ends. It never rejects. */
+  const tracked = new Set<Promise<void>>();
+
+  function track(work: Promise<void>, requester: Requester): void {
+    const done = work.then(() => void tracked.delete(done));
+    tracked.add(done);
+    requester.outlive(done);
+  }
 
   async function settled(): Promise<void> {
     await Promise.all(Array.from(live.values(), ({ over }) => over));
-    await Promise.all(reporting);
+    while (tracked.size > 0) await Promise.all(tracked); // a stop may begin a run, whose end is reported
   }
 
   const host: RunHost = {
@@ -86,7 +94,7 @@ export function liveRuns(
     const { owner, vars } = requester;
     const { run: id, session } = input;
     const report = await reports?.expect({ run: id, session, ...(owner !== undefined && { owner }) });
-    if (signal?.aborted) throw shuttingDown();
+    if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
     const key = ownedKey(requester.owner, input.run);
     if (live.has(key)) {
       throw new SessionError(`Cannot run session "${input.session}": another run has it`, "busy", input.run);
@@ -127,12 +135,7 @@ export function liveRuns(
     try {
       await run.begun;
       isBegun = true;
-      if (report) {
-        const reported = over.then(() => report.deliver(continues, isLogged));
-        reporting.add(reported);
-        reported.then(() => reporting.delete(reported));
-        requester.outlive(reported);
-      }
+      if (report) track(over.then(() => report.deliver(continues, isLogged)), requester);
       return run;
     } catch (error) {
       await over;
@@ -143,5 +146,5 @@ export function liveRuns(
     }
   }
 
-  return { ...host, launch, settled, records, reports };
+  return { ...host, launch, settled, track, records, reports };
 }

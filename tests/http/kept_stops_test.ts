@@ -1,0 +1,131 @@
+/**
+ * Stops of runs that do not end where they were stopped.
+ *
+ * @module
+ */
+import { agent, type Event, memory, serve, type Session, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
+import { drop } from "../support/asking.ts";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { processOf, shared } from "../support/process.ts";
+import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
+import { storedRun } from "../support/stored_run.ts";
+
+/** An agent that asks before it drops a table. */
+const asking = () =>
+  agent({ model: scripted({ calls: [{ id: "c1", name: "drop", input: { table: "a" } }] }), tools: [drop] });
+
+/** Returns the last event of a session that no run has, and the reason of its stop. */
+function endOf(session: Session | undefined) {
+  const event: Event | undefined = storedRun(session) ? undefined : session?.last?.event;
+  return event?.type === "run.aborted" ? [event.type, event.reason] : event?.type;
+}
+
+/** A store that saves no pause before `go` is called. `pausing` resolves when a pause is to be saved. */
+function pausesLate(inner = durable(memory())) {
+  const [pausing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const store = {
+    ...inner,
+    async save(session: Session) {
+      if (storedRun(session)?.status === "paused") {
+        pausing.resolve();
+        await go.promise;
+      }
+      return await inner.save(session);
+    },
+  };
+  return { store, pausing: pausing.promise, go: go.resolve };
+}
+
+Deno.test("POST /runs/:id/stop ends a run that pauses at this moment, without a log", async () => {
+  using time = new FakeTime();
+  const { store, pausing, go } = pausesLate();
+  const app = serve(asking(), { store });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  await pausing;
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  go();
+  await advanceUntilSettled(time, pieces.rest());
+  await advanceUntilSettled(time, app.settled());
+  assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+});
+
+Deno.test("a run that was stopped while it saved its pause ends before settled() resolves, also in a shutdown, and its end is reported", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const { store, pausing, go } = pausesLate(durable(among.store));
+  const shutdown = new AbortController();
+  const reported: string[] = [];
+  const { app } = processOf({ ...among, store }, asking(), {
+    signal: shutdown.signal,
+    onEnd: ({ event }) => void reported.push(event.type),
+  });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  await pausing;
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  shutdown.abort();
+  go();
+  await advanceUntilSettled(time, app.settled());
+  assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+  assertEquals(reported.toSorted(), ["run.aborted", "run.paused"]);
+  await pieces.rest();
+});
+
+Deno.test("POST /runs/:id/stop ends a run whose answers cannot be logged at this moment", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const failed = Promise.withResolvers<void>();
+  let down = false;
+  const append: typeof among.log.append = async (...given) => {
+    if (!down) return await among.log.append(...given);
+    failed.resolve();
+    throw new Error("The log is down");
+  };
+  const { app } = processOf({ ...among, log: { ...among.log, append } }, asking(), { onError() {} });
+  const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
+  await app.settled();
+  down = true;
+  const answered = post(app, `/sessions/${session}/answers`, { answers: [{ callId: "c1", type: "approve" }] });
+  await failed.promise;
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  assertEquals((await advanceUntilSettled(time, answered)).status, 503);
+  await advanceUntilSettled(time, app.settled());
+  assertEquals(endOf(await among.store.load(session)), ["run.aborted", "stop"]);
+});
+
+Deno.test("POST /runs/:id/stop ends a run that another process has taken over", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const [here, there] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  let cut = false;
+  const touch: typeof among.store.touch = (...given) =>
+    cut ? Promise.reject(new Error("The store is not reached")) : among.store.touch(...given);
+  const workingUntil = (done: Promise<string>) => {
+    const work = tool({ name: "work", description: "", input: z.object({}), idempotent: true, execute: () => done });
+    return agent({ model: scripted({ calls: [["work", {}]] }, "Done."), tools: [work], limits: { grace: 60_000 } });
+  };
+  const one = processOf({ ...among, store: { ...among.store, touch } }, workingUntil(here.promise), { onError() {} });
+  const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
+  const { run, session } = first("run.started", framesOf(await pieces.until("tool.started")));
+  cut = true;
+  await advance(time, 31_000);
+  const two = processOf(among, workingUntil(there.promise), { onError() {} });
+  const { runs } = await advanceUntilSettled(time, two.app.recover());
+  assertEquals(runs, [run]);
+  cut = false;
+  await advance(time, 15_000); // the first process finds out
+  assertEquals((await post(one.app, `/runs/${run}/stop`)).status, 204);
+  here.resolve("Late");
+  await advanceUntilSettled(time, one.app.settled());
+  assertEquals(endOf(await among.store.load(session)), ["run.aborted", "stop"]);
+  there.resolve("Later");
+  await advanceUntilSettled(time, two.app.settled());
+  assertEquals(endOf(await among.store.load(session)), ["run.aborted", "stop"]);
+  await pieces.rest();
+});
