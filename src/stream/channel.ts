@@ -18,8 +18,8 @@ export interface Sink<T> {
   readonly congested?: boolean;
   /** Resolves when the first items are logged, or never will be. Only a sink with a log has it. */
   readonly begun?: Promise<void> | undefined;
-  /** Resolves when the items so far are logged. Only a sink with a log has it. */
-  settled?(): Promise<void>;
+  /** Resolves when the items so far are logged, to false if they never will be. Only a sink with a log has it. */
+  settled?(): Promise<boolean>;
   /** Stops logging, because another process continues the log. Only a sink with a log has it. */
   yield?(): void;
   /** Ends the stream after the items that were written. */
@@ -186,8 +186,8 @@ export class SinkFilter<T, U> implements Sink<T> {
   get begun(): Promise<void> | undefined {
     return this.#target.begun;
   }
-  settled(): Promise<void> {
-    return this.#target.settled?.() ?? Promise.resolve();
+  settled(): Promise<boolean> {
+    return this.#target.settled?.() ?? Promise.resolve(true);
   }
   yield(): void {
     this.#target.yield?.();

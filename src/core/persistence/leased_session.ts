@@ -158,9 +158,9 @@ export class LeasedSession {
   }
 
   /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
-  async #extend(): Promise<boolean> {
+  async #extend(lease = this.#options.lease): Promise<boolean> {
     const { closing } = this.#held ?? {};
-    const until = Math.ceil(Date.now() + this.#options.lease);
+    const until = Math.ceil(Date.now() + lease);
     const moved = await withRetries(async (attempt) => {
       const session = { id: this.#options.session, version: this.#version, ...(this.#held && { lease: this.#held }) };
       if (await this.#store.touch(session, until)) return true;
@@ -170,6 +170,12 @@ export class LeasedSession {
     });
     if (moved) this.#held = { until, ...(closing !== undefined && { closing }) };
     return moved;
+  }
+
+  /** Ends the lease of the session as it is stored. */
+  expire(): Promise<boolean> {
+    this.#closed = true;
+    return this.#inTurn(() => this.#extend(0));
   }
 
   /** Renews the lease after `ms` milliseconds. */

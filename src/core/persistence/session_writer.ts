@@ -112,8 +112,9 @@ class DurableWriter implements SessionWriter {
     this.#later = undefined;
     const done = this.#requested.then(async () => {
       const draft = this.#session.draft(read(), last, released);
-      await this.#run.logged();
+      const isLogged = await this.#run.logged();
       if (this.#run.leave) return true;
+      if (released && !isLogged) return await this.#session.expire();
       return await this.#session.write(draft, last);
     });
     this.#requested = done.catch(() => {}); // the caller of save() handles the failure

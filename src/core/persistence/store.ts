@@ -110,7 +110,10 @@ export interface SessionWriter {
   end(last: Event | undefined): Promise<boolean>;
   /** Saves a copy of the session's messages under a new id. Returns the id, or undefined if the store keeps one session only. */
   archive(): Promise<string | undefined>;
-  /** Saves the session with the run for another process to continue, and ends the lease. Only called if `durable` is true. */
+  /**
+   * Saves the session with the run for another process to continue, and ends the lease. If its events cannot be logged, the session stays as it was saved, and
+   * the run counts as lost. Only called if `durable` is true.
+   */
   release(session: Omit<Session, "version">): Promise<unknown>;
   /** Stops renewing the claim. */
   close(): void;
@@ -132,8 +135,8 @@ export interface WriterRun {
   receive(mail: readonly Mail[]): void;
   /** Reports an error to the operator. */
   report(error: unknown): void;
-  /** Resolves once all events so far are logged. */
-  logged(): Promise<void>;
+  /** Resolves once all events so far are logged, to false if they never will be. */
+  logged(): Promise<boolean>;
   /** Stops logging events: another process logs them. */
   stopLogging(): void;
 }

@@ -103,8 +103,8 @@ export class StoredRun implements WriterRun {
   report(error: unknown): void {
     this.#options.engine().events.report(error);
   }
-  logged(): Promise<void> {
-    return this.#options.sink.settled?.() ?? Promise.resolve();
+  logged(): Promise<boolean> {
+    return this.#options.sink.settled?.() ?? Promise.resolve(true);
   }
   stopLogging(): void {
     this.#options.sink.yield?.();

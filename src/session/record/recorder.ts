@@ -17,7 +17,7 @@ import { RecordError } from "./record_error.ts";
 export interface Recorder extends Sink<NumberedEvent> {
   /** Begins to log after the event of number `after`. Rejects with a `RecordError` if the first events could not be logged. */
   begin(after: number): Promise<void>;
-  settled(): Promise<void>;
+  settled(): Promise<boolean>;
   /** Resolves when nothing more will be logged. */
   readonly over: Promise<void>;
 }
@@ -167,10 +167,11 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     get full() {
       return next.length >= highWater && !lost ? next.taken.promise : out?.full;
     },
-    settled() {
-      if (next.lines.length === 0) return last.done.promise;
-      appendNow();
-      return next.done.promise;
+    async settled() {
+      const { done } = next.lines.length === 0 ? last : next;
+      if (done === next.done) appendNow();
+      await done.promise;
+      return !lost;
     },
     yield: () => finish(false),
     close() {
