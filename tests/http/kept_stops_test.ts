@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, type Event, memory, serve, type Session, tool } from "@jizai/jizai";
+import { agent, type Event, memory, type Middleware, serve, type Session, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
@@ -16,8 +16,8 @@ import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.t
 import { storedRun } from "../support/stored_run.ts";
 
 /** An agent that asks before it drops a table. */
-const asking = () =>
-  agent({ model: scripted({ calls: [{ id: "c1", name: "drop", input: { table: "a" } }] }), tools: [drop] });
+const asking = (...use: Middleware[]) =>
+  agent({ model: scripted({ calls: [{ id: "c1", name: "drop", input: { table: "a" } }] }), tools: [drop], use });
 
 /** Returns the last event of a session that no run has, and the reason of its stop. */
 function endOf(session: Session | undefined) {
@@ -53,6 +53,29 @@ Deno.test("POST /runs/:id/stop ends a run that pauses at this moment, without a 
   await advanceUntilSettled(time, pieces.rest());
   await advanceUntilSettled(time, app.settled());
   assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+});
+
+Deno.test("two requests that stop a run that pauses at this moment end it once", async () => {
+  using time = new FakeTime();
+  const { store, pausing, go } = pausesLate();
+  const [errors, reasons]: [unknown[], string[]] = [[], []];
+  const watch: Middleware = {
+    name: "watch",
+    async abort({ reason }, next) {
+      reasons.push(reason);
+      await next();
+    },
+  };
+  const app = serve(asking(watch), { store, onError: (error) => void errors.push(error) });
+  const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  await pausing;
+  for (let stop = 0; stop < 2; stop++) assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  go();
+  await advanceUntilSettled(time, pieces.rest());
+  await advanceUntilSettled(time, app.settled());
+  assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+  assertEquals([errors, reasons], [[], ["stop"]]);
 });
 
 Deno.test("a run that was stopped while it saved its pause ends before settled() resolves, also in a shutdown, and its end is reported", async () => {
