@@ -55,20 +55,9 @@ function leavesOf(value: unknown): readonly unknown[] {
 /** Returns a part whose text, input or output is `text`, without the provider's own data. Undefined if nothing of it is left. */
 export function replaceText(part: CheckedPart, text: string | undefined): CheckedPart | undefined {
   if (text === undefined) return undefined;
-  const { meta: _, ...rest } = { meta: undefined, ...part };
-  switch (rest.type) {
-    case "provider_call":
-      return { ...rest, input: text };
-    case "provider_result":
-      return { ...rest, output: text };
-    case "refusal":
-    case "source":
-      return text === "" ? undefined : { type: rest.type, text };
-    case "media":
-      return text === "" ? undefined : { type: "text", text };
-    default:
-      return text === "" ? undefined : { ...rest, text };
-  }
+  if (!isOfProvider(part)) return text === "" ? undefined : { type: part.type === "media" ? "text" : part.type, text };
+  const { meta: _, ...rest } = part;
+  return rest.type === "provider_call" ? { ...rest, input: text } : { ...rest, output: text };
 }
 
 /** Returns a window of a text after the windows before it, as one part. Other parts stay. */

@@ -74,16 +74,13 @@ export function screen<V = unknown>(
   /** Checks a part, or a window of its text. A check that fails cuts it. */
   async function decide(part: CheckedPart, before: string, ctx: ModelContext<V>): Promise<Screening> {
     const kind = part.type === "media" ? "a file" : "a text";
-    const checkPart = (within: ModelContext<V>) =>
-      part.type === "media"
-        ? checkMedia(part, within)
-        : check({ text: checkedText(part), before, type: part.type }, within);
     try {
-      const screening = await withinTime((signal) => checkPart({ ...ctx, signal }), {
-        ms: timeout,
-        signal: ctx.signal,
-        operation: `check ${kind}`,
-      });
+      const screening = await withinTime((signal) => {
+        const within = { ...ctx, signal };
+        return part.type === "media"
+          ? checkMedia(part, within)
+          : check({ text: checkedText(part), before, type: part.type }, within);
+      }, { ms: timeout, signal: ctx.signal, operation: `check ${kind}` });
       if (["pass", "replace", "cut"].includes(screening?.type)) return screening;
       throw new TypeError(`Cannot screen ${kind}: the check returned ${screening}; expected pass, replace or cut`);
     } catch (error) {
