@@ -38,12 +38,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   long_runs: longRunMeasures,
   linear: linearMeasures,
   logs: logMeasures,
-  models: async () => [
-    ...await modelMeasures(),
-    ...await outputMeasures(),
-    ...await screenMeasures(),
-    ...await toolSearchMeasures(),
-  ],
+  models: modelMeasures,
   outputs: outputMeasures,
   screens: screenMeasures,
   tool_searches: toolSearchMeasures,
