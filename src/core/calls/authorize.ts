@@ -5,7 +5,6 @@
  */
 import type { Decider, Decision as Verdict } from "../../protocol/tool_event.ts";
 import type { ToolResult } from "../../protocol/message.ts";
-import type { Call } from "../../protocol/part.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/call.ts";
@@ -15,6 +14,8 @@ import { canonicalJson } from "../lib/canonical_json.ts";
 import { approve } from "./approval.ts";
 import { isRuled, personsAnswer } from "./persons_answer.ts";
 import { answerSchema, suggestions } from "./question.ts";
+import { interrupted } from "./outcome.ts";
+import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import { type ParsedInput, parseToolInput } from "./tool_io.ts";
 
@@ -49,7 +50,7 @@ export interface Revision {
 /** A call to decide. */
 export interface Undecided {
   readonly scope: StepScope;
-  readonly record: { readonly call: Call };
+  readonly record: CallRecord;
   readonly place: { readonly turn: number; readonly overLimit: boolean };
   /** Receives a text for the model: that a person changed the input. */
   note: string | undefined;
@@ -68,6 +69,8 @@ export async function authorize(
   proposed: ToolResult | undefined,
 ): Promise<Decision> {
   const { scope: { engine }, place } = call;
+  const saved = savedDecision(ctx, call, proposed);
+  if (saved) return saved;
   if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
   if (place.overLimit) {
     return { type: "answer", result: skipped(`Not run: this run may make ${engine.limits.calls} calls.`) };
@@ -89,6 +92,20 @@ export async function authorize(
     input = decision.input; // the hooks have seen this edit and put another input in its place: the guards decide about the edit as it is
   }
   return changedTooOften(ctx, call);
+}
+
+/** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
+function savedDecision(
+  ctx: ToolContext,
+  { record, scope: { engine } }: Undecided,
+  proposed: ToolResult | undefined,
+): Decision | undefined {
+  if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
+  if (record.state !== "running") return undefined;
+  const { name, input } = record;
+  const tool = engine.settings.toolsByName.get(name);
+  if (!tool?.idempotent) return { type: "answer", result: { ...interrupted, input } };
+  return { type: "execute", tool, input, json: input, scope: ctx };
 }
 
 function changedTooOften(ctx: ToolContext, call: Undecided): Decision {

@@ -31,8 +31,7 @@ export interface Batch {
 /** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
 export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
   for (const call of calls) {
-    call.onion = call.enter();
-    await call.parked.promise;
+    await call.enter();
     call.waiting = call.decision?.type === "ask";
     const cut = cutOf(call);
     if (!cut) continue;
@@ -108,10 +107,10 @@ function waitingRecord({ record: { call } }: OpenCall, { questions, saved }: Pau
 
 /** 3. Out: one call after another. Each onion ends before the next one continues. */
 export async function leave(call: OpenCall, cut: Cut | undefined): Promise<void> {
-  const { scope: { engine }, decision, record, gate, raw } = call;
+  const { scope: { engine }, decision, record, raw } = call;
   call.waiting &&= !engine.isEnding;
   if (!decision || call.waiting) call.reject(new Paused(record.call.id));
-  else gate.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(cut ?? cutOf(call)))));
-  await call.onion;
+  else call.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(cut ?? cutOf(call)))));
+  await call.passed;
   if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
 }

@@ -1,0 +1,80 @@
+/**
+ * The `tool` hooks of one call: they are open from its decision to its reviewed result.
+ *
+ * @module
+ */
+import type { ToolResult } from "../../protocol/message.ts";
+import { Paused } from "../hooks/interrupt.ts";
+import { nameOf } from "../hooks/middleware.ts";
+import type { PointPolicy, Review } from "../hooks/onion.ts";
+import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
+import { policyOf } from "../hooks/policy.ts";
+import { authorize, type Decision, maxRevisions, type Undecided } from "./authorize.ts";
+import { toolResultOf } from "./tool_io.ts";
+
+/** The part of an open call that its hooks use. */
+interface HookedCall extends Undecided {
+  decision: Decision | undefined;
+  /** True if hooks renamed the call more often than it may pass them. */
+  renamedTooOften: boolean;
+}
+
+/** The `tool` hooks of one call. */
+export class OpenHooks {
+  /** Settles when the call has been decided, or the hooks have failed. */
+  readonly decided: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Settles with the result when the call may leave. */
+  readonly gate: PromiseWithResolvers<ToolResult> = Promise.withResolvers();
+
+  constructor(readonly call: HookedCall) {}
+}
+
+/** The policy of `tool`. */
+export const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenHooks> = /* @__PURE__ */ policyOf(
+  "tool",
+  ["input", "name"],
+  {
+    core: decide,
+    hint: ": retry at execute",
+    late: true,
+    derive: (inner, outer, { call }, hook) => inner.name === outer.name ? inner : renamed(inner, call, hook),
+    finalize({ name, returned, ctx, own }) {
+      toolResultOf(name, "tool", returned);
+      const { decision } = own.call;
+      if (!decision) return decide(ctx, own, undefined, returned); // a hook answered: the call needs approval all the same
+      if (decision.type === "revise") return returned; // dropped: the call passes the hooks again
+      return decision.type === "answer" && decision.result.status === "denied" && returned.status !== "denied"
+        ? { ...returned, status: "denied" }
+        : returned;
+    },
+  },
+);
+
+/** Returns the context of a renamed call. If hooks outside of `hook` saw it under the other name, it throws, and the call passes all hooks again. */
+function renamed(inner: ToolContext, call: HookedCall, hook: string): ToolContext {
+  const { engine: { settings, definition: { use } } } = call.scope;
+  const { name, input, edited } = inner;
+  const tool = settings.toolsByName.get(name);
+  const names = use.map((middleware, index) => middleware.tool ? nameOf(middleware, index) : undefined);
+  const isOutermost = names.find((each) => each !== undefined) === hook &&
+    names.lastIndexOf(hook) === names.indexOf(hook);
+  if (!tool || isOutermost || call.record.state === "running" || call.record.state === "ran") return { ...inner, tool };
+  call.renamedTooOften = call.revisions >= maxRevisions;
+  if (call.renamedTooOften) return { ...inner, tool };
+  call.decision = { type: "revise", name, input, edited };
+  throw new Paused(call.record.call.id);
+}
+
+/** The core of `tool`, also for a hook that answers in its place: decides the call, and waits until it may leave. */
+async function decide(
+  ctx: ToolContext,
+  { call, gate, decided }: OpenHooks,
+  review?: Review<ToolResult>,
+  proposed?: ToolResult,
+): Promise<ToolResult> {
+  call.decision = await authorize(ctx, call, proposed);
+  if (call.decision.type === "revise") throw new Paused(call.record.call.id);
+  decided.resolve();
+  const result = await gate.promise;
+  return review ? review(result) : result;
+}
