@@ -53,7 +53,7 @@ export class LeasedSession {
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
   readonly #patience = (): number => {
-    const isLeaving = this.#run.closing !== undefined || this.#next?.released === true;
+    const isLeaving = this.#run.closing !== undefined || this.#next?.released;
     return this.isStored && !isLeaving ? outage : 0;
   };
 
@@ -130,8 +130,9 @@ export class LeasedSession {
     }
     const { version = 0, run, mail = [], lease } = found ?? {};
     const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail + (this.#next?.arrived.length ?? 0));
-    const isOwn = run !== undefined && run.id === this.#options.run;
-    if (!isOwn || arrived.length === 0 || version !== this.#version + arrived.length) return false;
+    if (run?.id !== this.#options.run || arrived.length === 0 || version !== this.#version + arrived.length) {
+      return false;
+    }
     this.#version = version;
     this.#held = lease;
     this.#run.receive(arrived);
@@ -142,24 +143,20 @@ export class LeasedSession {
 
   /** Renews the lease, and saves nothing else. A failure is retried at the next renewal. */
   async #renew(): Promise<void> {
+    const stored = this.#stored;
+    if (this.#closed || !stored) return;
+    const isKnown = this.#held?.closing === this.#run.closing; // a process that takes over has to know that the run ends
     try {
-      if (!await this.#renewed()) this.#run.abort("lost");
+      const renewed = await (isKnown ? this.#inTurn(() => this.#extend()) : this.write(stored, false));
+      if (!renewed) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
       this.#renewAfter(this.#options.lease / 3);
     }
   }
 
-  #renewed(): Promise<boolean> {
-    const stored = this.#stored;
-    const isKnown = this.#held !== undefined && this.#held.closing === this.#run.closing;
-    if (!isKnown && stored) return this.write(stored, false); // a process that takes over has to know that the run ends
-    return this.#closed ? Promise.resolve(true) : this.#inTurn(() => this.#extend());
-  }
-
   /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
   async #extend(lease = this.#options.lease): Promise<boolean> {
-    const { closing } = this.#held ?? {};
     const until = Math.ceil(Date.now() + lease);
     const moved = await withRetries(async (attempt) => {
       const session = { id: this.#options.session, version: this.#version, ...(this.#held && { lease: this.#held }) };
@@ -168,7 +165,7 @@ export class LeasedSession {
       const { version, lease } = await this.#store.load(this.#options.session) ?? {};
       return version === this.#version && lease?.until === until;
     });
-    if (moved) this.#held = { until, ...(closing !== undefined && { closing }) };
+    if (moved) this.#held = { ...this.#held, until };
     return moved;
   }
 

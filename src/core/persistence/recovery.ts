@@ -30,6 +30,8 @@ export interface LeaseIndex {
   pending(before: number, limit: number): Promise<readonly string[]>;
   /** Moves the end of a lease, for one of several processes. */
   touch(session: LeasedSession, until: number): Promise<boolean>;
+  /** Deletes the entry of a pause that was reported. */
+  delete(id: string): Promise<void>;
 }
 
 /** Creates the recovery of a server from its store. It comes with the store, so that a server without a durable one does not contain it. */

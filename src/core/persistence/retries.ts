@@ -50,5 +50,5 @@ export async function withRetries<T>(work: (attempt: number) => Promise<T>, pati
 function isSaved({ mail: _, ...session }: Session, { mail = [], ...stored }: Session): boolean {
   const arrived = stored.version - session.version - 1;
   return arrived >= 0 && arrived <= mail.length &&
-    canonicalJson({ ...stored, version: 0 }) === canonicalJson({ ...session, version: 0 });
+    canonicalJson({ ...stored, version: session.version }) === canonicalJson(session);
 }

@@ -82,7 +82,6 @@ export function endReports(
     isPending: ({ run, owner }) => pending.has(ownedKey(owner, run)),
     attempt,
     remove: async (run, end) => await entries?.remove(run, end),
-    removePause: async (run, pause) => await entries?.removePause(run, pause),
     async expect(run) {
       const key = ownedKey(run.owner, run.run);
       let end: NumberedEvent | undefined;

@@ -6,8 +6,8 @@
 import { durableWriter } from "../../core/persistence/session_writer.ts";
 import { isListed, type Store, type StoreAdapter } from "../../core/persistence/store.ts";
 import { handOver } from "../../core/start/hand_over.ts";
-import { reportEntries } from "./report_entries.ts";
-import { serverRecovery } from "./server_recovery.ts";
+import { reportEntriesOf } from "./report_entries.ts";
+import { recoveryOf } from "./server_recovery.ts";
 
 export { byDatabaseClock } from "./database_clock.ts";
 
@@ -26,5 +26,5 @@ export { byDatabaseClock } from "./database_clock.ts";
  */
 export function durable(adapter: StoreAdapter): Store {
   const list: Store["list"] = async (options) => (await adapter.list(options)).filter(isListed);
-  return { ...adapter, list, handOver, recovery: serverRecovery, reports: reportEntries, writer: durableWriter };
+  return { ...adapter, list, handOver, recovery: recoveryOf, reports: reportEntriesOf, writer: durableWriter };
 }

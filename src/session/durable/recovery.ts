@@ -25,29 +25,34 @@ export interface RecoveryHost {
   report(error: unknown): void;
 }
 
+/** A run that this process has taken over. `over` settles when it has ended or paused. */
+interface Taken {
+  readonly id: string | undefined;
+  readonly over: Promise<unknown>;
+}
+
 /** Recovers the runs of a store by its index of leases. */
 export function recovery(store: LeaseIndex, host: RecoveryHost): Recover {
-  /** The runs that have died before. One of them runs at a time, since it may be the one that ends the process. */
-  let suspects: Promise<void> | undefined;
+  /** True while runs that have died before continue. One of them runs at a time, since it may be the one that ends the process. */
+  let hasSuspects = false;
 
-  /** Returns sessions with a lost run. Runs of this process have to be skipped, so it reads more of the index until there are enough. */
+  /** Returns sessions with a lost run that may continue now. The index contains others, so it reads more of the index until there are enough. */
   async function find(limit: number): Promise<readonly Session[]> {
     const before = host.singleProcess ? Number.MAX_SAFE_INTEGER : Date.now();
-    const known = new Map<string, Session>();
+    const due = new Map<string, Session>();
     for (let size = limit;; size *= 2) {
       const ids = await store.pending(before, size);
-      const loaded = await Promise.all(ids.filter((id) => !known.has(id)).map((id) => store.load(id)));
-      for (const session of loaded) if (session?.lease && !host.isLive(session)) known.set(session.id, session);
-      const found = [...known.values()];
-      const enough = found.filter((session) => !suspects || !hasDied(session)).length >= limit;
-      if (enough || ids.length < size) return found;
+      const loaded = await Promise.all(ids.filter((id) => !due.has(id)).map((id) => store.load(id)));
+      for (const session of loaded) {
+        const mayContinue = session?.lease && !(hasSuspects && hasDied(session)) && !host.isLive(session);
+        if (mayContinue) due.set(session.id, session);
+      }
+      if (due.size >= limit || ids.length < size) return [...due.values()];
     }
   }
 
   /** Claims a session, and continues its run. */
-  async function take(
-    session: Session,
-  ): Promise<{ readonly id: string | undefined; readonly over: Promise<unknown> } | undefined> {
+  async function take(session: Session): Promise<Taken | undefined> {
     if (host.signal?.aborted) return undefined;
     const until = Math.ceil(Date.now() + host.lease);
     const claimed = { ...session, lease: { ...session.lease, until } };
@@ -62,31 +67,24 @@ export function recovery(store: LeaseIndex, host: RecoveryHost): Recover {
     }
   }
 
-  /** Continues runs one after another. Resolves when the first has begun. */
-  async function takeSuspects(sessions: readonly Session[]) {
-    if (suspects || sessions.length === 0) return [];
-    const begun = Promise.withResolvers<Awaited<ReturnType<typeof take>>>();
-    const work = async () => {
-      for (const session of sessions) {
-        const run = await take(session); // never rejects
-        if (run) begun.resolve({ ...run, over });
-        await run?.over;
-      }
-      begun.resolve(undefined);
-      suspects = undefined;
-    };
-    const over = Promise.resolve().then(work);
-    suspects = over;
-    return [await begun.promise];
+  /** Continues runs that have died before, one after another. Resolves when the first has begun. */
+  async function takeSuspects([session, ...rest]: readonly Session[]): Promise<Taken | undefined> {
+    hasSuspects = session !== undefined;
+    if (!session) return undefined;
+    const run = await take(session); // never rejects
+    if (!run) return await takeSuspects(rest);
+    return { ...run, over: run.over.then(async () => await (await takeSuspects(rest))?.over) };
   }
 
   return async ({ limit = 10 } = {}) => {
     const found = await find(limit);
     const first = found.filter((session) => !hasDied(session)).slice(0, limit);
-    const rest = found.filter(hasDied).slice(0, limit - first.length);
-    const taken = (await Promise.all([...first.map(take), takeSuspects(rest)])).flat();
-    const runs = taken.filter((run) => run !== undefined);
-    return { runs: runs.flatMap(({ id }) => id ?? []), over: Promise.all(runs.map(({ over }) => over)).then(() => {}) };
+    const suspects = found.filter(hasDied).slice(0, limit - first.length);
+    const taken = await Promise.all([...first.map(take), hasSuspects ? undefined : takeSuspects(suspects)]);
+    return {
+      runs: taken.flatMap((run) => run?.id ?? []),
+      over: Promise.all(taken.map((run) => run?.over)).then(() => {}),
+    };
   };
 }
 

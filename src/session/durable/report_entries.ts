@@ -4,9 +4,9 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/run/events.ts";
-import { type ExpectedReport, isPaused, type Session } from "../../core/persistence/session.ts";
-import { hidden, type OpenReports, type Store } from "../../core/persistence/store.ts";
-import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
+import { isPaused, type Session } from "../../core/persistence/session.ts";
+import { hidden, type Store } from "../../core/persistence/store.ts";
+import { ownerOf, type RecoveredRun, type RunHost } from "../record/run_host.ts";
 import { finalEvent, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
@@ -17,62 +17,56 @@ export interface ReportEntries {
   remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
   /** Removes the entries of a pause that was reported: its own, and that of the run if the run is still paused there. */
   removeReported(run: RecoveredRun, pausedAt: number): Promise<void>;
-  /** Removes the own entry of a pause. */
-  removePause(run: RecoveredRun, pause: NumberedEvent): Promise<void>;
 }
 
 /** The leases after which a process that calls `recover()` looks whether a run has ended. */
 const patience = 4;
 
-/** The entries that come with a durable store. A server calls them as `reportEntriesOf()`. */
-export const reportEntries: OpenReports = reportEntriesOf;
-
-/** Returns the entries of `store`. */
+/** Returns the entries of `store`. They come with a durable store. */
 export function reportEntriesOf(
   store: Pick<Store, "load" | "save" | "delete">,
   host: Pick<RunHost, "load">,
   lease: number,
 ): ReportEntries {
   /** Saves an entry. Returns false if there is one already. */
-  async function add(id: string, { owner, ...run }: RecoveredRun, end?: ExpectedReport["end"]): Promise<boolean> {
-    const now = Date.now();
-    const owned = owner !== undefined && { owner };
+  async function add(run: RecoveredRun, end?: NumberedEvent): Promise<boolean> {
+    const { owner } = run;
+    const at = Date.now();
     const saved = await store.save({
-      id,
+      id: end ? reportKey(run, end.id) : reportKey(run),
       version: 0,
       messages: [],
-      ...owned,
-      report: { ...run, ...owned, at: now, ...(end && { end }) },
-      lease: { until: Math.ceil(now + patience * lease) },
+      ...(owner !== undefined && { owner }),
+      report: { ...run, at, ...(end && { end }) },
+      lease: { until: Math.ceil(at + patience * lease) },
     });
     return saved !== undefined;
   }
 
   /** Returns the session of a run if the run is paused. */
-  async function pausedSession({ run, session: id, owner }: RecoveredRun): Promise<Session | undefined> {
-    const requester: Requester = { owner, vars: undefined, outlive() {} };
-    const session = await host.load(id, requester);
-    return isPaused(session) && runOf(session) === run ? session : undefined;
+  async function pausedSession(run: RecoveredRun): Promise<Session | undefined> {
+    const session = await host.load(run.session, ownerOf(run));
+    return isPaused(session) && runOf(session) === run.run ? session : undefined;
   }
 
   async function removeReported(run: RecoveredRun, pausedAt: number): Promise<void> {
-    const pause = reportKey(run, [pausedAt]);
+    const pause = reportKey(run, pausedAt);
     if (lastEventNumber(await pausedSession(run)) === pausedAt) {
       await store.delete(reportKey(run));
       if (!await store.load(pause)) return;
-      await add(reportKey(run), run); // a process that resumes the run has found the removed entry
+      await add(run); // a process that resumes the run has found the removed entry
     }
     await store.delete(pause); // the entry of a run that was resumed stays for the end that follows
   }
 
   return {
     async save(run) {
-      if (await add(reportKey(run), run)) return true;
+      if (await add(run)) return true;
       const session = await pausedSession(run); // otherwise an earlier process of the run has saved the entry
-      if (!session) return false;
-      const id = lastEventNumber(session);
-      await add(reportKey(run, [id]), run, { id, event: finalEvent(session, run.run) });
-      await add(reportKey(run), run); // the process that has reported the pause may have removed it meanwhile
+      if (session) {
+        await add(run, { id: lastEventNumber(session), event: finalEvent(session, run.run) });
+        await add(run); // the process that has reported the pause may have removed it meanwhile
+      }
       return false;
     },
     async remove(run, end) {
@@ -80,11 +74,10 @@ export function reportEntriesOf(
       else await store.delete(reportKey(run));
     },
     removeReported,
-    removePause: (run, { id }) => store.delete(reportKey(run, [id])),
   };
 }
 
 /** Returns the id of the entry of a run, or of its pause at an event. */
-function reportKey({ run, owner = "" }: RecoveredRun, pausedAt: readonly [] | readonly [number] = []): string {
+function reportKey({ run, owner = "" }: RecoveredRun, ...pausedAt: readonly number[]): string {
   return hidden + JSON.stringify([owner, run, ...pausedAt]);
 }

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { OpenRecovery, Recover } from "../../core/persistence/recovery.ts";
+import type { LeaseIndex, Recover } from "../../core/persistence/recovery.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { idWithoutOwner } from "../owned_store.ts";
 import { RecordError } from "../record/record_error.ts";
 import type { Records } from "../record/run_records.ts";
-import type { LiveRun, RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
+import { ownerOf, type RecoveredRun, type Requester, type RunHost } from "../record/run_host.ts";
 import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
 import { recovery } from "./recovery.ts";
 import { redeliver, type StoredReports, type StoredRuns } from "./stored_reports.ts";
@@ -26,12 +26,9 @@ export interface RecoveringServer extends StoredRuns, Pick<RunHost, "lease" | "s
   readonly recoveryVars?: ((run: RecoveredRun) => unknown) | undefined;
 }
 
-/** The recovery that comes with a durable store. A server calls it as `recoveryOf()`. */
-export const serverRecovery: OpenRecovery = recoveryOf;
-
-/** Returns the `recover()` of a server. */
-export function recoveryOf(store: Parameters<OpenRecovery>[0], server: RecoveringServer): Recover {
-  const { lease, singleProcess, signal, recoveryVars, reports, report } = server;
+/** Returns the `recover()` of a server. The recovery that comes with a durable store. */
+export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover {
+  const { signal, recoveryVars, reports } = server;
 
   /** Returns the session as its owner's requests know it; undefined if no run of this server can continue it. */
   function recoverable(session: Session): RecoveredRun | undefined {
@@ -41,11 +38,8 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
     return { run, session: id, ...(owner !== undefined && { owner }) };
   }
 
-  const isLiveRun = ({ run, owner }: RecoveredRun) =>
-    server.get(run, { owner, vars: undefined, outlive() {} }) !== undefined;
-
-  async function resume(stored: Session): Promise<Pick<LiveRun, "over"> | undefined> {
-    if (stored.report) return { over: reports ? redeliver(stored, reports, server) : Promise.resolve() };
+  async function resume(stored: Session): Promise<{ readonly over: Promise<unknown> } | undefined> {
+    if (stored.report && reports) return { over: redeliver(store, stored, reports, server) };
     const recovered = recoverable(stored);
     if (!recovered) return undefined;
     const { run, session, owner } = recovered;
@@ -54,7 +48,7 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
     const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
     try {
       const { over } = await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
-      return { over: Promise.all([over, ...after]).then(() => {}) };
+      return { over: Promise.all([over, ...after]) };
     } catch (error) {
       const isFaster = error instanceof SessionError || error instanceof RecordError;
       if (isFaster || signal?.aborted) return undefined; // another process has continued the run, or will
@@ -63,15 +57,12 @@ export function recoveryOf(store: Parameters<OpenRecovery>[0], server: Recoverin
   }
 
   return recovery(store, {
-    lease,
-    singleProcess,
-    signal,
-    report,
+    ...server,
     resume,
     isLive(session) {
-      if (session.report) return !reports || reports.isPending(session.report) || isLiveRun(session.report);
-      const recovered = recoverable(session);
-      return !recovered || isLiveRun(recovered);
+      const run = session.report ?? recoverable(session);
+      const isReported = session.report && (!reports || reports.isPending(session.report));
+      return !run || isReported || server.get(run.run, ownerOf(run)) !== undefined;
     },
   });
 }

@@ -3,11 +3,12 @@
  *
  * @module
  */
+import type { LeaseIndex } from "../../core/persistence/recovery.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/run_records.ts";
-import type { RecoveredRun, Requester } from "../record/run_host.ts";
+import { ownerOf, type RecoveredRun, type Requester } from "../record/run_host.ts";
 import { finalEvent, hasEnded, isRunning, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The reports of a server. */
@@ -18,8 +19,6 @@ export interface StoredReports {
   attempt(run: RecoveredRun, end: NumberedEvent): Promise<boolean>;
   /** Removes the entry that remembers an end; without an end, that of the run. */
   remove(run: RecoveredRun, end?: NumberedEvent): Promise<void>;
-  /** Removes the own entry of a pause. */
-  removePause(run: RecoveredRun, pause: NumberedEvent): Promise<void>;
 }
 
 /** The part of a server that tells how a run ended. */
@@ -35,19 +34,20 @@ const longest = 24 * 60 * 60 * 1_000;
 
 /** Reports the end of the run of an entry, if the run has ended. Never rejects. */
 export async function redeliver(
-  { report: expected }: Session,
+  store: Pick<LeaseIndex, "delete">,
+  { id, report: expected }: Session,
   reports: StoredReports,
   runs: StoredRuns,
 ): Promise<void> {
   if (!expected) return;
   const { at, end: pause, ...run } = expected;
   try {
-    const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
+    const requester = ownerOf(run);
     const session = pause ? undefined : await loadCaughtUp(runs, run.session, requester);
     if (isRunning(session, run.run)) return;
     const end = pause ?? await endOf(run.run, session, requester, runs);
     const isDone = end === undefined || await reports.attempt(run, end);
-    if (isDone || Date.now() > at + longest) await (pause ? reports.removePause(run, pause) : reports.remove(run, end));
+    if (isDone || Date.now() > at + longest) await (pause ? store.delete(id) : reports.remove(run, end));
   } catch (error) {
     runs.report(error, run.run);
   }

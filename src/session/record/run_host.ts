@@ -29,6 +29,11 @@ export interface RecoveredRun {
   readonly owner?: string;
 }
 
+/** Returns the requester of a run that continues without a request: its owner, without vars. */
+export function ownerOf({ owner }: Pick<RecoveredRun, "owner">): Requester {
+  return { owner, vars: undefined, outlive() {} };
+}
+
 /** The input of a run that begins or resumes. */
 export interface LaunchInput extends
   Partial<
