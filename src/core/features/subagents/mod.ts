@@ -98,10 +98,12 @@ interface ChildCall {
   readonly child: AgentDefinition<StepScope>;
   /** The name of the tool that the child is. */
   readonly tool: string;
-  /** The call of the parent. */
-  readonly open: OpenCall;
+  /** The run of the parent. */
+  readonly parent: EngineRun;
   /** Keeps the child's session. */
   readonly store: RunStore;
+  /** The child's session, if the child has paused. */
+  readonly saved: Session | undefined;
 }
 
 const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall> = /* @__PURE__ */ policyOf(
@@ -114,15 +116,17 @@ const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall>
 async function runChild(
   child: AgentDefinition<StepScope>,
   { run, signal, emit, vars, callId: call, tool: { name: tool }, input }: ExecuteContext,
-  open: OpenCall,
+  { record, scope: { engine: parent } }: OpenCall,
 ): Promise<ToolResult> {
-  const { path, limits, definition } = open.scope.engine;
+  const { path, limits, definition } = parent;
   const depth = path.length + 1;
   if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
   const ctx = { run, signal, emit, vars, child: child.name, prompt: user(prompt), depth, call, settings: {} };
   const store = memory();
-  const result = await definition.onions.subagent(ctx, { child, tool, open, store }, policy);
+  const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // the child's pause saved it
+  if (saved) await store.save({ ...saved, version: 0 });
+  const result = await definition.onions.subagent(ctx, { child, tool, parent, store, saved }, policy);
   const { status, text: answer, reason = status, questions, session } = result;
   if (status === "done") return text(answer);
   if (status === "aborted") signal.throwIfAborted();
@@ -140,18 +144,17 @@ function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
   return loop.answers.flatMap(({ answer: { callId = "", ...answer }, taken }) => {
     const own = callId.slice(call.length + 1);
     if (taken || callId !== `${call}/${own}`) return [];
-    return [(own === "" ? answer : { ...answer, callId: own }) as PersonAnswer]; // the child's own question has no id
+    return [{ ...answer, ...(own && { callId: own }) } as PersonAnswer]; // the child's own question has no id
   });
 }
 
 /** The core of `subagent`: runs the child, with its events among the parent's. A child that has paused continues. */
-async function startChild(ctx: SubagentContext, { child, tool, open, store }: ChildCall): Promise<RunResult> {
-  const { emit, call, child: agent, prompt, settings, signal, vars } = ctx;
-  const { record, scope: { engine: parent } } = open;
+async function startChild(
+  { emit, call, child: agent, prompt, settings, signal, vars }: SubagentContext,
+  { child, tool, parent, store, saved }: ChildCall,
+): Promise<RunResult> {
   const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
   const sink = new SinkFilter(parent.sink, write, () => {});
-  const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // a child's pause saved it
-  if (saved) await store.save({ ...saved, version: 0 });
   const started = start(child, {
     ...(saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] }),
     store,
