@@ -36,15 +36,11 @@ export function fold(state: RunState, { id, event }: Frame): RunState {
   return id === state.at + 1 ? { ...state, ...changeOf(state, event), at: id } : state;
 }
 
-/** The changed fields of a state. */
-type Change = Partial<RunState> | undefined;
-
 /** The changed fields of a part. */
 type PartChange = Partial<Omit<CallView, "type" | "id">> & { readonly type?: PartView["type"] };
 
-/** Returns the fields that an event changes. */
-function changeOf(state: RunState, event: Event): Change {
-  const { messages } = state;
+/** Returns the fields of a state that an event changes. */
+function changeOf({ messages }: RunState, event: Event): Partial<RunState> {
   switch (event.type) {
     case "run.started":
       return { run: event.run, session: event.session, status: "running", questions: [] };
@@ -58,40 +54,6 @@ function changeOf(state: RunState, event: Event): Change {
       const before = messages.filter((message) => message.turn !== turn);
       return { messages: [...before, { role: "assistant", turn, parts: [] }] };
     }
-    case "text.delta":
-      return updatePart(state, event.part, { type: "text", text: event.text });
-    case "reasoning.delta":
-      return updatePart(state, event.part, { type: "reasoning", text: event.text });
-    case "part.added":
-    case "provider_tool.started":
-    case "provider_tool.finished":
-      return updateParts(state, (parts) => [...parts, { id: event.part, ...event.content }]);
-    case "model.finished": {
-      const { text } = event;
-      if (text === undefined) return undefined;
-      return updateParts(state, (parts) => [
-        ...parts.filter((part) => part.type === "reasoning"),
-        { type: "text", id: nextId(parts), text },
-        ...parts.filter((part) => part.type !== "reasoning" && part.type !== "text"),
-      ]);
-    }
-    case "call.ready":
-      return updatePart(state, event.call.id, { type: "call", ...event.call, status: "ready" });
-    case "call.delta":
-    case "tool.started":
-    case "tool.progress":
-    case "approval.asked":
-    case "approval.decided": {
-      const { type, turn: _, call, ...change } = event;
-      const status = statuses[type] ?? type.split(".")[1] as CallStatus; // the other types end in the status
-      return updatePart(state, call, { ...change, type: "call", status });
-    }
-    case "tool.finished":
-      return updatePart(state, event.call, event.result);
-    case "subagent.started": // again, if a pause interrupted it
-      return updateChild(state, event.call, (child) => child.run === event.run ? child : noRun);
-    case "subagent.event":
-      return updateChild(state, event.call, (child) => fold(child, { id: child.at + 1, event: event.event }));
     case "run.paused":
     case "run.finished":
     case "run.failed":
@@ -99,6 +61,47 @@ function changeOf(state: RunState, event: Event): Change {
       const { type, ...end } = event;
       return { questions: [], status: type.slice(4) as RunStatus, ...end }; // `run.finished` has its own status
     }
+  }
+  const last = messages.at(-1);
+  const parts = last?.turn && changedParts(last.parts, event);
+  return parts ? { messages: messages.with(-1, { ...last, parts }) } : {};
+}
+
+/** Returns the parts of the last answer after an event. Returns undefined if the event does not change them. */
+function changedParts(parts: readonly PartView[], event: Event): readonly PartView[] | undefined {
+  switch (event.type) {
+    case "text.delta":
+      return changePart(parts, event.part, { type: "text", text: event.text });
+    case "reasoning.delta":
+      return changePart(parts, event.part, { type: "reasoning", text: event.text });
+    case "part.added":
+    case "provider_tool.started":
+    case "provider_tool.finished":
+      return [...parts, { id: event.part, ...event.content }];
+    case "model.finished": {
+      const { text } = event;
+      return text === undefined ? undefined : [
+        ...parts.filter((part) => part.type === "reasoning"),
+        { type: "text", id: nextId(parts), text },
+        ...parts.filter((part) => part.type !== "reasoning" && part.type !== "text"),
+      ];
+    }
+    case "call.ready":
+      return changePart(parts, event.call.id, { type: "call", ...event.call, status: "ready" });
+    case "call.delta":
+    case "tool.started":
+    case "tool.progress":
+    case "approval.asked":
+    case "approval.decided": {
+      const { type, turn: _, call, ...change } = event;
+      const status = statuses[type] ?? type.split(".")[1] as CallStatus; // the other types end in the status
+      return changePart(parts, call, { ...change, type: "call", status });
+    }
+    case "tool.finished":
+      return changePart(parts, event.call, event.result);
+    case "subagent.started":
+    case "subagent.event":
+      return parts.map((part) => part.id === event.call ? { ...part, child: childOf(part as CallView, event) } : part); // only a call has such an id
     default:
       return undefined;
   }
@@ -112,27 +115,16 @@ function nextId(parts: readonly PartView[]): number {
 }
 
 /** Changes a part, or adds it. Text is appended. A call that is complete moves behind the parts that were complete before. */
-function updatePart(state: RunState, id: number | string, change: PartChange): Change {
-  return updateParts(state, (parts) => {
-    const index = parts.findIndex((part) => part.id === id);
-    const old = parts[index];
-    const text = (old?.text ?? "") + (change.text ?? "");
-    const part = { id, ...old, ...change, text } as PartView; // the first change has the type
-    return old && change.status !== "ready" ? parts.with(index, part) : [...parts.filter((each) => each !== old), part];
-  });
+function changePart(parts: readonly PartView[], id: number | string, change: PartChange): readonly PartView[] {
+  const index = parts.findIndex((part) => part.id === id);
+  const old = parts[index];
+  const text = (old?.text ?? "") + (change.text ?? "");
+  const part = { id, ...old, ...change, text } as PartView; // the first change has the type
+  return old && change.status !== "ready" ? parts.with(index, part) : [...parts.filter((each) => each !== old), part];
 }
 
-/** Changes the state of the subagent that does the work of a call. */
-function updateChild(state: RunState, call: string, change: (child: RunState) => RunState): Change {
-  return updateParts(state, (parts) =>
-    parts.map((part) => {
-      const { id, child = noRun } = part as CallView; // only a call has the id of a call
-      return id === call ? { ...part, child: change(child) } : part;
-    }));
-}
-
-/** Changes the parts of the last answer. */
-function updateParts({ messages }: RunState, change: (parts: readonly PartView[]) => readonly PartView[]): Change {
-  const last = messages.at(-1);
-  return last?.turn ? { messages: messages.with(-1, { ...last, parts: change(last.parts) }) } : undefined;
+/** Returns the state of the subagent that does the work of a call. */
+function childOf({ child = noRun }: CallView, event: Extract<Event, { type: `subagent.${"started" | "event"}` }>) {
+  if (event.type === "subagent.event") return fold(child, { id: child.at + 1, event: event.event });
+  return child.run === event.run ? child : noRun; // it starts again if a pause interrupted it
 }
