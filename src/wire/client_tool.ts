@@ -18,7 +18,7 @@ export interface DeclaredTool {
   /** The description, for the model. Default: the name. */
   readonly description?: string | undefined;
   /** JSON Schema of its input. Default: accepts every object. */
-  readonly schema?: { readonly [key: string]: unknown } | undefined;
+  readonly parameters?: { readonly [key: string]: unknown } | undefined;
 }
 
 /** Parses the name of a tool. */
@@ -29,11 +29,11 @@ export const toolName: Shape<string> = (value, path) => {
 };
 
 /** Creates a tool that pauses the run until the client replies with the result. The client validates the input. */
-function clientTool({ name, description = name, schema = { type: "object" } }: DeclaredTool): AnyTool {
+function clientTool({ name, description = name, parameters = { type: "object" } }: DeclaredTool): AnyTool {
   const paused = tool({
     name,
     description,
-    input: schemaOf(schema),
+    input: schemaOf(parameters),
     execute(input, { callId }) {
       throw new Pause([{
         callId,

@@ -17,7 +17,7 @@ export interface AgentEncoder {
   encode(event: Event): string;
   /** Encodes an AG-UI event of this agent. */
   frame(type: string, fields: object): string;
-  /** Encodes a complete text message. */
+  /** Encodes a complete text message; nothing for an empty text. */
   wholeText(id: string, text: string): string;
   /** Ends the subagents, the messages and the step that are open. */
   close(): string;
@@ -90,8 +90,7 @@ export function agentEncoder(
     "output.delta": ({ changes }) => output.add(changes),
     "turn.finished": close,
 
-    "call.delta": ({ call, name, text }) =>
-      messages.startCall(prefix + call, name) + frame("TOOL_CALL_ARGS", { toolCallId: prefix + call, delta: text }),
+    "call.delta": ({ call, name, text }) => messages.callDelta(prefix + call, name, text),
     "call.ready": ({ call }) => messages.endCall(prefix + call.id, call),
     "tool.progress": ({ type, call, data }) => custom(type, { toolCallId: prefix + call, data }),
     "tool.finished": ({ call, result }) => finished(call, result.status, contentOf(result)),
@@ -109,7 +108,8 @@ export function agentEncoder(
     "subagent.event": ({ call, event }) => subagents.get(call)?.encode(event) ?? "",
     "subagent.finished": ({ call, status }) => finishSubagent(call, status),
   });
-  return { encode: (event) => encoder(event, 0), frame, wholeText: messages.wholeText, close };
+  const wholeText = (id: string, text: string) => messages.begin(id) + messages.replaceText(text);
+  return { encode: (event) => encoder(event, 0), frame, wholeText, close };
 }
 
 /** Returns the content of a result: text, unless it contains a file. */

@@ -23,12 +23,10 @@ export interface MessageEncoder {
   begin(id: string): string;
   /** Encodes a piece of text. */
   delta(kind: TextKind, text: string): string;
-  /** Encodes a complete text message; nothing for an empty text. */
-  wholeText(id: string, text: string): string;
-  /** Replaces the text of the current message. */
+  /** Replaces the text of the current message. If there is none, encodes one with the text; nothing for an empty text. */
   replaceText(text: string): string;
-  /** Encodes the start of a call, unless it has started. */
-  startCall(toolCallId: string, name: string): string;
+  /** Encodes a piece of the input of a call, which starts with the first one. */
+  callDelta(toolCallId: string, name: string, delta: string): string;
   /** Encodes a complete call. */
   endCall(toolCallId: string, call: Call): string;
   /** Ends the text and the calls that are open. */
@@ -101,45 +99,41 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
   }
 
   function close(): string {
-    const calls = [...openCalls].map((toolCallId) => frame("TOOL_CALL_END", { toolCallId }));
-    openCalls.clear();
-    return closeText() + calls.join("");
+    return closeText() + [...openCalls].map(closeCall).join("");
   }
 
-  function wholeText(next: string, text: string): string {
-    if (text === "") return "";
-    if (id !== next) begin(next);
-    return delta("TEXT", text) + closeText();
+  function callDelta(toolCallId: string, toolCallName: string, delta: string): string {
+    let opening = "";
+    if (!openCalls.has(toolCallId)) {
+      openCalls.add(toolCallId);
+      current();
+      opening = closeText() + frame("TOOL_CALL_START", { toolCallId, toolCallName, parentMessageId: id });
+    }
+    return opening + frame("TOOL_CALL_ARGS", { toolCallId, delta });
   }
 
-  function startCall(toolCallId: string, toolCallName: string): string {
-    if (openCalls.has(toolCallId)) return "";
-    openCalls.add(toolCallId);
-    current();
-    return closeText() + frame("TOOL_CALL_START", { toolCallId, toolCallName, parentMessageId: id });
+  function closeCall(toolCallId: string): string {
+    openCalls.delete(toolCallId);
+    return frame("TOOL_CALL_END", { toolCallId });
   }
 
   return {
     frame,
     begin,
     delta,
-    wholeText,
-    startCall,
+    callDelta,
     close,
     replaceText(text) {
       const closed = close();
-      if (!message) return closed + wholeText(id, text);
+      if (!message) return closed + (text === "" ? "" : delta("TEXT", text) + closeText());
       message.content = text;
       return closed + history.snapshot();
     },
     endCall(toolCallId, { name, input }) {
       const json = JSON.stringify(input) ?? "{}";
-      const streamed = openCalls.has(toolCallId)
-        ? ""
-        : startCall(toolCallId, name) + frame("TOOL_CALL_ARGS", { toolCallId, delta: json });
-      openCalls.delete(toolCallId);
+      const whole = openCalls.has(toolCallId) ? "" : callDelta(toolCallId, name, json);
       (current().toolCalls ??= []).push({ id: toolCallId, type: "function", function: { name, arguments: json } });
-      return streamed + frame("TOOL_CALL_END", { toolCallId });
+      return whole + closeCall(toolCallId);
     },
     discard,
   };

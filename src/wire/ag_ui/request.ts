@@ -38,7 +38,7 @@ const answer: Shape<Suggestion> = /* @__PURE__ */ lazy(() => variant("type", ans
 
 /** Parses an answer: an object of the question's schema, true or false for an approval, or the text of a reply. */
 const payload: Shape<Suggestion> = (value, path) => {
-  if (typeof value === "string") return { type: "reply", text: value };
+  if (typeof value === "string") return replyOf(value);
   if (typeof value === "boolean") return { type: value ? "approve" : "deny" };
   return answer(value, path);
 };
@@ -89,11 +89,10 @@ export function runInput(body: unknown): RunInput {
   const { threadId, runId, messages, tools = [], resume } = request(body, "");
   if (threadId === "") throw invalid("threadId", "a non-empty string");
   const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
-  const declared = tools.map((tool) => ({ ...tool, schema: tool.parameters }));
   const isAnswer = resume !== undefined || newest.some(({ role }) => role === "tool"); // a prompt needs no token, and an old one may have expired
   const asking = isAnswer ? messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) : undefined;
   const resumeToken = optional(string)(asking?.encryptedValue, "encryptedValue");
-  const input = (pending: PendingQuestions) => inputOf(newest, resume, declared, pending);
+  const input = (pending: PendingQuestions) => inputOf(newest, resume, tools, pending);
   return { threadId, runId, messages, resumeToken, input };
 }
 

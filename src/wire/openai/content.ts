@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AnswerPart, ContentPart, Json } from "../../protocol/part.ts";
+import type { AnswerPart, ContentPart } from "../../protocol/part.ts";
 import { array, invalid, lazy, object, type Shape, string } from "../../protocol/shape.ts";
 import type { DeclaredTool } from "../client_tool.ts";
 
@@ -21,19 +21,12 @@ export function unsupported(...defaults: readonly unknown[]): Shape<undefined> {
   };
 }
 
-/** A tool as OpenAI's clients declare it. */
-interface FunctionTool {
-  readonly name: string;
-  readonly description?: string | undefined;
-  readonly parameters?: { readonly [key: string]: Json } | undefined;
-}
-
 /** Returns the declared tools; none if the client set `tool_choice` to "none". */
 export function declaredTools(
   choice: string | undefined,
-  tools: readonly FunctionTool[] = [],
+  tools: readonly DeclaredTool[] = [],
 ): readonly DeclaredTool[] {
-  return choice === "none" ? [] : tools.map((tool) => ({ ...tool, schema: tool.parameters }));
+  return choice === "none" ? [] : tools;
 }
 
 const imageUrl: Shape<string> = (value, path) =>
