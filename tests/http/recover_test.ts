@@ -239,6 +239,40 @@ Deno.test("recover() ends a run that keeps dying after limits.recoveries, and th
   }
 });
 
+Deno.test("recover() continues runs that have died before one at a time, also if it is called again meanwhile", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const prompts = ["one", "two", "three"];
+  const runs: string[] = [];
+  for (const prompt of prompts) runs.push((await dead(among, {}, prompt)).run);
+  await advance(time, lease);
+  const dying = processOf(among, agent({ model: stuck }));
+  await dying.app.recover();
+  dying.kill();
+  await advance(time, lease);
+  let [running, most] = [0, 0];
+  const slow: Model = {
+    id: "slow",
+    async *stream() {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      running--;
+      yield [{ type: "text", text: "Done." }, { type: "finish", reason: "stop" }];
+    },
+  };
+  const { app } = processOf(among, agent({ model: slow }));
+  const { runs: [begun, ...others], over } = await app.recover();
+  assertEquals([runs.includes(begun ?? ""), others, (await app.recover()).runs], [true, [], []]);
+  await advanceUntilSettled(time, over);
+  assertEquals(most, 1);
+  for (const run of runs) assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Done."]);
+  const late = await dead(among, {}, "four");
+  await advance(time, lease);
+  const { runs: taken, over: end } = await app.recover();
+  await advanceUntilSettled(time, end);
+  assertEquals(taken, [late.run]);
+});
+
 for (const point of ["session", "abort"] as const) {
   Deno.test(`recover() ends a run whose hook at ${point} keeps killing the process, without running that hook again`, async () => {
     using time = new FakeTime();
