@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import {
   agent,
@@ -173,6 +173,49 @@ Deno.test("a saved result is kept, however often the process dies", async () => 
     const { result, done } = await continueRun(session);
     assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok did read", "ok did send"]]);
   }
+});
+
+Deno.test("each result of a batch is saved while other calls run, also after a save that two messages waited for", async () => {
+  const { store, saved } = recordingStore();
+  const gates = Array.from({ length: 3 }, () => Promise.withResolvers<string>());
+  const work = tool({
+    name: "work",
+    description: "Works",
+    input: z.object({ index: z.number() }),
+    execute: ({ index }) => gates[index]!.promise,
+  });
+  const held = Promise.withResolvers<void>();
+  const saving = Promise.withResolvers<void>();
+  let holding = false;
+  const save = async (session: Session) => {
+    if (holding) {
+      saving.resolve();
+      await held.promise;
+    }
+    return await store.save(session);
+  };
+  const calls = gates.map((_, index) => ["work", { index }] as const);
+  const model = scripted({ calls }, "Done.");
+  const run = agent({ model, tools: [work] }).run({ prompt: "Go", session: "s", store: { ...store, save } });
+  /** Waits up to 1,000 turns of the event loop, in which faultless code saves. */
+  const untilSaved = async (progress: string) => {
+    const isSaved = () => saved.some((session) => storedProgress(session) === progress);
+    for (let turns = 0; turns < 1_000 && !isSaved(); turns++) await new Promise((resolve) => setTimeout(resolve));
+    return isSaved();
+  };
+  assert(await untilSaved("tools running,running,running"));
+  holding = true;
+  const first = run.send("One");
+  await saving.promise;
+  const second = run.send("Two"); // its save is queued, and also contains the result that comes next
+  gates[0]!.resolve("done");
+  for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setTimeout(resolve));
+  held.resolve();
+  await Promise.all([first, second]);
+  gates[1]!.resolve("done");
+  assert(await untilSaved("tools ran,ran,running"));
+  gates[2]!.resolve("done");
+  assertEquals((await run.result).status, "done");
 });
 
 Deno.test("a run that was being stopped when its process died is ended, with the effects it had", async () => {

@@ -54,7 +54,7 @@ class DurableWriter implements SessionWriter {
   }
 
   async checkpoint(_: Position, urgent: boolean): Promise<void> {
-    if (!urgent) this.#later ??= turn(() => void this.#saveOrAbort().catch((error) => this.#run.report(error)));
+    if (!urgent) this.#later ??= turn(() => this.#saveLater());
     else await this.#orLeave(this.#saveOrAbort());
   }
 
@@ -79,6 +79,12 @@ class DurableWriter implements SessionWriter {
     this.#ending = true;
     this.#session.close();
     clearTurn(this.#later);
+  }
+
+  /** Saves a checkpoint that has waited. The save may be one that was requested before, so the next checkpoint waits anew. */
+  #saveLater(): void {
+    this.#later = undefined;
+    this.#saveOrAbort().catch((error) => this.#run.report(error));
   }
 
   async #saveOrAbort(): Promise<void> {
