@@ -6,6 +6,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
+import { lines } from "../support/transcript_lines.ts";
 
 Deno.test("memory() keeps the laws of stores", async () => {
   using time = new FakeTime();
@@ -105,6 +106,29 @@ Deno.test("memory() keeps a session as it was if a longer one does not fit", asy
   await assertRejects(() => store.save(long), Error, "Cannot store more in memory: it is full");
   assertEquals(await store.load("s"), { ...session, version: 1 });
   assertEquals(await store.save({ ...session, version: 1 }), 2);
+});
+
+Deno.test("memory() lets the next run have a session whose last save does not fit, at an end and at a pause", async () => {
+  const pausing: Middleware = {
+    name: "pausing",
+    stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")),
+  };
+  for (const [use, last] of [[[], "run.finished"], [[pausing], "run.paused"]] as const) {
+    const errors: string[] = [];
+    const app = serve(agent({ model: scripted(text, "Short."), use }), {
+      store: memory({ maxBytes: 20_000 }),
+      session: () => "s",
+      onError: (error) => void errors.push(String(error)),
+    });
+    const long = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+    assertEquals([long.at(-1)?.type, first("warning", long).code], [last, "session.unsaved"]);
+    assertEquals(errors, ["CapacityError: Cannot store more in memory: it is full; try again later"]);
+    assertEquals(await (await app.request("/sessions/s")).json(), { id: "s", messages: [] });
+    const next = await eventsOf(post(app, "/runs", { prompt: "Again" }));
+    assertEquals([next.at(-1)?.type, next.filter(({ type }) => type === "warning")], [last, []]);
+    const { messages } = await (await app.request("/sessions/s")).json();
+    assertEquals(lines(messages), ["user Again", "assistant Short."]);
+  }
 });
 
 Deno.test("memory() counts the same bytes for a session that grows with each save, that is shortened, and that is saved at once", async () => {

@@ -147,7 +147,7 @@ function serialize(
 /**
  * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end.
  */
-export const writeInMemory: OpenWriter = (store, run, { version: stored, always }): SessionWriter => {
+export const writeInMemory: OpenWriter = (store, run, { version: stored, always, session: id }): SessionWriter => {
   let version = stored;
   let saves = always;
   /** True if a copy of the messages was saved, and the session that names it was not. */
@@ -165,6 +165,14 @@ export const writeInMemory: OpenWriter = (store, run, { version: stored, always 
     if (!await save()) run.abort("lost");
   }
 
+  /** Removes the run from the session as it is stored, which takes less room. */
+  async function removeRun(): Promise<void> {
+    const stored = await store.load(id);
+    if (!stored) return;
+    const { run: _, ...session } = stored;
+    await save(session);
+  }
+
   return {
     durable: false,
     claim: () => saves ? save() : Promise.resolve(true),
@@ -176,7 +184,12 @@ export const writeInMemory: OpenWriter = (store, run, { version: stored, always 
     async end(last) {
       await run.logged();
       if (run.leave || (last && !saves)) return true;
-      return await save(last && endedSession(run.read(), last));
+      try {
+        return await save(last && endedSession(run.read(), last));
+      } catch (error) {
+        await removeRun(); // otherwise the session stays busy: no other process ends the run
+        throw error;
+      }
     },
     async archive() {
       if (!saves) return undefined;
