@@ -10,7 +10,7 @@ import { nullSink } from "../../core/start/options.ts";
 import { ifOwnedBy, ownedKey, ownedSessions } from "../../session/owned_store.ts";
 import { isRunning } from "../../session/record/run_state.ts";
 import type { recordsOf } from "../../session/record/records.ts";
-import type { LaunchInput, LiveRun, Requester, RunHost } from "../../session/record/run_host.ts";
+import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "../../session/record/run_host.ts";
 import type { Records } from "../../session/record/run_records.ts";
 import type { ServedAgent, ServerOptions } from "../options.ts";
 import { type EndReports, endReports } from "./end_reports.ts";
@@ -48,7 +48,7 @@ export function liveRuns(
   });
 
   /** Returns the store as the requester sees it. */
-  const storeOf = ({ owner }: Requester) => owner === undefined || !store ? store : ownedSessions(store, owner);
+  const storeOf = ({ owner }: Owned) => owner === undefined || !store ? store : ownedSessions(store, owner);
 
   /** The work that follows runs, such as the reports of their ends. It never rejects. */
   const tracked = new Set<Promise<void>>();

@@ -6,7 +6,7 @@
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { hidden, type Store } from "../../core/persistence/store.ts";
-import { ownerOf, type RecoveredRun, type RunHost } from "../record/run_host.ts";
+import type { RecoveredRun, RunHost } from "../record/run_host.ts";
 import { finalEvent, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
@@ -45,7 +45,7 @@ export function reportEntriesOf(
 
   /** Returns the session of a run if the run is paused. */
   async function pausedSession(run: RecoveredRun): Promise<Session | undefined> {
-    const session = await host.load(run.session, ownerOf(run));
+    const session = await host.load(run.session, run);
     return isPaused(session) && runOf(session) === run.run ? session : undefined;
   }
 

@@ -9,7 +9,7 @@ import type { Session } from "../../core/persistence/session.ts";
 import { idWithoutOwner } from "../owned_store.ts";
 import { RecordError } from "../record/record_error.ts";
 import type { Records } from "../record/run_records.ts";
-import { ownerOf, type RecoveredRun, type Requester, type RunHost } from "../record/run_host.ts";
+import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
 import { recovery } from "./recovery.ts";
 import { redeliver, type StoredReports, type StoredRuns } from "./stored_reports.ts";
@@ -62,7 +62,7 @@ export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover
     isLive(session) {
       const run = session.report ?? recoverable(session);
       const isReported = session.report && (!reports || reports.isPending(session.report));
-      return !run || isReported || server.get(run.run, ownerOf(run)) !== undefined;
+      return !run || isReported || server.get(run.run, run) !== undefined;
     },
   });
 }

@@ -8,7 +8,7 @@ import type { Session } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/run_records.ts";
-import { ownerOf, type RecoveredRun, type Requester } from "../record/run_host.ts";
+import type { RecoveredRun, Requester } from "../record/run_host.ts";
 import { finalEvent, hasEnded, isRunning, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The reports of a server. */
@@ -42,10 +42,10 @@ export async function redeliver(
   if (!expected) return;
   const { at, end: pause, ...run } = expected;
   try {
-    const requester = ownerOf(run);
+    const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
     const session = pause ? undefined : await loadCaughtUp(runs, run.session, requester);
     if (isRunning(session, run.run)) return;
-    const end = pause ?? await endOf(run.run, session, requester, runs);
+    const end = pause ?? await endOf(run, session, runs);
     const isDone = end === undefined || await reports.attempt(run, end);
     if (isDone || Date.now() > at + longest) await (pause ? store.delete(id) : reports.remove(run, end));
   } catch (error) {
@@ -55,12 +55,12 @@ export async function redeliver(
 
 /** Returns the last event of a run that is not running; undefined if neither its session nor its record tells it. */
 async function endOf(
-  run: string,
+  expected: RecoveredRun,
   session: Session | undefined,
-  requester: Requester,
   { records }: StoredRuns,
 ): Promise<NumberedEvent | undefined> {
+  const { run } = expected;
   const isKnown = hasEnded(session, run) || runOf(session) === run;
-  const event = isKnown ? finalEvent(session, run) : await records?.lastEvent(run, requester);
+  const event = isKnown ? finalEvent(session, run) : await records?.lastEvent(run, expected);
   return event && { event, id: lastEventNumber(session) };
 }

@@ -6,10 +6,10 @@
 import type { Event } from "../../protocol/event.ts";
 import type { Log, LogPage } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
-import type { Requester } from "./run_host.ts";
+import type { Owned } from "./run_host.ts";
 
 /** Returns the key of a run's record in the log. */
-export function recordKey(run: string, { owner }: Requester): string {
+export function recordKey(run: string, { owner }: Owned): string {
   return ownedKey(owner, run);
 }
 

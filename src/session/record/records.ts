@@ -16,7 +16,7 @@ import { reconcile } from "./logged_results.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
-import type { LaunchInput, LiveRun, Requester, RunHost } from "./run_host.ts";
+import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
 import type { Records } from "./run_records.ts";
 import { runSessions, type SessionLookup } from "./run_sessions.ts";
 import { finalEvent, isRunning, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
@@ -26,7 +26,7 @@ export const records: RecordsOf = recordsOf;
 
 /** Keeps the records of the runs of `host` in `log`. */
 export function recordsOf(log: Log, host: RunHost): Records {
-  const endOf = (run: string, requester: Requester) => readEnd(log, recordKey(run, requester));
+  const endOf = (run: string, requester: Owned) => readEnd(log, recordKey(run, requester));
   const load = async (id: string | undefined, requester: Requester) =>
     id === undefined ? undefined : await host.load(id, requester);
 

@@ -9,8 +9,14 @@ import type { Started, StartOptions } from "../../core/start/options.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
+/** A request, a run or a session, by its owner. */
+export interface Owned {
+  /** The owner; undefined if the server has no `owner` option. */
+  readonly owner?: string | undefined;
+}
+
 /** The client of one request. Requesters reach the sessions and runs of their own owner only. */
-export interface Requester {
+export interface Requester extends Owned {
   /** The owner of what the request creates or reaches; undefined if the server has no `owner` option. */
   readonly owner: string | undefined;
   /** The vars that runs of this request receive. */
@@ -27,11 +33,6 @@ export interface RecoveredRun {
   readonly session: string;
   /** The owner of both, if the server has the `owner` option. */
   readonly owner?: string;
-}
-
-/** Returns the requester of a run that continues without a request: its owner, without vars. */
-export function ownerOf({ owner }: Pick<RecoveredRun, "owner">): Requester {
-  return { owner, vars: undefined, outlive() {} };
 }
 
 /** The input of a run that begins or resumes. */
@@ -87,13 +88,13 @@ export interface RunHost {
   /** Ends every stream when it aborts. */
   readonly signal: AbortSignal | undefined;
   /** Loads a session of the requester. */
-  load(session: string, requester: Requester): Promise<Session | undefined>;
+  load(session: string, requester: Owned): Promise<Session | undefined>;
   /** Saves a session of the requester, as `Store.save()` does. */
-  save(session: Session, requester: Requester): Promise<number | undefined>;
+  save(session: Session, requester: Owned): Promise<number | undefined>;
   /** Returns a run of the requester that this process executes. */
-  get(run: string, requester: Requester): LiveRun | undefined;
+  get(run: string, requester: Owned): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */
-  isDead(run: string, requester: Requester): boolean;
+  isDead(run: string, requester: Owned): boolean;
   /** Begins or resumes a run; resolves when it has begun. */
   launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
 }

@@ -10,7 +10,7 @@ import type { Sink } from "../../stream/channel.ts";
 import type { Lines, LogPage } from "../log.ts";
 import type { IdempotencyKeys } from "./idempotency_keys.ts";
 import type { Recorder } from "./recorder.ts";
-import type { LiveRun, Requester, RunAddress, RunPosition } from "./run_host.ts";
+import type { LiveRun, Owned, Requester, RunAddress, RunPosition } from "./run_host.ts";
 
 /** The records of runs. For a requester, the records of other owners do not exist. */
 export interface Records extends IdempotencyKeys {
@@ -52,7 +52,7 @@ export interface Records extends IdempotencyKeys {
   /** Returns the snapshot of a run, with the events and results that are logged and were not saved. */
   reconcile(run: RunSnapshot, requester: Requester): Promise<RunSnapshot>;
   /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */
-  lastEvent(run: string, requester: Requester): Promise<Event | undefined>;
+  lastEvent(run: string, requester: Owned): Promise<Event | undefined>;
   /**
    * Resolves when a run of another process has ended or paused, when a lease has passed, or when `signal` aborts. Returns false if there is no record that
    * would tell.
