@@ -14,11 +14,15 @@ export function ownedKey(owner: string | undefined, id: string): string {
   return owner === undefined ? id : JSON.stringify([owner, id]);
 }
 
+/** Returns the beginning of all keys of an owner. */
+function ownerPrefix(owner: string): string {
+  return ownedKey(owner, "").slice(0, -2);
+}
+
 /** Returns the id that the owner's requests use for a stored session; undefined if `serve()` did not store it under this key. */
 export function idWithoutOwner({ id, owner }: Pick<Session, "id" | "owner">): string | undefined {
   if (owner === undefined) return id;
-  const prefix = ownedKey(owner, "").slice(0, -2);
-  return id.startsWith(prefix) ? JSON.parse(id)[1] : undefined;
+  return id.startsWith(ownerPrefix(owner)) ? JSON.parse(id)[1] : undefined;
 }
 
 /** Returns the session if it belongs to `owner`. Without an owner, every session is returned. */
@@ -42,7 +46,7 @@ export function ifOwnedBy(owner: string | undefined, session: Session | undefine
  * ```
  */
 export function ownedStore(store: Store, owner: string): Store {
-  const prefix = ownedKey(owner, "").slice(0, -2);
+  const prefix = ownerPrefix(owner);
   return {
     ...ownedSessions(store, owner),
     recovery: store.recovery,

@@ -6,7 +6,7 @@
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { hashOf } from "../../core/lib/hash.ts";
 import type { Log } from "../log.ts";
-import { ownedKey } from "../owned_store.ts";
+import { recordKey } from "./logged_pages.ts";
 import { RecordError } from "./record_error.ts";
 import type { Requester, RunHost, RunPosition } from "./run_host.ts";
 import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";
@@ -111,7 +111,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
       return true;
     }
     await live?.over; // it has just paused, or could not begin
-    const key = ownedKey(requester.owner, run);
+    const key = recordKey(run, requester);
     const page = await log.read(key, after);
     if (page && page.last > after) return true;
     const stored = await host.load(session, requester);
@@ -127,7 +127,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     request: string,
   ): Promise<boolean> {
     if (after === 0) return true;
-    const page = await log.read(ownedKey(requester.owner, run), after);
+    const page = await log.read(recordKey(run, requester), after);
     const { first, lines: [started] } = page ?? { first: after + 1, lines: [] };
     if (started !== undefined) return first > after + 1 || JSON.parse(started).request === request;
     return requestOf(await host.load(session, requester)) === request;
