@@ -126,8 +126,13 @@ export function memory(
   };
 }
 
+/** The part of a run that its abort needs. */
+interface Abortable {
+  readonly engine: { readonly control: { abort(reason: string): void } };
+}
+
 /** Aborts a run whose session ends with the process. */
-export const abortAtShutdown: HandOver = (_, control: { abort(reason: string): void }) => control.abort("shutdown");
+export const abortAtShutdown: HandOver = ({ engine }: Abortable) => engine.control.abort("shutdown");
 
 /** The recovery of a store that ends with the process, as its runs do. */
 export const recoverNothing: OpenRecovery = () => () => Promise.resolve({ runs: [], over: Promise.resolve() });

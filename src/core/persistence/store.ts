@@ -52,7 +52,7 @@ export interface Store extends StoreAdapter {
  * Hands a run over to another process after at most `grace` milliseconds, or aborts it. It comes with the store, so that a server without a durable one does
  * not contain the code.
  */
-export type HandOver = (run: never, control: never, grace: number) => void;
+export type HandOver = (run: never, grace: number) => void;
 
 /** The type of the only value of `reports`, which comes with `durable()`. */
 export type OpenReports = (

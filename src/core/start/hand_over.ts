@@ -3,31 +3,31 @@
  *
  * @module
  */
-import type { RunControl } from "../run/control.ts";
 import type { Ready } from "./open.ts";
 
 /**
  * Hands a run over. At the next safe place, or after `grace` milliseconds, its state is saved without its lease, and this process does nothing more for it.
  * A run whose state ends with the process is aborted instead.
  */
-export function handOver(ready: Ready, control: RunControl, grace: number): void {
+export function handOver(ready: Ready, grace: number): void {
   const { engine, writer } = ready;
+  const { control } = engine;
   if (!writer.durable) return control.abort("shutdown");
   const leave = () => {
     const { loop, exit, events } = engine;
     const ends = control.aborted || events.closed || loop.detached || exit.current !== undefined;
-    if (!ends) release(ready, control);
+    if (!ends) release(ready);
   };
   control.leaveAfter(grace, leave);
   engine.loop.stopAtSafePlace(leave);
 }
 
 /** Saves the state as it is now, and stops the work: no later event, move or save has an effect. */
-function release({ engine, writer, stored }: Ready, control: RunControl): void {
+function release({ engine, writer, stored }: Ready): void {
   const saved = writer.release(stored.freeze());
   engine.events.mute();
   engine.loop.detach();
-  control.abort("shutdown", { handOver: true });
+  engine.control.abort("shutdown", { handOver: true });
   // clients reconnect when their streams close, and then find the run without its lease
   stored.awaitRelease(saved.catch((error) => void engine.events.report(error)).then(() => engine.close()));
 }

@@ -58,7 +58,7 @@ export function start(
     finish: () => steering.finish(),
     handOver(grace) {
       const hand = options.store.handOver as typeof handOver; // or the abort of memory()
-      ready.promise.then((run) => hand(run, control, grace), () => {}); // a run that cannot open ends by itself
+      ready.promise.then((run) => hand(run, grace), () => {}); // a run that cannot open ends by itself
     },
     async send(message, sendOptions) {
       const { engine, writer } = await ready.promise; // messages that waited before come first
