@@ -4,12 +4,12 @@
  * @module
  */
 import { RecordError } from "../../session/record/record_error.ts";
-import type { KeyedRequest } from "../../session/record/idempotency_keys.ts";
+import type { KeyedActions, KeyedRequest } from "../../session/record/idempotency_keys.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Records } from "../../session/record/run_records.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { Client } from "../identify.ts";
-import type { Joined, Launched } from "../launch/launch.ts";
+import type { Launched, Responder } from "../respond/response_format.ts";
 
 /** A request that may be sent again. */
 export interface RepeatableRequest extends Pick<KeyedRequest, "position"> {
@@ -21,41 +21,46 @@ export interface RepeatableRequest extends Pick<KeyedRequest, "position"> {
   readonly key?: string | undefined;
 }
 
-/** Launches the run of a request, or joins the run that the same request has launched. */
+/** The handling of a request: the first one begins a run, and the same request joins that run later. */
+export interface RepeatableActions extends Pick<KeyedActions<Responder>, "join"> {
+  /** Begins or resumes a run. `request` is the id under which the run is stored with its request, if there is a log. */
+  begin(position: Required<RunPosition> | undefined, request?: string): Promise<Launched>;
+}
+
+/** Begins the run of a request, or joins the run that the same request has begun. */
 export type Idempotency = (
   request: RepeatableRequest,
   client: Client,
-  launch: (position: Required<RunPosition> | undefined, request?: string) => Promise<Launched>,
-) => Promise<Launched | Joined>;
+  actions: RepeatableActions,
+) => Promise<Responder>;
 
 /** Returns the idempotency of a server. Without a log, a request is refused while the run of the same request continues. */
 export function idempotency(records: Records | undefined): Idempotency {
   /** The keys of runs that continue, if there is no log. */
   const used = new Set<string>();
 
-  return ({ position, header, content, key: own }, client, launch) => {
+  return ({ position, header, content, key: own }, client, actions) => {
     const key = own ?? header;
-    if (key === undefined) return launch(position);
+    if (key === undefined) return actions.begin(position);
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (records) {
       const request = { key, content: JSON.stringify(content), position, released: own !== undefined };
-      const join = (position: RunPosition) => Promise.resolve({ position });
-      return records.once<Launched | Joined>(request, client, { begin: launch, join });
+      return records.once(request, client, actions);
     }
-    return launchOnce(used, JSON.stringify([client.owner, key]), () => launch(position));
+    return beginOnce(used, JSON.stringify([client.owner, key]), () => actions.begin(position));
   };
 }
 
-async function launchOnce(used: Set<string>, id: string, launch: () => Promise<Launched>): Promise<Launched> {
+async function beginOnce(used: Set<string>, id: string, begin: () => Promise<Launched>): Promise<Launched> {
   if (used.has(id)) {
     throw new RecordError("Cannot repeat the request: its run continues, and there is no log to join it", "repeated");
   }
   used.add(id);
   const release = () => void used.delete(id);
   try {
-    const launched = await launch();
-    launched.run.over.then(release); // it never rejects
-    return launched;
+    const begun = await begin();
+    begun.run.over.then(release); // it never rejects
+    return begun;
   } catch (error) {
     release();
     throw error;

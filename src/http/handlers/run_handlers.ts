@@ -5,9 +5,12 @@
  */
 import type { Context } from "hono";
 import { admitAnswers, admitChat, admitCompaction, admitPrompt, admitResume } from "../admit/admission.ts";
+import type { RepeatableActions, RepeatableRequest } from "../admit/idempotency.ts";
+import type { RunPosition } from "../../session/record/run_host.ts";
 import { launch } from "../launch/launch.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
-import { respond } from "../respond/respond.ts";
+import { respondJoined } from "../respond/respond.ts";
+import type { ResponseFormat } from "../respond/response_format.ts";
 import type { RequestScope } from "../server.ts";
 
 /** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
@@ -16,7 +19,7 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
   const { type: _, create: __, busy, format, session, ...input } = operation;
   const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
   const request = { ...identityOf(c, [session, input]), position: own };
-  const result = await server.once(request, client, (position = own) =>
+  return await respondOnce(scope, request, format, (position = own) =>
     server.inTurn({
       position,
       client,
@@ -26,7 +29,6 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
         return await launch(c, server, client, { ...input, ...(busy && { busy }) }, format);
       },
     }));
-  return await respond(c, server, client, result, format);
 }
 
 /** Resumes a paused run with answers. With a log, a resume token is used once. */
@@ -40,30 +42,39 @@ export async function handleAnswers(scope: RequestScope, operation: AnswersOpera
     ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
     position: pause === "pending" ? { run, session, after: pausedAt } : undefined,
   };
-  const result = await server.once(request, client, async (_, id) => {
+  return await respondOnce(scope, request, format, async (_, id) => {
     return await launch(c, server, client, await admitResume(server, client, operation, admitted, id), format);
   });
-  return await respond(c, server, client, result, format);
 }
 
 /** Compacts the transcript of a session, in a run that does nothing else. */
-export async function handleCompaction(
-  { c, server, client }: RequestScope,
-  operation: OperationOf<"compact">,
-): Promise<Response> {
+export async function handleCompaction(scope: RequestScope, operation: OperationOf<"compact">): Promise<Response> {
+  const { c, server, client } = scope;
   const { session, instructions, format } = operation;
   const own = { run: crypto.randomUUID(), session, after: 0 };
   const request = { ...identityOf(c, [session, instructions]), position: own };
-  const result = await server.once(request, client, async (position = own) => {
+  return await respondOnce(scope, request, format, async (position = own) => {
     return await launch(c, server, client, await admitCompaction(server, client, operation, position), format);
   });
-  return await respond(c, server, client, result, format);
 }
 
 /** Begins or resumes a run for a wire's client. */
 export async function handleChat(scope: RequestScope, operation: ChatOperation): Promise<Response> {
   const admitted = await admitChat(scope.server, scope.client, operation);
   return await (admitted.type === "prompt" ? handlePrompt(scope, admitted) : handleAnswers(scope, admitted));
+}
+
+/** Begins the run of a request, or joins the run that the same request has begun, and responds with its events. */
+async function respondOnce(
+  { c, server, client }: RequestScope,
+  request: RepeatableRequest,
+  format: ResponseFormat,
+  begin: RepeatableActions["begin"],
+): Promise<Response> {
+  const join = (position: RunPosition) =>
+    Promise.resolve({ respond: () => respondJoined(c, server, client, position, format) });
+  const { respond } = await server.once(request, client, { begin, join });
+  return await respond();
 }
 
 /** Returns the content of a request, to compare it with others that have the same idempotency key. */

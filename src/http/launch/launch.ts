@@ -4,23 +4,12 @@
  * @module
  */
 import type { Context } from "hono";
-import type { LaunchInput, LiveRun, RunPosition } from "../../session/record/run_host.ts";
+import type { LaunchInput, LiveRun } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { ClientGone, ServerOptions } from "../options.ts";
 import { RequestError } from "../respond/error_response.ts";
-import { accepted, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
+import { accepted, type Launched, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
 import type { LiveRuns } from "./live_runs.ts";
-
-/** A run that has begun, and the response that receives its events. */
-export interface Launched {
-  readonly run: LiveRun;
-  readonly respond: () => Response | Promise<Response>;
-}
-
-/** A run that the same request has launched before, and the position where its events begin. */
-export interface Joined {
-  readonly position: RunPosition;
-}
 
 const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
   stop: (run) => run.stop("client-gone"),

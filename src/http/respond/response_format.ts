@@ -9,16 +9,24 @@ import { nullSink } from "../../core/start/options.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
+import type { LiveRun } from "../../session/record/run_host.ts";
 import { SinkFilter } from "../../stream/channel.ts";
 import { frame, lineOf, sse } from "../../stream/sse.ts";
 import type { JsonResponse, Reply } from "../../wire/wire.ts";
 import { type EventOutput, headers, type OutputOptions } from "./event_stream.ts";
 
-/** Creates the output for the events of a run, and the response that sends them. */
-export type ResponseFormat = (c: Context, options: OutputOptions) => {
-  readonly out: EventOutput;
+/** Makes the response with the events of a run. */
+export interface Responder {
   readonly respond: () => Response | Promise<Response>;
-};
+}
+
+/** A run that has begun, and the response that receives its events. */
+export interface Launched extends Responder {
+  readonly run: LiveRun;
+}
+
+/** Creates the output for the events of a run, and the response that sends them. */
+export type ResponseFormat = (c: Context, options: OutputOptions) => Responder & { readonly out: EventOutput };
 
 /** Sends each event as one server-sent event with its number. */
 export const nativeFormat: ResponseFormat = (c, options) => {
