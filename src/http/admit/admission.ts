@@ -12,17 +12,15 @@ import { lastEventNumber, runOf } from "../../session/record/run_state.ts";
 import type { HeldSession } from "../../session/resume_token/held_session.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";
-import type { Client } from "../identify.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
 import { checkedId } from "../parse/route.ts";
 import { notFound, RequestError } from "../respond/error_response.ts";
 import { messagesBefore } from "./rewind.ts";
-import type { Server } from "../server.ts";
+import type { RequestScope } from "../server.ts";
 
 /** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(
-  { options, runs }: Server,
-  client: Client,
+  { server: { options, runs }, client }: RequestScope,
   { type: _, create, busy: __, format: ___, regenerate, session: named, ...body }: PromptOperation,
   { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
@@ -54,8 +52,7 @@ export interface AdmittedAnswers {
 
 /** Admits answers to a session, which may be in a resume token. */
 export async function admitAnswers(
-  { options: { resumeTokens }, runs }: Server,
-  client: Client,
+  { server: { options: { resumeTokens }, runs }, client }: RequestScope,
   { session, resumeToken, run: asking, at = Infinity }: AnswersOperation,
 ): Promise<AdmittedAnswers> {
   if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
@@ -70,8 +67,7 @@ export async function admitAnswers(
 
 /** Returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
 export async function admitResume(
-  { runs }: Server,
-  client: Client,
+  { server: { runs }, client }: RequestScope,
   { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
   { stored, held, run, pausedAt, pause }: AdmittedAnswers,
   request: string | undefined,
@@ -94,8 +90,7 @@ export async function admitResume(
 
 /** Admits a compaction to its session. */
 export async function admitCompaction(
-  { runs }: Server,
-  client: Client,
+  { server: { runs }, client }: RequestScope,
   { session, instructions }: OperationOf<"compact">,
   { run }: RunPosition,
 ): Promise<LaunchInput> {
@@ -107,8 +102,7 @@ export async function admitCompaction(
 
 /** Returns the prompt or the answers that a message of a wire's client stands for: it depends on what the session asks. */
 export async function admitChat(
-  { options: { resumeTokens }, runs }: Server,
-  client: Client,
+  { server: { options: { resumeTokens }, runs }, client }: RequestScope,
   { session, create, resumeToken, input, format }: ChatOperation,
 ): Promise<PromptOperation | AnswersOperation> {
   async function load(id: string): Promise<Session | undefined> {

@@ -11,20 +11,21 @@ import type { RequestScope } from "../server.ts";
 
 /** Responds with the events of a run that the client has not received. */
 export async function handleFollow(
-  { c, server, client }: RequestScope,
+  scope: RequestScope,
   { run, after, format }: OperationOf<"follow">,
 ): Promise<Response> {
-  return await respondFromRecord(c, server, client, { run, after }, format);
+  return await respondFromRecord(scope, { run, after }, format);
 }
 
 /** Responds with the events of the latest run of a session. A client that reconnects may have missed the end of the run. */
 export async function handleFollowSession(
-  { c, server, client }: RequestScope,
+  scope: RequestScope,
   { session, format }: OperationOf<"followSession">,
 ): Promise<Response> {
+  const { c, server, client } = scope;
   const run = latestRunOf(await server.runs.load(session, client));
   if (!server.runs.records || run === undefined) return c.body(null, 204);
-  return await respondFromRecord(c, server, client, { run, session, after: 0 }, format);
+  return await respondFromRecord(scope, { run, session, after: 0 }, format);
 }
 
 /** Responds with a session. */

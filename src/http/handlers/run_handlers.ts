@@ -25,55 +25,52 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
       client,
       busy,
       async launch(busy) {
-        const input = await admitPrompt(server, client, operation, position);
-        return await launch(c, server, client, { ...input, ...(busy && { busy }) }, format);
+        const input = await admitPrompt(scope, operation, position);
+        return await launch(scope, { ...input, ...(busy && { busy }) }, format);
       },
     }));
 }
 
 /** Resumes a paused run with answers. With a log, a resume token is used once. */
 export async function handleAnswers(scope: RequestScope, operation: AnswersOperation): Promise<Response> {
-  const { c, server, client } = scope;
   const { session, answers, resumeToken, run: asking, at, format } = operation;
-  const admitted = await admitAnswers(server, client, operation);
+  const admitted = await admitAnswers(scope, operation);
   const { run, pausedAt, held, pause } = admitted;
   const request = {
-    ...identityOf(c, [answers, resumeToken, asking, at]),
+    ...identityOf(scope.c, [answers, resumeToken, asking, at]),
     ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
     position: pause === "pending" ? { run, session, after: pausedAt } : undefined,
   };
   return await respondOnce(scope, request, format, async (_, id) => {
-    return await launch(c, server, client, await admitResume(server, client, operation, admitted, id), format);
+    return await launch(scope, await admitResume(scope, operation, admitted, id), format);
   });
 }
 
 /** Compacts the transcript of a session, in a run that does nothing else. */
 export async function handleCompaction(scope: RequestScope, operation: OperationOf<"compact">): Promise<Response> {
-  const { c, server, client } = scope;
   const { session, instructions, format } = operation;
   const own = { run: crypto.randomUUID(), session, after: 0 };
-  const request = { ...identityOf(c, [session, instructions]), position: own };
+  const request = { ...identityOf(scope.c, [session, instructions]), position: own };
   return await respondOnce(scope, request, format, async (position = own) => {
-    return await launch(c, server, client, await admitCompaction(server, client, operation, position), format);
+    return await launch(scope, await admitCompaction(scope, operation, position), format);
   });
 }
 
 /** Begins or resumes a run for a wire's client. */
 export async function handleChat(scope: RequestScope, operation: ChatOperation): Promise<Response> {
-  const admitted = await admitChat(scope.server, scope.client, operation);
+  const admitted = await admitChat(scope, operation);
   return await (admitted.type === "prompt" ? handlePrompt(scope, admitted) : handleAnswers(scope, admitted));
 }
 
 /** Begins the run of a request, or joins the run that the same request has begun, and responds with its events. */
 async function respondOnce(
-  { c, server, client }: RequestScope,
+  scope: RequestScope,
   request: RepeatableRequest,
   format: ResponseFormat,
   begin: RepeatableActions["begin"],
 ): Promise<Response> {
-  const join = (position: RunPosition) =>
-    Promise.resolve({ respond: () => respondJoined(c, server, client, position, format) });
-  const { respond } = await server.once(request, client, { begin, join });
+  const join = (position: RunPosition) => Promise.resolve({ respond: () => respondJoined(scope, position, format) });
+  const { respond } = await scope.server.once(request, scope.client, { begin, join });
   return await respond();
 }
 

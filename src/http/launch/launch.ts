@@ -3,13 +3,11 @@
  *
  * @module
  */
-import type { Context } from "hono";
 import type { LaunchInput, LiveRun } from "../../session/record/run_host.ts";
-import type { Client } from "../identify.ts";
-import type { ClientGone, ServerOptions } from "../options.ts";
+import type { ClientGone } from "../options.ts";
 import { RequestError } from "../respond/error_response.ts";
 import { accepted, type Launched, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
-import type { LiveRuns } from "./live_runs.ts";
+import type { RequestScope } from "../server.ts";
 
 const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
   stop: (run) => run.stop("client-gone"),
@@ -19,9 +17,7 @@ const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
 
 /** Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. */
 export async function launch(
-  c: Context,
-  { runs, options: { heartbeat, onClientGone } }: { readonly runs: LiveRuns; readonly options: ServerOptions },
-  client: Client,
+  { c, server: { runs, options: { heartbeat, onClientGone } }, client }: RequestScope,
   input: LaunchInput,
   format: ResponseFormat,
 ): Promise<Launched> {

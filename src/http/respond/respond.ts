@@ -3,32 +3,26 @@
  *
  * @module
  */
-import type { Context } from "hono";
 import type { LogPage } from "../../session/log.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
-import type { Client } from "../identify.ts";
-import type { Server } from "../server.ts";
+import type { RequestScope } from "../server.ts";
 import { notFound, reportError } from "./error_response.ts";
 import { type EventOutput, headers } from "./event_stream.ts";
 import { accepted, prefersAsync, type ResponseFormat } from "./response_format.ts";
 
 /** Responds with the events of a run that the same request has begun before. A client that prefers not to wait receives the address of the run instead. */
 export async function respondJoined(
-  c: Context,
-  server: Server,
-  client: Client,
+  scope: RequestScope,
   position: RunPosition,
   format: ResponseFormat,
 ): Promise<Response> {
-  if (prefersAsync(c, format)) return accepted(c, position, true);
-  return await respondFromRecord(c, server, client, position, format);
+  if (prefersAsync(scope.c, format)) return accepted(scope.c, position, true);
+  return await respondFromRecord(scope, position, format);
 }
 
 /** Responds with the logged events after a position, and with those that follow. Responds with 204 if the run is over and no event is left. */
 export async function respondFromRecord(
-  c: Context,
-  { options: { heartbeat, onError }, runs: { records } }: Server,
-  client: Client,
+  { c, server: { options: { heartbeat, onError }, runs: { records } }, client }: RequestScope,
   position: RunPosition,
   format: ResponseFormat,
 ): Promise<Response> {
