@@ -102,7 +102,7 @@ export async function admitCompaction(
 
 /** Returns the prompt or the answers that a message of a wire's client stands for: it depends on what the session asks. */
 export async function admitChat(
-  { server: { options: { resumeTokens }, runs }, client }: RequestScope,
+  { server: { options: { resumeTokens, busy = "queue" }, runs }, client }: RequestScope,
   { session, create, resumeToken, input, format }: ChatOperation,
 ): Promise<PromptOperation | AnswersOperation> {
   async function load(id: string): Promise<Session | undefined> {
@@ -113,7 +113,7 @@ export async function admitChat(
   const parsed = input(pendingOf(stored));
   if ("messages" in parsed) {
     const { newSession, ...prompt } = parsed;
-    return { ...prompt, type: "prompt", session: newSession ? undefined : session, create, busy: "queue", format };
+    return { ...prompt, type: "prompt", session: newSession ? undefined : session, create, busy, format };
   }
   if (stored && parsed.answers.length === 0) {
     throw new SessionError(`Cannot resume session "${session}": none of its questions is answered`, "unasked");

@@ -8,13 +8,13 @@ import { ownedKey } from "../../session/owned_store.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";
 import type { LiveRuns } from "../launch/live_runs.ts";
-import type { Busy, ServerOptions } from "../options.ts";
+import type { Busy } from "../options.ts";
 
 /** A prompt that waits for its session. */
 export interface QueuedPrompt<T> {
   readonly position: Required<RunPosition>;
   readonly client: Client;
-  /** The behaviour if another run has the session, unless the server has a `busy` option. */
+  /** The effect on the prompt if another run has the session. */
   readonly busy: Busy;
   /** Launches the run. `replace` stops the run that has the session. */
   launch(busy?: "replace"): Promise<T>;
@@ -36,8 +36,8 @@ interface Queue {
   end: Promise<unknown>;
 }
 
-/** Returns the queue of a server that has this `busy` option. */
-export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQueue {
+/** Returns the queue of a server. */
+export function sessionQueue(runs: LiveRuns): SessionQueue {
   const queues = new Map<string, Queue>();
 
   /** Launches the run, and tries again when the run that has the session is over. */
@@ -105,8 +105,7 @@ export function sessionQueue(runs: LiveRuns, options: ServerOptions): SessionQue
   }
 
   return (prompt) => {
-    const { busy = prompt.busy } = options;
-    if (busy === "refuse") return prompt.launch();
-    return (busy === "queue" ? enqueue : retry)({ ...prompt, busy });
+    if (prompt.busy === "refuse") return prompt.launch();
+    return prompt.busy === "queue" ? enqueue(prompt) : retry(prompt);
   };
 }

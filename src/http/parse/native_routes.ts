@@ -31,7 +31,7 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
       type: "prompt",
       session: addressed ?? named,
       create: addressed !== undefined,
-      busy: "refuse",
+      busy: options.busy ?? "refuse",
       format,
     };
   }

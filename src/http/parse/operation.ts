@@ -16,7 +16,7 @@ export type PromptOperation = RunBody & RunParts & {
   readonly type: "prompt";
   /** Whether the session is created if it does not exist. */
   readonly create: boolean;
-  /** The effect on the prompt if another run has the session, unless the server has a `busy` option. */
+  /** The effect on the prompt if another run has the session. */
   readonly busy: Busy;
   /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
   readonly regenerate?: boolean | undefined;
