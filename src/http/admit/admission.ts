@@ -21,7 +21,7 @@ import type { RequestScope } from "../server.ts";
 /** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(
   { server: { options, runs }, client }: RequestScope,
-  { type: _, create, busy: __, format: ___, regenerate, session: named, ...body }: PromptOperation,
+  { session: named, create, input: { regenerate, ...input } }: PromptOperation,
   { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
@@ -31,7 +31,7 @@ export async function admitPrompt(
   }
   if (stored) await runs.records?.releaseIfLost(stored, client);
   return {
-    ...body,
+    ...input,
     run,
     session,
     held: await options.resumeTokens?.hold(),
@@ -113,7 +113,7 @@ export async function admitChat(
   const parsed = input(pendingOf(stored));
   if ("messages" in parsed) {
     const { newSession, ...prompt } = parsed;
-    return { ...prompt, type: "prompt", session: newSession ? undefined : session, create, busy, format };
+    return { type: "prompt", input: prompt, session: newSession ? undefined : session, create, busy, format };
   }
   if (stored && parsed.answers.length === 0) {
     throw new SessionError(`Cannot resume session "${session}": none of its questions is answered`, "unasked");

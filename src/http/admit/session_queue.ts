@@ -17,7 +17,7 @@ export interface QueuedPrompt<T> {
   /** The effect on the prompt if another run has the session. */
   readonly busy: Busy;
   /** Launches the run. `replace` stops the run that has the session. */
-  launch(busy?: "replace"): Promise<T>;
+  launch(mode?: "replace"): Promise<T>;
 }
 
 /** Launches the run of a prompt when its session is free. */

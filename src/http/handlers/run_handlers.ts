@@ -16,7 +16,7 @@ import type { RequestScope } from "../server.ts";
 /** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
 export async function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {
   const { c, server, client } = scope;
-  const { type: _, create: __, busy, format, session, ...input } = operation;
+  const { input, session, busy, format } = operation;
   const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
   const request = { ...identityOf(c, [session, input]), position: own };
   return await respondOnce(scope, request, format, (position = own) =>
@@ -24,9 +24,9 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
       position,
       client,
       busy,
-      async launch(busy) {
-        const input = await admitPrompt(scope, operation, position);
-        return await launch(scope, { ...input, ...(busy && { busy }) }, format);
+      async launch(mode) {
+        const admitted = await admitPrompt(scope, operation, position);
+        return await launch(scope, { ...admitted, busy: mode }, format);
       },
     }));
 }

@@ -23,10 +23,11 @@ import {
   variant,
 } from "../../protocol/shape.ts";
 
-/** The body of `POST /runs`: a prompt, or the messages that the client holds, the last of them the person's. */
-export type RunBody =
-  & { readonly session?: string | undefined }
-  & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
+/** A prompt, or the messages that the client holds, the last of them the person's. */
+export type PromptBody = { readonly prompt: string } | { readonly messages: readonly Message[] };
+
+/** The body of `POST /runs`. */
+export type RunBody = PromptBody & { readonly session?: string | undefined };
 
 /** The body of `POST /sessions/:id/answers`. */
 export interface AnswersBody {

@@ -27,8 +27,8 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
       throw new RequestError(404, "unknown", `Cannot run session "${named}": there is none`);
     }
     return {
-      ...input,
       type: "prompt",
+      input,
       session: addressed ?? named,
       create: addressed !== undefined,
       busy: options.busy ?? "refuse",

@@ -9,19 +9,26 @@ import type { RunAddress } from "../../session/record/run_host.ts";
 import type { ChatInput, RunParts } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";
-import type { AnswersBody, RunBody } from "./body.ts";
+import type { AnswersBody, PromptBody } from "./body.ts";
+
+/** The prompt of a run, and the parts of the run that its client decides. */
+export type PromptInput = PromptBody & RunParts & {
+  /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
+  readonly regenerate?: boolean | undefined;
+};
 
 /** Begins a run. */
-export type PromptOperation = RunBody & RunParts & {
+export interface PromptOperation {
   readonly type: "prompt";
+  readonly input: PromptInput;
+  /** The session. Default: a new one. */
+  readonly session: string | undefined;
   /** Whether the session is created if it does not exist. */
   readonly create: boolean;
   /** The effect on the prompt if another run has the session. */
   readonly busy: Busy;
-  /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
-  readonly regenerate?: boolean | undefined;
   readonly format: ResponseFormat;
-};
+}
 
 /** Resumes a paused run with the answers of a person. */
 export type AnswersOperation = AnswersBody & RunParts & {
