@@ -30,12 +30,11 @@ export interface EndReport {
    * rejects.
    */
   deliver(continues: () => Promise<boolean>, isLogged: boolean): Promise<void>;
-  /** Leaves the end that was noted to `recover()`: the run has not begun here. */
-  leave(): void;
-  /** Forgets the run: there is none. */
-  forget(): Promise<void>;
-  /** Forgets that a run should resume after event `pausedAt`, if that pause was reported before: the run is still paused. */
-  forgetResumption(pausedAt: number): Promise<void>;
+  /**
+   * Leaves the end that was noted to `recover()`: the run has not begun here. If `isGone`, there is no such run, and nothing is to be reported. A run that
+   * should resume after event `pausedAt` is still paused there, which is not reported again.
+   */
+  abandon({ isGone, pausedAt }: { readonly isGone: boolean; readonly pausedAt: number | undefined }): Promise<void>;
 }
 
 /** Milliseconds before each retry of a report in the same process. Later, `recover()` tries again. */
@@ -101,10 +100,10 @@ export function endReports(
           await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
           leave();
         },
-        leave,
-        forget: async () => await entries?.remove(run),
-        async forgetResumption(pausedAt) {
-          if (isReported) await entries?.removeReported(run, pausedAt);
+        async abandon({ isGone, pausedAt }) {
+          leave();
+          if (isGone) await entries?.remove(run);
+          if (isReported && pausedAt !== undefined) await entries?.removeReported(run, pausedAt);
         },
       };
     },

@@ -139,9 +139,8 @@ export function liveRuns(
       return run;
     } catch (error) {
       await over;
-      report?.leave();
-      if (isNew && error instanceof SessionError && error.run !== input.run) await report?.forget();
-      if (input.at !== undefined) await report?.forgetResumption(input.at);
+      const isGone = isNew && error instanceof SessionError && error.run !== input.run;
+      await report?.abandon({ isGone, pausedAt: input.at });
       throw error;
     }
   }
