@@ -95,25 +95,23 @@ export function liveRuns(
     const { run: id, session } = input;
     const report = await reports?.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
-    const key = ownedKey(requester.owner, input.run);
+    const key = ownedKey(owner, id);
     if (live.has(key)) {
-      throw new SessionError(`Cannot run session "${input.session}": another run has it`, "busy", input.run);
+      throw new SessionError(`Cannot run session "${session}": another run has it`, "busy", id);
     }
     const lost = (run: string, until?: number) =>
-      (taken !== undefined && run === input.run && until === taken) ||
-      (singleProcess && (run === input.run || host.isDead(run, requester)));
+      (taken !== undefined && run === id && until === taken) ||
+      (singleProcess && (run === id || host.isDead(run, requester)));
     const isNew = input.prompt !== undefined || input.messages !== undefined;
     let isBegun = false;
-    let isLeft = false;
-    let isLogged = true;
+    let lostTo: "process" | "log" | undefined;
     /** Returns true if another process continues the run, or will. */
-    const continues = async () => isLeft || isRunning(await host.load(session, requester), id);
-    const record = records?.recorder(input.run, requester, out, (error) => {
-      isLeft = error === undefined;
-      if (isLeft) return run.stop("lost", { leave: true });
-      isLogged = false;
+    const continues = async () => lostTo === "process" || isRunning(await host.load(session, requester), id);
+    const record = records?.recorder(id, requester, out, (error) => {
+      lostTo = error === undefined ? "process" : "log";
+      if (lostTo === "process") return run.stop("lost", { leave: true });
       run.stop("unrecorded", { rollback: isNew && !isBegun, undo: !isBegun }); // its client may send the request again
-      reportError(onError, error, input.run);
+      reportError(onError, error, id);
     });
     const given = record ?? out ?? nullSink;
     const sink = report?.watch(given) ?? given;
@@ -135,11 +133,11 @@ export function liveRuns(
     try {
       await run.begun;
       isBegun = true;
-      if (report) track(over.then(() => report.deliver(continues, isLogged)), requester);
+      if (report) track(over.then(() => report.deliver(continues, lostTo !== "log")), requester);
       return run;
     } catch (error) {
       await over;
-      const isGone = isNew && error instanceof SessionError && error.run !== input.run;
+      const isGone = isNew && error instanceof SessionError && error.run !== id;
       await report?.abandon({ isGone, pausedAt: input.at });
       throw error;
     }
