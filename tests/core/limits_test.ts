@@ -212,6 +212,14 @@ Deno.test("parallel: no more tools run at once than the limit of the agent, the 
   ]);
 });
 
+Deno.test("parallel: calls that wait for nothing end before all calls of a large batch have begun", async () => {
+  const open = gauge();
+  const use: Middleware[] = [{ execute: (_, next) => open.during(next) }];
+  const model = scripted(looking(100), "Done.");
+  await agent({ model, tools: [look], limits: { parallel: 10 }, use }).run("Hi").result;
+  assert(open.peak >= 10 && open.peak < 90, `${open.peak} calls were open at once`);
+});
+
 Deno.test("time: a limit of a hook counts from the start of the run", async () => {
   using time = new FakeTime();
   const use: Middleware[] = [{

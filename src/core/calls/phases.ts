@@ -46,19 +46,22 @@ export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined
  * shown.
  */
 export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<void> {
-  const { scope: { engine }, records, save } = batch;
+  const { scope: { engine, engine: { limits } }, records, save } = batch;
   for (const call of cut ? [] : calls) {
     const { decision, record, place } = call;
     if (decision?.type !== "execute") continue;
     records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
   }
   if (save && calls.some(({ waiting }) => !waiting)) await save(); // no client reads a result of calls that the store does not have
-  const { begun } = engine.sink;
-  if (begun) await begun; // if the log fails, the client learns that the run could not begin, and may begin it again
+  if (engine.sink.begun) await engine.sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
   if (cut || engine.isEnding) return; // also if the save or the log failed
-  const allowed: Promise<void>[] = [];
-  for (const call of calls) if (call.decision?.type === "execute") allowed.push(executeOne(batch, call, call.decision));
-  await Promise.all(allowed);
+  const begun: Promise<void>[] = [];
+  for (const call of calls) {
+    if (call.decision?.type !== "execute") continue;
+    begun.push(executeOne(batch, call, call.decision));
+    if (begun.length % limits.parallel === 0) await undefined; // calls that wait for nothing end before many more begin
+  }
+  await Promise.all(begun);
 }
 
 async function executeOne(
@@ -75,7 +78,8 @@ async function executeOne(
     call.raw = stopped;
     call.waiting = error instanceof Pause;
     if (error instanceof Pause) {
-      records[index] = waitingRecord(call, error);
+      const { questions, saved } = error;
+      records[index] = { call: record.call, state: "waiting", questions, ...(saved !== undefined && { saved }) };
       void checkpoint(position, { answers: takenAnswers(call), save: false });
     }
   }
@@ -99,10 +103,6 @@ function jsonOf(result: ToolResult): ToolResult {
 
 function allowedOf({ note }: OpenCall, { tool: { name }, json: input }: Execute): AllowedCall {
   return note === undefined ? { name, input } : { name, input, note };
-}
-
-function waitingRecord({ record: { call } }: OpenCall, { questions, saved }: Pause): CallRecord {
-  return { call, state: "waiting", questions, ...(saved !== undefined && { saved }) };
 }
 
 /** 3. Out: one call after another. Each onion ends before the next one continues. */
