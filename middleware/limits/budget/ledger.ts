@@ -21,6 +21,8 @@ export interface Amounts {
 export interface Ledger {
   /** Returns the limits less the spent and the reserved amounts. */
   left(at: Scope): Amounts;
+  /** Returns false if the time is up. */
+  hasTime(at: Scope): boolean;
   /** Counts a call. Returns false if no call or no time is left. */
   take(at: Scope): boolean;
   /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
@@ -56,8 +58,9 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
     }));
   }
 
-  function timeLeft(keeper: Scope): number {
+  function timeLeft(at: Scope): number {
     if (limits.ms === Infinity) return Infinity;
+    const keeper = keeperOf(at);
     const start = since.get(keeper);
     return limits.ms - spent.get(keeper).ms - (start === null ? 0 : keeper.run.now() - start);
   }
@@ -73,6 +76,7 @@ export function ledgerOf(name: string, limits: Amounts): Ledger {
         ms: timeLeft(keeper),
       };
     },
+    hasTime: (at) => timeLeft(at) > 0,
     take(at) {
       const keeper = keeperOf(at);
       const taken = calls.get(keeper);

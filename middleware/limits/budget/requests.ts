@@ -59,7 +59,7 @@ export function chargeRequests(
   /** Returns whether the hook has work for the next request: the amounts are limited, or the budget is spent. */
   function isLimited(ctx: Scope): boolean {
     const { over, answer } = own.get(ctx);
-    return bounded || over || answer !== undefined || ledger.left(ctx).ms <= 0;
+    return bounded || over || answer !== undefined || !ledger.hasTime(ctx);
   }
 
   async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
