@@ -6,7 +6,7 @@
 import type { Emit, Event, Point, WarningCode } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Sink } from "../../stream/channel.ts";
-import { clearTurn, turn } from "../../stream/turn.ts";
+import { soon } from "../../stream/turn.ts";
 
 /** An event and its number in the run. */
 export interface NumberedEvent {
@@ -49,8 +49,8 @@ export class Events {
   readonly #audience: Audience;
   /** The type of an announced event, until it arrives. */
   #due: Event["type"] | undefined;
-
-  #gathering: ReturnType<typeof turn> | undefined;
+  /** Cancels the release of the gathered events. */
+  #cancelRelease: (() => void) | undefined;
 
   /** Continues after the event with the number `count`. */
   constructor(run: string, count: number, audience: Audience) {
@@ -117,12 +117,12 @@ export class Events {
   gather(): void {
     if (this.closed) return;
     this.#audience.sink.cork();
-    this.#gathering ??= turn(() => this.#release());
+    this.#cancelRelease ??= soon(() => this.#release());
   }
 
   #release(): void {
-    clearTurn(this.#gathering);
-    this.#gathering = undefined;
+    this.#cancelRelease?.();
+    this.#cancelRelease = undefined;
     this.#audience.sink.uncork();
   }
 
