@@ -26,13 +26,15 @@ export interface Sink<T> {
   close(): void;
 }
 
-/** Options of a channel. `T` is an item, `K` what the buffer keeps of it, `C` a chunk. */
+/** Options of a channel. `T` is an item, `K` the form in which the buffer keeps one item or several, `C` a chunk. */
 export interface ChannelOptions<T, K, C> {
   /** Converts an item when it is written. */
   readonly keep: (item: T) => K;
+  /** Adds an item to those in the buffer. It may change `buffered`. */
+  readonly merge: (buffered: K, kept: K) => K;
   /** Packs the buffered items into chunks and sends them. */
-  readonly pack: (kept: readonly K[], send: (chunk: C) => void) => void;
-  /** Returns the size of a buffered item. Default: 1. */
+  readonly pack: (buffered: K, send: (chunk: C) => void) => void;
+  /** Returns the size of an item. Default: 1. */
   readonly size?: (kept: K) => number;
   /** The size of the buffer at which the writer should wait. Default: 1,024. */
   readonly highWater?: number;
@@ -60,7 +62,8 @@ class Channel<T, K, C> implements Sink<T> {
   readonly #options: ChannelOptions<T, K, C>;
   readonly #highWater: number;
   #controller!: ReadableStreamDefaultController<C>; // the stream's constructor sets it
-  #pending: K[] = [];
+  /** The buffered items, if there are any. */
+  #pending: K | undefined;
   /** The size of the buffered items. */
   #held = 0;
   #read = false;
@@ -83,8 +86,9 @@ class Channel<T, K, C> implements Sink<T> {
   write(item: T): void {
     if (this.#closed) return;
     const kept = this.#options.keep(item);
-    if (!this.#corked && this.#pending.length === 0 && this.#isDrained()) return this.#options.pack([kept], this.#send);
-    this.#pending.push(kept);
+    if (this.#pending !== undefined) this.#pending = this.#options.merge(this.#pending, kept);
+    else if (!this.#corked && this.#isDrained()) return this.#options.pack(kept, this.#send);
+    else this.#pending = kept;
     this.#held += this.#options.size?.(kept) ?? 1;
     if (!this.#corked) this.#endPull();
     else if (this.#held >= this.#highWater && this.#isDrained()) this.#flush();
@@ -96,7 +100,7 @@ class Channel<T, K, C> implements Sink<T> {
 
   uncork(): void {
     this.#corked = false;
-    if (this.#pending.length === 0) return;
+    if (this.#pending === undefined) return;
     if (this.#isDrained()) this.#flush();
     else this.#endPull();
   }
@@ -115,7 +119,7 @@ class Channel<T, K, C> implements Sink<T> {
     if (this.#closed) return;
     this.#closed = true;
     this.#options.onEnd?.();
-    if (this.#pending.length === 0) this.#controller.close();
+    if (this.#pending === undefined) this.#controller.close();
     else this.#endPull();
   }
 
@@ -127,10 +131,10 @@ class Channel<T, K, C> implements Sink<T> {
   }
 
   #flush(): void {
-    const kept = this.#pending;
-    this.#pending = [];
+    const buffered = this.#pending;
+    this.#pending = undefined;
     this.#held = 0;
-    this.#options.pack(kept, this.#send);
+    if (buffered !== undefined) this.#options.pack(buffered, this.#send);
     this.#release();
   }
 
@@ -142,7 +146,7 @@ class Channel<T, K, C> implements Sink<T> {
 
   #pull(): Promise<void> | void {
     this.#read = true;
-    if (this.#pending.length > 0) this.#flush();
+    if (this.#pending !== undefined) this.#flush();
     if (this.#closed) return this.#controller.close();
     return new Promise((resolve) => {
       this.#endPull = resolve;
@@ -151,7 +155,7 @@ class Channel<T, K, C> implements Sink<T> {
 
   #cancel(reason: unknown): void {
     this.#closed = true;
-    this.#pending = [];
+    this.#pending = undefined;
     this.#release();
     this.#options.onEnd?.();
     this.#options.onCancel?.(reason);

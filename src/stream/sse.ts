@@ -45,9 +45,8 @@ export function sse<T>(
       if (text !== "") silent = false;
       return text;
     },
-    pack(frames, send) {
-      let text = ""; // V8 flattens it once, when it is encoded; join() would flatten each frame before
-      for (const frame of frames) text += frame;
+    merge: (buffered, text) => buffered + text,
+    pack(text, send) {
       if (text !== "") send(encoder.encode(text));
     },
     size: (text) => text.length,

@@ -3,11 +3,12 @@ import { channel, type ChannelOptions } from "../../src/stream/channel.ts";
 import { settled } from "../support/batch.ts";
 
 /** A channel of texts that packs a chunk as the texts joined by "+". */
-function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "pack"> = {}) {
+function texts(options: Omit<ChannelOptions<string, string, string>, "keep" | "merge" | "pack"> = {}) {
   const { sink, stream } = channel<string, string, string>({
     ...options,
     keep: (item) => item,
-    pack: (items, send) => send(items.join("+")),
+    merge: (items, item) => `${items}+${item}`,
+    pack: (items, send) => send(items),
   });
   return { sink, stream, reader: () => stream.getReader() };
 }
@@ -74,8 +75,9 @@ Deno.test("corked items leave as one chunk, also for a waiting reader", async ()
 });
 
 Deno.test("chunks may be as many as the items", async () => {
-  const { sink, stream } = channel<number, number, number>({
-    keep: (item) => item,
+  const { sink, stream } = channel<number, number[], number>({
+    keep: (item) => [item],
+    merge: (items, added) => [...items, ...added],
     pack: (items, send) => items.forEach(send),
   });
   sink.write(1);
@@ -152,9 +154,10 @@ Deno.test("every item is read once and in order, in random schedules", async () 
     return Math.floor(state / 2 ** 32 * end);
   };
   for (let round = 0; round < 60; round++) {
-    const { sink, stream } = channel<number, number, number[]>({
-      keep: (item) => item,
-      pack: (items, send) => send([...items]),
+    const { sink, stream } = channel<number, number[], number[]>({
+      keep: (item) => [item],
+      merge: (items, added) => [...items, ...added],
+      pack: (items, send) => send(items),
       highWater: 3,
     });
     const reader = stream.getReader();

@@ -46,10 +46,14 @@ export function runHandle<O>(
   outputStream?: OutputStream,
 ): RunHandle<O> {
   const collector = outputStream?.collect();
-  const { sink, stream } = channel<NumberedEvent, Event, Event>({
+  const { sink, stream } = channel<NumberedEvent, Event[], Event>({
     keep({ event }) {
       collector?.add(event);
-      return event;
+      return [event];
+    },
+    merge(events, added) {
+      events.push(...added);
+      return events;
     },
     pack: (events, send) => events.forEach(send),
     highWater: Infinity, // the reader never slows the run
