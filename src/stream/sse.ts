@@ -18,6 +18,21 @@ export function frame(id: number, data: string): string {
   return `id: ${id}\ndata: ${data}\n\n`;
 }
 
+/** Returns an encoder of the frames of one run's events. Most of them are text deltas. What those of a part have in common is encoded once. */
+export function eventFrames(): (event: Event, id: number) => string {
+  let turn: number | undefined;
+  let part: number | undefined;
+  let beforeText = "";
+  return (event, id) => {
+    if (event.type !== "text.delta") return frame(id, lineOf(event));
+    if (event.turn !== turn || event.part !== part) {
+      ({ turn, part } = event);
+      beforeText = `\ndata: ${lineOf({ ...event, text: "" })}`.slice(0, -'""}'.length);
+    }
+    return `id: ${id}${beforeText}${JSON.stringify(event.text)}}\n\n`;
+  };
+}
+
 /** Options of a stream of frames. */
 export interface SseOptions<T> {
   /** Encodes an item as one or more frames, or as an empty string. */

@@ -11,7 +11,7 @@ import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
 import type { LiveRun } from "../../session/record/run_host.ts";
 import { SinkFilter } from "../../stream/channel.ts";
-import { frame, lineOf, sse } from "../../stream/sse.ts";
+import { eventFrames, frame, sse } from "../../stream/sse.ts";
 import type { JsonResponse, Reply } from "../../wire/wire.ts";
 import { type EventOutput, headers, type OutputOptions } from "./event_stream.ts";
 
@@ -30,14 +30,16 @@ export type ResponseFormat = (c: Context, options: OutputOptions) => Responder &
 
 /** Sends each event as one server-sent event with its number. */
 export const nativeFormat: ResponseFormat = (c, options) => {
-  const { sink: out, stream } = sse({ ...options, frame: nativeFrames });
+  const encode = eventFrames();
+  const { sink: out, stream } = sse({
+    ...options,
+    frame: (item: NumberedEvent | Lines) =>
+      "event" in item
+        ? encode(item.event, item.id)
+        : item.lines.map((line, index) => frame(item.first + index, line)).join(""),
+  });
   return { out, respond: () => c.body(stream, 200, headers) };
 };
-
-function nativeFrames(item: NumberedEvent | Lines): string {
-  if ("event" in item) return frame(item.id, lineOf(item.event));
-  return item.lines.map((line, index) => frame(item.first + index, line)).join("");
-}
 
 /** Returns the format of a wire's reply. */
 export function wireFormat(reply: Reply): ResponseFormat {
