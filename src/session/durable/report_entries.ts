@@ -7,7 +7,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { hidden, type Store } from "../../core/persistence/store.ts";
 import type { RecoveredRun, RunHost } from "../record/run_host.ts";
-import { finalEvent, lastEventNumber, runOf } from "../record/run_state.ts";
+import { knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
 export interface ReportEntries {
@@ -63,8 +63,9 @@ export function reportEntriesOf(
     async save(run) {
       if (await add(run)) return true;
       const session = await pausedSession(run); // otherwise an earlier process of the run has saved the entry
-      if (session) {
-        await add(run, { id: lastEventNumber(session), event: finalEvent(session, run.run) });
+      const event = knownEnd(session, run.run);
+      if (event) {
+        await add(run, { id: lastEventNumber(session), event });
         await add(run); // the process that has reported the pause may have removed it meanwhile
       }
       return false;

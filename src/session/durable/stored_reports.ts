@@ -9,7 +9,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/run_records.ts";
 import type { RecoveredRun, Requester } from "../record/run_host.ts";
-import { finalEvent, hasEnded, isRunning, lastEventNumber, runOf } from "../record/run_state.ts";
+import { isRunning, knownEnd, lastEventNumber } from "../record/run_state.ts";
 
 /** The reports of a server. */
 export interface StoredReports {
@@ -60,7 +60,6 @@ async function endOf(
   { records }: StoredRuns,
 ): Promise<NumberedEvent | undefined> {
   const { run } = expected;
-  const isKnown = hasEnded(session, run) || runOf(session) === run;
-  const event = isKnown ? finalEvent(session, run) : await records?.lastEvent(run, expected);
+  const event = knownEnd(session, run) ?? await records?.lastEvent(run, expected);
   return event && { event, id: lastEventNumber(session) };
 }

@@ -7,6 +7,7 @@ import { anySignal } from "../../core/lib/any_signal.ts";
 import { withRetries } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
+import { noUsage } from "../../protocol/message.ts";
 import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { idempotencyKeys } from "./idempotency_keys.ts";
@@ -19,7 +20,7 @@ import { sendToRemoteRun } from "./remote_messages.ts";
 import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
 import type { Records } from "./run_records.ts";
 import { runSessions, type SessionLookup } from "./run_sessions.ts";
-import { finalEvent, isRunning, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
+import { isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;
@@ -51,7 +52,8 @@ export function recordsOf(log: Log, host: RunHost): Records {
     const session = await load(id, requester);
     if (!session || !isRunning(session, run)) {
       if (session && runOf(session) === run && !await renumberPause(session, page.last, requester)) return;
-      const lines = [lineOf(finalEvent(session, run))];
+      const end = knownEnd(session, run) ?? { type: "run.aborted", reason: "lost", text: "", usage: noUsage };
+      const lines = [lineOf(end)];
       await log.append(recordKey(run, requester), { after: page.last, lines, ended: true });
     } else if (isLost(session, requester)) {
       await resume({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);

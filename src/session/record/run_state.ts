@@ -6,7 +6,7 @@
 import { waitingMessages as messagesInState } from "../../core/features/steering.ts";
 import { withoutContext } from "../../core/run/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
-import { type Message, noUsage } from "../../protocol/message.ts";
+import type { Message } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
 import { type Mail, questionsOf, type Session } from "../../core/persistence/session.ts";
 
@@ -65,14 +65,12 @@ export function runView(session: Session): { id: string; status: string; questio
   return run && { id: run.id, status: run.exit ? "paused" : "running", questions: questionsOf(session) };
 }
 
-/** Returns the last event of a run that has paused or ended. A run that its session does not know was lost. */
-export function finalEvent(session: Stored, run: string): Event {
+/** Returns the last event of a run that has paused or ended; undefined if its session does not know the run. */
+export function knownEnd(session: Stored, run: string): Event | undefined {
   if (session?.run?.id === run) {
     return { type: "run.paused", questions: questionsOf(session), usage: session.run.usage };
   }
-  return session?.last?.run === run
-    ? session.last.event
-    : { type: "run.aborted", reason: "lost", text: "", usage: noUsage };
+  return session?.last?.run === run ? session.last.event : undefined;
 }
 
 /** Returns how many messages wait for the run. */
