@@ -52,25 +52,16 @@ function waitingIn(state: ReadonlyMap<string, unknown>): Waiting {
 /** The messages and requests that wait for one run. They are saved with its state. */
 export class Steering implements Arrivals {
   #state = new Map<string, unknown>();
-  #draining: string | undefined;
-  #skipped: ToolResult | undefined;
-  #closed = false;
-
   /** True once the run is over. */
-  get closed(): boolean {
-    return this.#closed;
-  }
+  closed = false;
+  draining: string | undefined;
+  skipped: ToolResult | undefined;
+
   get waiting(): boolean {
     return waitingIn(this.#state).messages.length > 0;
   }
   get finishing(): boolean {
     return waitingIn(this.#state).finishing;
-  }
-  get draining(): string | undefined {
-    return this.#draining;
-  }
-  get skipped(): ToolResult | undefined {
-    return this.#skipped;
   }
 
   /** Keeps the messages in the state of the run from now on. */
@@ -100,30 +91,30 @@ export class Steering implements Arrivals {
   /** Asks the run to end with one more answer, without tools. */
   finish(): void {
     this.#set({ ...waitingIn(this.#state), finishing: true });
-    this.#skipped = skipped("Skipped due to graceful interrupt.");
+    this.skipped = skipped("Skipped due to graceful interrupt.");
   }
 
   /** Begins no further turn. */
   drain(reason: string): void {
-    this.#draining ??= reason;
+    this.draining ??= reason;
   }
 
   take(): readonly UserMessage[] {
     const { messages, finishing } = waitingIn(this.#state);
     if (messages.length > 0) this.#set({ ...nothing, finishing });
-    if (!finishing) this.#skipped = undefined;
+    if (!finishing) this.skipped = undefined;
     return messages;
   }
 
   /** Accepts no further messages. */
   close(): void {
-    this.#closed = true;
+    this.closed = true;
   }
 
   #put(added: readonly UserMessage[], after?: SendOptions["after"]): void {
     const { messages, finishing } = waitingIn(this.#state);
     this.#set({ messages: [...messages, ...added], finishing });
-    if (after === "calls") this.#skipped = skipped("Skipped due to queued user message.");
+    if (after === "calls") this.skipped = skipped("Skipped due to queued user message.");
   }
 
   #set(waiting: Waiting): void {

@@ -29,5 +29,5 @@ function release({ engine, writer, stored }: Ready): void {
   engine.loop.detach();
   engine.control.abort("shutdown", { handOver: true });
   // clients reconnect when their streams close, and then find the run without its lease
-  stored.awaitRelease(saved.catch((error) => void engine.events.report(error)).then(() => engine.close()));
+  stored.released = saved.catch((error) => void engine.events.report(error)).then(() => engine.close());
 }

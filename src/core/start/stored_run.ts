@@ -34,7 +34,8 @@ export class StoredRun implements WriterRun {
   readonly #options: StoredRunOptions;
   #pause: Exit | undefined;
   #frozen: CurrentSession | undefined;
-  #released: Promise<void> | undefined;
+  /** Resolves when the run was released for another process, and never rejects. Undefined if it is not handed over. */
+  released: Promise<void> | undefined;
 
   constructor(options: StoredRunOptions) {
     this.#options = options;
@@ -69,16 +70,6 @@ export class StoredRun implements WriterRun {
     if (!control.undo || !before || closing !== undefined) return undefined;
     const { version: _, lease, ...session } = before;
     return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
-  }
-
-  /** Resolves when the run was released for another process. Undefined if it is not handed over. */
-  get released(): Promise<void> | undefined {
-    return this.#released;
-  }
-
-  /** Delays the end of the run until it was released for another process. `released` never rejects. */
-  awaitRelease(released: Promise<void>): void {
-    this.#released = released;
   }
 
   get leave(): boolean {
