@@ -90,6 +90,25 @@ for (const [name, value] of Object.entries(values)) {
     assertEquals([events.at(-1)?.type, next], ["run.finished", "run.finished"]);
   });
 
+  Deno.test(`${name} as the initial value of a state is refused, and the session is not busy`, async () => {
+    const kept = state<unknown>("kept", () => value);
+    const errors: string[] = [];
+    const reading: Middleware = {
+      name: "reading",
+      tool(ctx, next) {
+        try {
+          kept.get(ctx);
+        } catch (error) {
+          errors.push(String(error).slice(0, 44));
+        }
+        return next();
+      },
+    };
+    const { next } = await served(() => "Seen.", [reading]);
+    assertEquals(errors, Array(2).fill('TypeError: Cannot initialize the state "kept'));
+    assertEquals(next, "run.finished");
+  });
+
   Deno.test(`${name} in the state is refused, and the session is not busy`, async () => {
     const kept = state<unknown>("kept", () => 0);
     const errors: string[] = [];

@@ -1,4 +1,4 @@
-import { agent, type Middleware, type Model, serve, type ServeOptions, type Store, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, serve, type ServeOptions, state, type Store, tool } from "@jizai/jizai";
 import { fold, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -263,6 +263,37 @@ Deno.test("a hand-over does not count as a death of the run", async () => {
   const record = await recordOf(among, run);
   assertEquals(outline(record).at(-1), "run.finished Whole.");
   assertEquals(record.map(({ id }) => id), record.map((_, index) => index + 1));
+});
+
+Deno.test("a run whose state is not JSON at a hand-over is reported, and continues from its last save", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const errors: string[] = [];
+  const started = Promise.withResolvers<void>();
+  const counts = state<{ count: number | bigint }>("counts", () => ({ count: 0 }));
+  const spoiling: Middleware = {
+    name: "spoiling",
+    execute(ctx, next) {
+      counts.get(ctx).count = 1n; // past the check of set()
+      started.resolve();
+      return next();
+    },
+  };
+  const wait = tool({ name: "wait", description: "Waits", input, execute: () => new Promise(() => {}) });
+  const spoiled = agent({ model: scripted({ calls: [["wait", {}]] }), tools: [wait], use: [spoiling] });
+  const onError = (error: unknown) => void errors.push(String(error));
+  const one = closing(among, spoiled, { grace: 100, onError });
+  const { run } = await (await post(one.app, "/runs", { prompt: "Go" }, { prefer: "respond-async" })).json();
+  await started.promise;
+  one.shutdown();
+  await advanceUntilSettled(time, one.app.settled());
+  assertEquals(errors, ["TypeError: Do not know how to serialize a BigInt"]);
+  await advance(time, 30_000); // its lease
+  const two = processOf(among, agent({ model: scripted("Done."), tools: [wait] }));
+  const { runs, over } = await two.app.recover();
+  await advanceUntilSettled(time, over);
+  assertEquals(runs, [run]);
+  assertEquals(outline(await recordOf(among, run)).slice(-1), ["run.finished Done."]);
 });
 
 Deno.test("stop() ends a run during a shutdown, and a run in memory is aborted", async () => {

@@ -9,7 +9,7 @@ import type { Scope } from "./scope.ts";
 
 /** A named value in the state of a run or session. */
 export interface State<T> {
-  /** Returns the value. */
+  /** Returns the value. Throws a `TypeError` if it is initialized with a value that JSON cannot hold. */
   get(at: Scope): T;
   /** Replaces the value. Throws a `TypeError` for a value that JSON cannot hold. */
   set(at: Scope, value: T): void;
@@ -51,14 +51,19 @@ export function state<T>(
   { lifetime = "run", version = 1, schema }: StateOptions = {},
 ): State<T> {
   const key = version === 1 ? name : `${name}@${version}`;
-  const writing = `Cannot set the state "${name}"`;
+  const [initializing, writing] = [`Cannot initialize the state "${name}"`, `Cannot set the state "${name}"`];
   /** The maps whose value was validated. */
   const validated = schema && new WeakSet<Map<string, unknown>>();
   const mapOf = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
 
   function read(at: Scope): T {
     const held = mapOf(at);
-    if (!held.has(key) || (schema && !validated?.has(held) && !fits(schema, held.get(key)))) held.set(key, init());
+    const isStored = held.has(key) && (!schema || validated?.has(held) || fits(schema, held.get(key)));
+    if (!isStored) {
+      const value = init();
+      expectJson(initializing, value);
+      held.set(key, value);
+    }
     validated?.add(held);
     return held.get(key) as T; // only this state writes this key
   }

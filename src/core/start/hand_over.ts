@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { promiseTry } from "../../stream/promise_try.ts";
 import type { Ready } from "./open.ts";
 
 /**
@@ -22,12 +23,16 @@ export function handOver(ready: Ready, grace: number): void {
   engine.loop.stopAtSafePlace(leave);
 }
 
-/** Saves the state as it is now, and stops the work: no later event, move or save has an effect. */
+/** Saves the state as it is now, and stops the work: no later event, move or save has an effect. If the state cannot be saved, the run counts as lost. */
 function release({ engine, writer, stored }: Ready): void {
-  const saved = writer.release(stored.freeze());
+  const saved = promiseTry(() => writer.release(stored.freeze())); // freeze() throws if a hook has put a value into the state that is not JSON
   engine.events.mute();
   engine.loop.detach();
   engine.control.abort("shutdown", { handOver: true });
+  const failed = (error: unknown) => {
+    writer.close();
+    engine.events.report(error);
+  };
   // clients reconnect when their streams close, and then find the run without its lease
-  stored.released = saved.catch((error) => void engine.events.report(error)).then(() => engine.close());
+  stored.released = saved.catch(failed).then(() => engine.close());
 }
