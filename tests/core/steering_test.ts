@@ -282,6 +282,26 @@ Deno.test("stop() with rollback leaves the transcript unchanged", async () => {
   assertEquals([status, reason, messages], ["aborted", "enough", []]);
 });
 
+Deno.test("a run that is stopped with rollback keeps no message that waits for it, nor one that is sent while it ends", async () => {
+  const sending: Middleware = {
+    name: "sending",
+    async session(_, next) {
+      const settings = await next();
+      await assertRejects(() => run.send("Make it blue"), SessionError, "it is ending"); // it waits all the same
+      return settings;
+    },
+  };
+  const { run, saved } = agentOf(scripted(working("a"), "Never."), {
+    async act(_, run) {
+      await run.send("Make it red");
+      run.stop("enough", { rollback: true });
+    },
+    use: [sending],
+  });
+  const { status, messages } = await run.result;
+  assertEquals([status, messages, saved.at(-1)?.messages, saved.some(hasWaiting)], ["aborted", [], [], true]);
+});
+
 Deno.test("a batch whose results are all handled ends the run without another request", async () => {
   const handled = (what: string): ToolResult => ({ ...text(`made ${what}`), handled: what !== "c" });
   const { run } = agentOf(scripted({ text: "Here:", ...working("a", "b") }), { act: handled });

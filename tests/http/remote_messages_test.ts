@@ -98,6 +98,29 @@ Deno.test("a message to a run that ends is kept for the next run", async () => {
   assertEquals([lines(messages).slice(-2), left], [["assistant Done.", "user Make it red"], undefined]);
 });
 
+Deno.test("a message to a run that ends with a rollback is not kept", async () => {
+  const { promise: ending, resolve: end } = Promise.withResolvers<void>();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { among, here, there, run, session, rest } = await elsewhere((store) => ({
+    ...store,
+    async save(session) {
+      if (!session.run) {
+        end();
+        await released;
+      }
+      return await store.save(session);
+    },
+  }));
+  assertEquals((await post(here.app, `/runs/${run}/stop?rollback`)).status, 204);
+  await ending;
+  assertEquals((await send(there, run, "Make it red")).status, 202);
+  assertEquals(storedMail(await among.store.load(session)), 1);
+  release();
+  assertEquals((await rest()).at(-1)?.type, "run.aborted");
+  const { messages, mail, run: left } = await among.store.load(session) ?? {};
+  assertEquals([messages, mail, left], [[], undefined, undefined]);
+});
+
 Deno.test("a run that is stopped elsewhere while it saves is stopped, and keeps a message to it once", async () => {
   const { among: { store, log }, there, run, session, rest } = await elsewhere();
   assertEquals((await send(there, run, "Make it red")).status, 202);

@@ -106,8 +106,11 @@ export class LeasedSession {
 
   /** Adds the lease of a running run, and the messages that have arrived. */
   #complete({ session, arrived, released }: Draft): Unsaved {
-    if (!session.run) return { ...session, messages: [...session.messages, ...mailedMessages(arrived)] };
-    const { closing, rollback } = this.#run;
+    const { closing, rollback, rolledBack } = this.#run;
+    if (!session.run) {
+      const late = rolledBack ? [] : mailedMessages(arrived);
+      return { ...session, messages: [...session.messages, ...late] };
+    }
     const lease: Lease = {
       until: Math.ceil(Date.now() + (released ? 0 : this.#options.lease)),
       ...((released || session.lease?.released) && { released: true }),

@@ -131,6 +131,8 @@ export interface WriterRun {
   readonly closing: string | undefined;
   /** True if the transcript is restored to the start of the run then. */
   readonly rollback: boolean;
+  /** True if the transcript was restored to the start of the run, which keeps no message. */
+  readonly rolledBack: boolean;
   /** Adds messages that other processes sent to the run. */
   receive(mail: readonly Mail[]): void;
   /** Reports an error to the operator. */

@@ -8,7 +8,7 @@ import { type Cancellation, cancellationOf, startTimer } from "../lib/cancellati
 
 /** The options of a stop. */
 export interface StopOptions {
-  /** Restores the transcript to the start of the run. Default: false. */
+  /** Restores the transcript to the start of the run, and drops messages that wait for the run. Default: false. */
   readonly rollback?: boolean;
   /** Leaves the session as it is stored, for another process that continues the run. Default: false. */
   readonly leave?: boolean;

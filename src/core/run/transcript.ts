@@ -16,6 +16,7 @@ export class Transcript {
   /** The messages and the archive at the start of the run, for a rollback. */
   readonly #start: { readonly messages: readonly Message[]; readonly archive: string | undefined };
   #before: number;
+  #rolledBack = false;
   readonly #events: Events;
   /** The ids of all calls, also of messages that a compaction removed. */
   #ids: Set<string> | undefined;
@@ -51,6 +52,11 @@ export class Transcript {
     return this.#before;
   }
 
+  /** True if everything that the run added was removed. */
+  get rolledBack(): boolean {
+    return this.#rolledBack;
+  }
+
   /** The estimated number of tokens. Only new messages are measured. */
   get tokens(): number {
     this.#size += sizeOf(this.#messages.slice(this.#measured));
@@ -65,9 +71,9 @@ export class Transcript {
     return last?.role === "assistant" && index >= this.#before ? textOf(last) : "";
   }
 
-  /** Appends messages. After the end of the run nothing is appended. */
+  /** Appends messages. After a rollback and after the end of the run nothing is appended. */
   push(messages: readonly Message[]): void {
-    if (this.#events.closed || messages.length === 0) return;
+    if (this.#rolledBack || this.#events.closed || messages.length === 0) return;
     this.#messages = [...this.#messages, ...messages];
     this.#learn(messages);
   }
@@ -99,6 +105,7 @@ export class Transcript {
 
   /** Removes everything that the run added. */
   rollBack(): void {
+    this.#rolledBack = true;
     this.#set(this.#start.messages);
     this.#before = this.#messages.length;
     this.#archive = this.#start.archive;

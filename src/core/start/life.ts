@@ -133,7 +133,7 @@ async function end(
   const refused = !engine.exit.current && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
   if (refused) stored.keepPause();
   const stays = refused || stored.restored !== undefined || engine.exit.current?.status === "paused";
-  if (!stays) loop.append(steering.take()); // the next run reads them
+  if (!stays) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });

@@ -84,6 +84,9 @@ export class StoredRun implements WriterRun {
   get rollback(): boolean {
     return this.#options.control.rollback;
   }
+  get rolledBack(): boolean {
+    return this.#options.engine().loop.transcript.rolledBack;
+  }
 
   abort(reason: string): void {
     this.#options.control.abort(reason);
