@@ -1,8 +1,10 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { user } from "@jizai/jizai";
+import { agent, serve, type ServeOptions, user } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
 import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { post } from "../support/requests.ts";
 import { storage } from "../support/sql.ts";
 
 /** A session with a text per letter, each 100 KB in a piece of its own. */
@@ -120,4 +122,46 @@ Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes 
   assertEquals(alarms, [300, 700]);
   await store.delete("other");
   assertEquals(alarms, [300, 700, undefined]);
+});
+
+/** Serves an agent from a Durable Object, and records its alarms. `Infinity`: the alarm was deleted. */
+function objectOf(disk: ObjectStorage, options: Pick<ServeOptions, "onEnd">, before?: () => Promise<void>) {
+  const alarms: number[] = [];
+  const alarm = {
+    setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
+    deleteAlarm: () => Promise.resolve(void alarms.push(Infinity)),
+  };
+  const store = durableObjectStore(disk, { alarm });
+  const model = scripted({ text: "Hello!", ...(before && { before }) });
+  return { alarms, app: serve(agent({ model }), { store, lease: 900, ...options }) };
+}
+
+Deno.test("the alarm of durableObjectStore() rings at the end of a run's lease, with and without onEnd", async () => {
+  using _time = new FakeTime(0);
+  for (const options of [{}, { onEnd: () => {} }]) {
+    const gate = Promise.withResolvers<void>();
+    const { alarms, app } = objectOf(storage(), options, () => gate.promise);
+    await (await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" })).json();
+    assertEquals(alarms.at(-1), 900);
+    gate.resolve();
+    await app.settled();
+    assertEquals(alarms.at(-1), Infinity);
+  }
+});
+
+Deno.test("the alarm of durableObjectStore() rings again for a report that is due later", async () => {
+  using time = new FakeTime(0);
+  const disk = storage();
+  const reporting = Promise.withResolvers<void>();
+  const killed = objectOf(disk, { onEnd: () => (reporting.resolve(), new Promise<void>(() => {})) }); // the process dies in it
+  await (await post(killed.app, "/runs", { prompt: "Hi" })).text();
+  await reporting.promise;
+  assertEquals(killed.alarms, [3_600, 900]);
+  const ends: string[] = [];
+  const next = objectOf(disk, { onEnd: ({ event }) => void ends.push(event.type) });
+  for (const at of [900, 3_600]) {
+    time.tick(at - Date.now());
+    await next.app.recover().then(({ over }) => over);
+  }
+  assertEquals([next.alarms, ends], [[3_600, 4_500, Infinity], ["run.finished"]]);
 });

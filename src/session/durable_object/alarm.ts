@@ -1,5 +1,5 @@
 /**
- * The alarm of a Durable Object as a waker: it rings when the lease of a run ends, so that an object that was killed starts again.
+ * The alarm of a Durable Object as a waker: it rings when the first lease ends, so that an object that was killed starts again.
  *
  * @module
  */
@@ -15,15 +15,22 @@ export interface ObjectAlarm {
 
 /**
  * Returns a store that keeps an alarm set while a session has a lease. The alarm is set once for each lease, not for each save: a run that lives sets the
- * next one when it renews its lease.
+ * next one when it renews its lease. A recovery that finds no ended lease sets it for the next one.
  */
 export function alarmed(store: Store, alarm: ObjectAlarm): Store {
   let due: number | undefined;
 
   async function set(until: number): Promise<void> {
-    if (due !== undefined && due > Date.now()) return;
+    if (due !== undefined && due > Date.now() && due <= until) return;
     due = until;
     await alarm.setAlarm(until);
+  }
+
+  /** Sets the alarm for the lease that ends first. */
+  async function setForNext(): Promise<void> {
+    const [id] = await store.pending(Number.MAX_SAFE_INTEGER, 1);
+    const session = id === undefined ? undefined : await store.load(id);
+    if (session?.lease) await set(Math.ceil(session.lease.until));
   }
 
   async function clear(): Promise<void> {
@@ -43,6 +50,11 @@ export function alarmed(store: Store, alarm: ObjectAlarm): Store {
       const moved = await store.touch(session, until);
       if (moved) await set(until);
       return moved;
+    },
+    async pending(before, limit) {
+      const ids = await store.pending(before, limit);
+      if (ids.length === 0) await setForNext();
+      return ids;
     },
     async delete(id) {
       await store.delete(id);
