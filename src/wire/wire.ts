@@ -21,7 +21,7 @@ export interface Wire {
 export interface WireRoute {
   /** The method. A POST has a JSON body. */
   readonly method: "GET" | "POST" | "DELETE";
-  /** The path. A segment `:name` matches every text, which `params` then contains. */
+  /** The path. A segment `:name` matches every text, which `params` then contains. An app that mounts the server must not use the same name. */
   readonly path: string;
   /** Parses a request. Throws a `ShapeError` for an invalid request, which the server answers with 400. */
   parse(request: WireRequest): ParsedRequest;

@@ -1,5 +1,6 @@
 import { agent, memory, type Middleware, serve, type ServeOptions, state, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import { Hono } from "hono";
@@ -122,6 +123,21 @@ Deno.test("serve() takes the session from the URL with the session option, and c
   const other = post(app, "/rooms/r1/runs", { prompt: "Hi", session: "r2" });
   assertEquals(await refusalOf(other), [404, { code: "unknown", message }]);
   assertEquals((await app.request("/rooms/r1/sessions/r1")).status, 200);
+});
+
+Deno.test("serve() can be mounted at a path whose parameter is called id, as those of its own routes", async () => {
+  const options: ServeOptions = {
+    log: memoryLog(),
+    wires: [aiSdkUi(), aiSdkMessages()],
+    session: (c) => c.req.param("id"),
+  };
+  const app = new Hono().route("/:id", serve(agent({ model: scripted("Hello!") }), options));
+  const { run } = first("run.started", await eventsOf(post(app, "/tea/runs", { prompt: "Hi" })));
+  assertEquals(first("run.finished", await eventsOf(app.request(`/tea/runs/${run}`))).text, "Hello!");
+  assertEquals((await post(app, `/tea/runs/${run}/stop`, {})).status, 204);
+  assertEquals((await app.request("/tea/sessions/tea")).status, 200);
+  assertEquals((await app.request("/tea/sessions/coffee")).status, 404);
+  assertEquals((await (await app.request("/tea/chat/tea")).json()).length, 2);
 });
 
 Deno.test("serve() rejects leases out of range", () => {

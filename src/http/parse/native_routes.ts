@@ -16,6 +16,9 @@ import type { Operation } from "./operation.ts";
 import { readJson } from "./read_body.ts";
 import { addressedSession, checkedId, type Route } from "./route.ts";
 
+/** The name of the id in a path. An app that mounts the server may have a parameter `id` of its own, which Hono would return in its place. */
+const idName = "jizai_id";
+
 /** Returns the native routes of a server. `serve()` documents them. */
 export function nativeRoutes(options: ServerOptions): readonly Route[] {
   const body = <T>(c: Context, shape: Shape<T>) => readJson(c, shape, options.maxBody);
@@ -40,29 +43,29 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
     { method: "POST", path: "/runs", parse: prompt },
     {
       method: "GET",
-      path: "/runs/:id",
+      path: `/runs/:${idName}`,
       parse: (c) => ({ type: "follow", run: idOf(c), after: positionOf(c), format }),
     },
     {
       method: "POST",
-      path: "/runs/:id/messages",
+      path: `/runs/:${idName}/messages`,
       parse: async (c) => ({ type: "message", ...runIn(c), message: await body(c, messageBody) }),
     },
-    { method: "POST", path: "/runs/:id/finish", parse: (c) => ({ type: "finish", ...runIn(c) }) },
+    { method: "POST", path: `/runs/:${idName}/finish`, parse: (c) => ({ type: "finish", ...runIn(c) }) },
     {
       method: "POST",
-      path: "/runs/:id/stop",
+      path: `/runs/:${idName}/stop`,
       parse: (c) => ({ type: "stop", ...runIn(c), rollback: rollbackOf(c) }),
     },
-    { method: "GET", path: "/sessions/:id", parse: (c) => ({ type: "show", session: idOf(c), body: viewOf }) },
+    { method: "GET", path: `/sessions/:${idName}`, parse: (c) => ({ type: "show", session: idOf(c), body: viewOf }) },
     {
       method: "POST",
-      path: "/sessions/:id/answers",
+      path: `/sessions/:${idName}/answers`,
       parse: async (c) => ({ ...await body(c, answersBody), type: "answers", session: idOf(c), format }),
     },
     {
       method: "POST",
-      path: "/sessions/:id/compact",
+      path: `/sessions/:${idName}/compact`,
       async parse(c) {
         const { instructions = "" } = await body(c, compactBody);
         return { type: "compact", session: idOf(c), instructions, format };
@@ -79,7 +82,7 @@ function viewOf(session: Session): object {
 
 /** Returns the id in the path. */
 function idOf(c: Context): string {
-  return checkedId(c.req.param("id"));
+  return checkedId(c.req.param(idName));
 }
 
 /** Returns the run in the path, and its session if `?session` names it. */

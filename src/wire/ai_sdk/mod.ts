@@ -50,12 +50,20 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * ```
  */
 export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
-  const stream = `${path}/:id/stream`;
+  const stream = `${path}/:jizai_chat/stream`;
   return {
     routes: () => [
       { method: "POST", path, parse: ({ body }) => ({ type: "chat", ...chatRequest(body), reply }) },
-      { method: "GET", path: stream, parse: ({ params: { id = "" } }) => ({ type: "follow", session: id, reply }) },
-      { method: "DELETE", path: stream, parse: ({ params: { id = "" } }) => ({ type: "stop", session: id }) },
+      {
+        method: "GET",
+        path: stream,
+        parse: ({ params: { jizai_chat: id = "" } }) => ({ type: "follow", session: id, reply }),
+      },
+      {
+        method: "DELETE",
+        path: stream,
+        parse: ({ params: { jizai_chat: id = "" } }) => ({ type: "stop", session: id }),
+      },
     ],
   };
 }
@@ -90,8 +98,8 @@ export function aiSdkMessages({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
   return {
     routes: () => [{
       method: "GET",
-      path: `${path}/:id`,
-      parse: ({ params: { id = "" } }) => ({ type: "session", session: id, body: messagesOf }),
+      path: `${path}/:jizai_chat`,
+      parse: ({ params: { jizai_chat: id = "" } }) => ({ type: "session", session: id, body: messagesOf }),
     }],
   };
 }

@@ -20,6 +20,6 @@ export function modelRoutes(agent: string, path: string): readonly WireRoute[] {
   const list = { object: "list", data: [model] };
   return [
     { method: "GET", path: `${path}/models`, parse: () => ({ type: "json", body: list }) },
-    { method: "GET", path: `${path}/models/:id`, parse: () => ({ type: "json", body: model }) },
+    { method: "GET", path: `${path}/models/:jizai_model`, parse: () => ({ type: "json", body: model }) },
   ];
 }
