@@ -9,8 +9,7 @@ import { setMember } from "./value.ts";
 
 /** An object or array that is open. */
 export interface Container {
-  readonly isArray: boolean;
-  /** The key or index of the member that is read. */
+  /** The key of the member that is read; in an array its index. */
   key: string | number;
   /** The value itself, while the piece in which it began is read: its members are set directly, and need no change of their own. */
   fresh: Json[] | { [key: string]: Json } | undefined;

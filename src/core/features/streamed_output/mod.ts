@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Event } from "../../../protocol/event.ts";
-import type { OutputChange } from "../../../protocol/output.ts";
+import { type Event, isLastEvent } from "../../../protocol/event.ts";
 import type { OutputStream } from "../../agent/output_stream.ts";
 import type { Schema } from "../../agent/schema.ts";
 import { OutputParser } from "./parser.ts";
@@ -47,20 +46,19 @@ export function streamed<S extends Schema>(schema: S): StreamedSchema<S> {
   return { "~standard": schema["~standard"], "~stream": { derive: deriveChanges, collect: collectValues } };
 }
 
-/** Creates a function that returns the `output.delta` event which follows an event, if there is one. A turn that is asked again begins a new value. */
+/**
+ * Creates a function that returns the `output.delta` event which follows an event, if there is one. A turn that is asked again begins a new value, and so does
+ * a text that replaces the streamed one.
+ */
 function deriveChanges(): (event: Event) => Event | undefined {
   let parser = new OutputParser();
   return (event) => {
-    if (event.type === "text.delta") return eventOf(event.turn, parser.add(event.text));
-    if (event.type === "model.started" || event.type === "model.reset") parser = new OutputParser();
-    if (event.type !== "model.finished" || event.text === undefined) return undefined;
-    parser = new OutputParser();
-    return eventOf(event.turn, parser.add(event.text));
+    if (event.type.startsWith("model.")) parser = new OutputParser();
+    if (event.type !== "text.delta" && event.type !== "model.finished") return undefined;
+    const { turn, text = "" } = event;
+    const changes = parser.add(text);
+    return changes.length > 0 ? { type: "output.delta", turn, changes } : undefined;
   };
-}
-
-function eventOf(turn: number, changes: readonly OutputChange[]): Event | undefined {
-  return changes.length > 0 ? { type: "output.delta", turn, changes } : undefined;
 }
 
 /** Collects the partial values of one run. */
@@ -74,7 +72,7 @@ function collectValues(): ReturnType<OutputStream["collect"]> {
     if (event.type === "output.delta") {
       output.add(event.changes);
       version++;
-    } else if (/^run\.(finished|paused|failed|aborted)$/.test(event.type)) over = true;
+    } else if (isLastEvent(event)) over = true;
     else return;
     changed.resolve();
     changed = Promise.withResolvers();

@@ -7,8 +7,8 @@ import type { OutputChange } from "../../../protocol/output.ts";
 import { type Container, ValueChanges } from "./changes.ts";
 import { indexOf, isScalar, readEscape, scalarOf } from "./tokens.ts";
 
-/** The token that is expected or read. `failed` ignores the rest of a text that is not JSON. */
-type Mode = "start" | "fence" | "value" | "key" | "keyText" | "colon" | "next" | "text" | "scalar" | "end" | "failed";
+/** The token that is expected or read. `end` ignores what follows the value, and the rest of a text that is not JSON. */
+type Mode = "start" | "fence" | "value" | "key" | "keyText" | "colon" | "next" | "text" | "scalar" | "end";
 
 /** Character codes: comparing codes is faster than comparing characters. */
 const code = {
@@ -78,11 +78,10 @@ export class OutputParser extends ValueChanges {
         this.#mode = char === code.backtick ? "fence" : "value";
         return char === code.backtick ? at + 1 : at;
       case "end":
-      case "failed":
         return text.length;
     }
     if (char === code.close || char === code.unbrace) this.#close(char === code.close);
-    else this.#mode = "failed";
+    else this.#mode = "end";
     return at + 1;
   }
 
@@ -114,7 +113,7 @@ export class OutputParser extends ValueChanges {
       const isArray = char === code.open;
       const fresh: Container["fresh"] = isArray ? [] : {};
       this.place(fresh);
-      this.container = { isArray, key: isArray ? 0 : "", fresh };
+      this.container = { key: isArray ? 0 : "", fresh };
       this.open.push(this.container);
       this.#mode = isArray ? "value" : "key";
     } else {
@@ -128,15 +127,18 @@ export class OutputParser extends ValueChanges {
   /** Begins the next member. */
   #continue(): void {
     const container = this.container;
-    if (typeof container?.key === "number") container.key++;
-    this.#mode = container?.isArray ? "value" : "key";
+    this.#mode = "key";
+    if (typeof container?.key === "number") {
+      container.key++;
+      this.#mode = "value";
+    }
   }
 
   #close(isArray: boolean): void {
     const container = this.open.pop();
     this.container = this.open.at(-1);
     this.#endValue();
-    if (container?.isArray !== isArray) this.#mode = "failed";
+    if ((typeof container?.key === "number") !== isArray) this.#mode = "end";
   }
 
   #endValue(): void {
@@ -149,7 +151,7 @@ export class OutputParser extends ValueChanges {
     this.#token += text.slice(at, end);
     if (end === text.length) return end;
     const value = scalarOf(this.#token);
-    if (value === undefined) this.#mode = "failed";
+    if (value === undefined) this.#mode = "end";
     else {
       this.place(value);
       this.#endValue();
@@ -178,7 +180,7 @@ export class OutputParser extends ValueChanges {
       this.#append(escape.text);
       return at + escape.length;
     }
-    if (escape === "wrong") this.#mode = "failed";
+    if (escape === "wrong") this.#mode = "end";
     else this.#rest = text.slice(at);
     return text.length;
   }
