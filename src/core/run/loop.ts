@@ -37,6 +37,8 @@ export class Loop<S extends LoopScope> {
   readonly #exit: ExitState;
   readonly #writer: LoopOptions["writer"];
   readonly #events: LoopOptions["events"];
+  /** The state that the run started from, without the events to emit. */
+  readonly #start: Omit<RunSnapshot, "unsent">;
   #moved = false;
   #detached = false;
   #position: Position;
@@ -45,7 +47,7 @@ export class Loop<S extends LoopScope> {
   #unsent: RunSnapshot["unsent"];
   #stop: (() => void) | undefined;
 
-  constructor({ start, transcript, exit, writer, events }: LoopOptions) {
+  constructor({ start: { unsent, ...start }, transcript, exit, writer, events }: LoopOptions) {
     this.transcript = transcript;
     this.#exit = exit;
     this.#writer = writer;
@@ -53,7 +55,8 @@ export class Loop<S extends LoopScope> {
     this.#position = start.position;
     this.#counters = start.counters;
     this.#answers = start.answers;
-    this.#unsent = start.unsent;
+    this.#start = start;
+    this.#unsent = unsent;
   }
 
   get position(): Position {
@@ -74,11 +77,12 @@ export class Loop<S extends LoopScope> {
     return this.#answers;
   }
 
-  /** Returns the loop's part of the snapshot. Only a paused run has an exit in it. */
-  get snapshot(): Pick<RunSnapshot, "position" | "counters" | "answers" | "exit" | "unsent" | "before"> {
+  /** Returns the snapshot with the usage, the state and the number of events that the run started with. Only a paused run has an exit in it. */
+  get snapshot(): RunSnapshot {
     const exit = this.#exit.current?.status === "paused" ? this.#exit.current : undefined;
     const position = this.#position;
     return {
+      ...this.#start,
       position: position.at === "tools" ? { ...position, calls: [...position.calls] } : position, // the step updates its calls
       counters: this.#counters,
       answers: this.#answers,

@@ -70,10 +70,7 @@ export class EngineRun {
   readonly rules: Rule[];
   /** Failures that the `error` hooks have seen. */
   readonly seenErrors = new Set<unknown>();
-  /** The idempotency id of the request that started or resumed the run. */
-  readonly request: string | undefined;
   readonly onError: OnError;
-  readonly recoveries: number | undefined;
   readonly writer: RunWriter;
   readonly closing: string | undefined;
   readonly #limits: Limits;
@@ -84,9 +81,7 @@ export class EngineRun {
     const { definition, start, sink, control, parent, onError = logError, writer } = options;
     this.id = start.id;
     this.startedAt = start.startedAt;
-    this.request = start.request;
     this.onError = onError;
-    this.recoveries = start.recoveries;
     this.writer = writer;
     this.closing = options.closing;
     this.definition = definition;
@@ -163,16 +158,12 @@ export class EngineRun {
 
   /** Returns the snapshot. */
   snapshot(): RunSnapshot {
-    const { id, startedAt, usage, state, events, request, recoveries, loop } = this;
+    const { usage, state, events, loop } = this;
     return {
-      id,
-      startedAt,
+      ...loop.snapshot,
       usage,
       state: [...state],
       events: this.exit.current?.status === "paused" ? events.count + 1 : events.count, // `run.paused` is still to come
-      ...(request !== undefined && { request }),
-      ...(recoveries !== undefined && { recoveries }),
-      ...loop.snapshot,
     };
   }
 

@@ -66,8 +66,8 @@ export async function live(
 
 /** Runs the `session` onion. */
 async function work({ engine, claimed, early, stored }: Ready, { options, steering }: Beginning): Promise<RunResult> {
-  const { id: run, session, request, events, loop, control, definition } = engine;
-  const { resumed, lost, closing, exit } = claimed;
+  const { id: run, session, events, loop, control, definition } = engine;
+  const { start: { request, recoveries = 0 }, resumed, lost, closing, exit } = claimed;
   const scope = engine.scope();
   try {
     events.gather();
@@ -77,7 +77,7 @@ async function work({ engine, claimed, early, stored }: Ready, { options, steeri
     for (const event of early) events.emit(event);
     if (resumed && !exit) await stored.logged(); // a run whose record the log refuses is taken over again and again
     const isLeft = stored.restored !== undefined || control.leave || control.handedOver;
-    if (isLeft || (engine.recoveries ?? 0) > engine.limits.recoveries + 1) {
+    if (isLeft || recoveries > engine.limits.recoveries + 1) {
       return await endWithoutHooks(engine, steering, closing);
     }
     if (lost || closing !== undefined) await recover(engine, closing);
