@@ -28,10 +28,7 @@ export class RunControl implements Cancellation {
   #leaving: ReturnType<typeof setTimeout> | undefined;
   #aborted = false;
   #closed = false;
-  #rollback = false;
-  #leave = false;
-  #undo = false;
-  #handedOver = false;
+  readonly #stop = { rollback: false, leave: false, undo: false, handOver: false };
 
   /** True once the run should stop. A field, since reading `signal.aborted` for each call is slow. */
   get aborted(): boolean {
@@ -41,23 +38,9 @@ export class RunControl implements Cancellation {
   get reason(): unknown {
     return this.signal.reason;
   }
-  /** True if a stop asked to restore the transcript. */
-  get rollback(): boolean {
-    return this.#rollback;
-  }
-  /** True if another process continues the run, so nothing more is saved. */
-  get leave(): boolean {
-    return this.#leave;
-  }
-
-  /** True if the session is restored as it was before the start. */
-  get undo(): boolean {
-    return this.#undo;
-  }
-
-  /** True once the run was handed over to another process. */
-  get handedOver(): boolean {
-    return this.#handedOver;
+  /** The options of all stops so far. `handOver` is that of the stop that counts. */
+  get stop(): Required<StopOptions> {
+    return this.#stop;
   }
 
   /** Calls `listener` on abort. Returns a function that removes it. */
@@ -73,19 +56,19 @@ export class RunControl implements Cancellation {
 
   /** Stops the run. The first reason counts. */
   abort(reason: string, { rollback = false, leave = false, undo = false, handOver = false }: StopOptions = {}): void {
-    this.#rollback ||= rollback;
-    this.#leave ||= leave;
-    this.#undo ||= undo;
+    this.#stop.rollback ||= rollback;
+    this.#stop.leave ||= leave;
+    this.#stop.undo ||= undo;
     if (this.#aborted || this.#closed) return;
     this.#aborted = true;
-    this.#handedOver = handOver;
+    this.#stop.handOver = handOver;
     this.#controller.abort(new DOMException(reason, "AbortError"));
     for (const listener of this.#listeners) listener();
   }
 
   /** Has the transcript restored to the start of the run when the run is stopped. */
   rollBack(): void {
-    this.#rollback = true;
+    this.#stop.rollback = true;
   }
 
   /** Starts the wall-time limit, again if it has changed. */

@@ -48,8 +48,8 @@ export async function conclude(engine: EngineRun): Promise<RunResult> {
   if (partial && engine.exit.isEnding && !cleanup && textOf(partial) !== "") loop.append([partial]);
   const open = openCalls(engine, position);
   loop.close(closingMessages(position, exit.withhold ? withheld(exit.reason ?? "") : undefined));
-  if (cleanup && !control.handedOver) await work.cleanUp(() => cleanUp(engine, causeOf(exit), open));
-  if (exit.rollback || (control.aborted && control.rollback)) loop.rollBack();
+  if (cleanup && !control.stop.handOver) await work.cleanUp(() => cleanUp(engine, causeOf(exit), open));
+  if (exit.rollback || (control.aborted && control.stop.rollback)) loop.rollBack();
   const { answer } = exit;
   const text = answer?.text ?? (cleanup && partial ? textOf(partial) : loop.transcript.lastText);
   return {

@@ -57,7 +57,7 @@ export async function live(
     return await end(run, steering, await work(run, beginning));
   } finally {
     await run.stored.released;
-    if (!control.handedOver) { // otherwise the hand-over does both
+    if (!control.stop.handOver) { // otherwise the hand-over does both
       run.writer.close();
       run.engine.close();
     }
@@ -76,7 +76,7 @@ async function work({ engine, claimed, early, stored }: Ready, { options, steeri
     events.emit({ type: "session.opened", source });
     for (const event of early) events.emit(event);
     if (resumed && !exit) await stored.logged(); // a run whose record the log refuses is taken over again and again
-    const isLeft = stored.restored !== undefined || control.leave || control.handedOver;
+    const isLeft = stored.restored !== undefined || control.stop.leave || control.stop.handOver;
     if (isLeft || recoveries > engine.limits.recoveries + 1) {
       return await endWithoutHooks(engine, steering, closing);
     }
@@ -129,7 +129,7 @@ async function end(
 ): Promise<RunResult> {
   const { id: run, session, events, loop } = engine;
   steering.close();
-  if (engine.control.handedOver) return given;
+  if (engine.control.stop.handOver) return given;
   const refused = !engine.exit.current && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
   if (refused) stored.keepPause();
   const stays = refused || stored.restored !== undefined || engine.exit.current?.status === "paused";

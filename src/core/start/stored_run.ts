@@ -67,22 +67,22 @@ export class StoredRun implements WriterRun {
   /** The session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
   get restored(): CurrentSession | undefined {
     const { control, claimed: { before, closing } } = this.#options;
-    if (!control.undo || !before || closing !== undefined) return undefined;
+    if (!control.stop.undo || !before || closing !== undefined) return undefined;
     const { version: _, lease, ...session } = before;
     return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
   }
 
   get leave(): boolean {
-    return this.#options.control.leave;
+    return this.#options.control.stop.leave;
   }
   get closing(): string | undefined {
     const { control, claimed, engine } = this.#options;
-    const stops = control.aborted && !control.handedOver && !this.restored;
+    const stops = control.aborted && !control.stop.handOver && !this.restored;
     const isStopping = stops && engine().exit.current?.status !== "failed";
     return isStopping ? reasonOf(control.reason) : claimed.closing;
   }
   get rollback(): boolean {
-    return this.#options.control.rollback;
+    return this.#options.control.stop.rollback;
   }
   get rolledBack(): boolean {
     return this.#options.engine().loop.transcript.rolledBack;
