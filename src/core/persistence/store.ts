@@ -119,6 +119,9 @@ export interface SessionWriter {
   close(): void;
 }
 
+/** The part of a session's writer that a run uses while it works. */
+export type RunWriter = Pick<SessionWriter, "durable" | "checkpoint" | "archive">;
+
 /** A run, as its writer sees it. */
 export interface WriterRun {
   /** Returns the session with the run as it is now, without the version. */

@@ -6,10 +6,10 @@
 import type { Emit } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { End } from "../hooks/interrupt.ts";
+import type { RunWriter } from "../persistence/store.ts";
 import type { Events } from "./events.ts";
 import type { ExitState } from "./exit_state.ts";
 import type { AnsweredQuestion, Move, Position, RunSnapshot } from "./position.ts";
-import type { RunWriter } from "./setup.ts";
 import type { Checkpoint, Region, Step, Steps } from "./step.ts";
 import type { Transcript } from "./transcript.ts";
 

@@ -4,8 +4,9 @@
  * @module
  */
 import type { Emit } from "../../protocol/event.ts";
-import { addUsage, type Usage, type UserMessage } from "../../protocol/message.ts";
+import { addUsage, type Message, type Usage, type UserMessage } from "../../protocol/message.ts";
 import type { Rule } from "../persistence/session.ts";
+import type { RunWriter } from "../persistence/store.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
 import { type OpenSettings, openSettings } from "../agent/settings.ts";
@@ -18,7 +19,6 @@ import type { Limits } from "./limits.ts";
 import { logError } from "./log_error.ts";
 import { Loop } from "./loop.ts";
 import type { RunSnapshot } from "./position.ts";
-import type { RunSetup, RunWriter } from "./setup.ts";
 import type { Arrivals, TurnState } from "./step.ts";
 import { Transcript } from "./transcript.ts";
 import { engineKey, RunView } from "./view.ts";
@@ -34,9 +34,27 @@ export interface StepScope extends Scope {
   readonly turn?: TurnState;
 }
 
-/** The options of a run. */
-export interface EngineRunOptions extends RunSetup {
+/** The values and services that a run receives when it starts. */
+export interface EngineRunOptions {
   readonly definition: AgentDefinition<StepScope>;
+  readonly session: string;
+  readonly owner: string | undefined;
+  readonly sink: Sink<NumberedEvent>;
+  readonly vars: unknown;
+  readonly limits: Limits;
+  readonly control: RunControl;
+  readonly arrivals: Arrivals;
+  readonly start: RunSnapshot;
+  /** The session's messages, and the session that keeps those from before the last compaction. */
+  readonly transcript: { readonly messages: readonly Message[]; readonly archive?: string | undefined };
+  readonly rules: Rule[];
+  readonly sessionState: Map<string, unknown>;
+  readonly onError?: OnError | undefined;
+  /** The format of the final answer, if the agent has none of its own. */
+  readonly answerFormat?: AnswerFormat | undefined;
+  readonly writer: RunWriter;
+  /** The reason to end a run that is only closed, once its open calls have results. */
+  readonly closing?: string | undefined;
   readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
 }
 

@@ -7,11 +7,11 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { Steering } from "../features/steering.ts";
 import type { Mail, Session } from "../persistence/session.ts";
+import type { RunWriter } from "../persistence/store.ts";
 import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
 import { reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
-import type { RunWriter } from "../run/setup.ts";
 import { nullSink } from "./options.ts";
 import { savedForm } from "./stored_run.ts";
 
