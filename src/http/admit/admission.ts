@@ -43,11 +43,14 @@ export async function admitPrompt(
 export interface AdmittedAnswers {
   readonly stored: Session;
   readonly held: HeldSession | undefined;
-  readonly run: string;
+  /** The run that has the session, if there is one. */
+  readonly run: string | undefined;
   /** The number of the `run.paused` event. */
   readonly pausedAt: number;
-  /** The pause that the answers are for: it is pending, it is over, or another pause has followed it, for which the answers are late. */
-  readonly pause: "pending" | "over" | "late";
+  /** The position of the first event after the pause; undefined if the run is not paused where the answers belong. */
+  readonly position: Required<RunPosition> | undefined;
+  /** True if another run, or a later pause, has followed the one that the answers are for. */
+  readonly isLate: boolean;
 }
 
 /** Admits answers to a session, which may be in a resume token. */
@@ -59,21 +62,22 @@ export async function admitAnswers(
   const held = await resumeTokens?.hold(resumeToken, { session });
   const stored = held ? ifOwnedBy(client.owner, held.session) : await loadCaughtUp(runs, session, client);
   if (!stored) throw notFound(`resume session "${session}"`);
-  const run = runOf(stored) ?? crypto.randomUUID();
+  const run = runOf(stored);
   const pausedAt = lastEventNumber(stored);
   const isLate = (asking ?? run) !== run || (isPaused(stored) && at < pausedAt);
-  return { stored, held, run, pausedAt, pause: isLate ? "late" : isPaused(stored) ? "pending" : "over" };
+  const isPending = run !== undefined && !isLate && isPaused(stored);
+  return { stored, held, run, pausedAt, position: isPending ? { run, session, after: pausedAt } : undefined, isLate };
 }
 
 /** Returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
 export async function admitResume(
   { server: { runs }, client }: RequestScope,
   { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
-  { stored, held, run, pausedAt, pause }: AdmittedAnswers,
+  { stored, held, run, pausedAt, position, isLate }: AdmittedAnswers,
   request: string | undefined,
 ): Promise<LaunchInput> {
   const isUsed = held && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
-  if (isUsed || pause === "late") {
+  if (run === undefined || isUsed || isLate) {
     throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
   }
   return {
@@ -81,7 +85,7 @@ export async function admitResume(
     session,
     answers,
     held,
-    at: pause === "pending" ? pausedAt : at,
+    at: position ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,
     ...(request !== undefined && { request }),

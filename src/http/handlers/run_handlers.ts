@@ -33,13 +33,13 @@ export async function handlePrompt(scope: RequestScope, operation: PromptOperati
 
 /** Resumes a paused run with answers. With a log, a resume token is used once. */
 export async function handleAnswers(scope: RequestScope, operation: AnswersOperation): Promise<Response> {
-  const { session, answers, resumeToken, run: asking, at, format } = operation;
+  const { answers, resumeToken, run: asking, at, format } = operation;
   const admitted = await admitAnswers(scope, operation);
-  const { run, pausedAt, held, pause } = admitted;
+  const { run, pausedAt, held, position } = admitted;
   const request = {
     ...identityOf(scope.c, [answers, resumeToken, asking, at]),
     ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
-    position: pause === "pending" ? { run, session, after: pausedAt } : undefined,
+    position,
   };
   return await respondOnce(scope, request, format, async (_, id) => {
     return await launch(scope, await admitResume(scope, operation, admitted, id), format);
