@@ -64,7 +64,7 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
     };
   }
   return {
-    send: (message) => live.send(message.message, message).then(() => true, falseIfFull),
+    send: ({ message, after = "batch" }) => live.send(message, { after }).then(() => true, falseIfFull),
     finish() {
       live.finish();
       return true;
