@@ -83,7 +83,7 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
 
 /** Returns the snapshot of a new run. */
 function fresh(
-  { run, request, startedAt = Date.now() }: ClaimOptions,
+  { run, requestId, startedAt = Date.now() }: ClaimOptions,
   position: Position,
   before: number,
 ): RunSnapshot {
@@ -97,7 +97,7 @@ function fresh(
     answers: [],
     before,
     events: 0,
-    ...(request !== undefined && { request }),
+    ...(requestId !== undefined && { request: requestId }),
   };
 }
 
@@ -133,7 +133,7 @@ async function resume(
   const { exit, request: asked, recoveries: before = 0, ...rest } = run;
   const recoveries = paused ? 0 : before + (lost ? 1 : 0);
   const closing = options.closing ?? lease?.closing ?? (recoveries > most ? "recoveries" : undefined);
-  const request = options.request ?? (paused ? undefined : asked);
+  const request = options.requestId ?? (paused ? undefined : asked);
   const start: RunSnapshot = {
     ...rest,
     answers: [...earlier, ...given],

@@ -12,7 +12,7 @@ import type { RunStore } from "./store.ts";
 /** The session that a run claims, and how. */
 export interface ClaimOptions {
   /** The idempotency id of the request. Default: none. */
-  readonly request?: string | undefined;
+  readonly requestId?: string | undefined;
   /** The id of a new run, or of the run to continue. Default: a new id, or the run that has the session. */
   readonly run?: string | undefined;
   /** The start of a new run, in milliseconds since 1970. Default: now. */

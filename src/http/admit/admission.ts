@@ -74,7 +74,7 @@ export async function admitResume(
   { server: { runs }, client }: RequestScope,
   { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
   { stored, held, run, pausedAt, position, isLate }: AdmittedAnswers,
-  request: string | undefined,
+  requestId: string | undefined,
 ): Promise<LaunchInput> {
   const isUsed = held && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
   if (run === undefined || isUsed || isLate) {
@@ -88,7 +88,7 @@ export async function admitResume(
     at: position ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,
-    ...(request !== undefined && { request }),
+    requestId,
   };
 }
 

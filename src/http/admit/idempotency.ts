@@ -23,8 +23,8 @@ export interface RepeatableRequest extends Pick<KeyedRequest, "position"> {
 
 /** The handling of a request: the first one begins a run, and the same request joins that run later. */
 export interface RepeatableActions extends Pick<KeyedActions<Responder>, "join"> {
-  /** Begins or resumes a run. `request` is the id under which the run is stored with its request, if there is a log. */
-  begin(position: Required<RunPosition> | undefined, request?: string): Promise<Launched>;
+  /** Begins or resumes a run. `requestId` is stored with the run, if there is a log. */
+  begin(position: Required<RunPosition> | undefined, requestId?: string): Promise<Launched>;
 }
 
 /** Begins the run of a request, or joins the run that the same request has begun. */

@@ -41,8 +41,8 @@ export async function handleAnswers(scope: RequestScope, operation: AnswersOpera
     ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
     position,
   };
-  return await respondOnce(scope, request, format, async (_, id) => {
-    return await launch(scope, await admitResume(scope, operation, admitted, id), format);
+  return await respondOnce(scope, request, format, async (_, requestId) => {
+    return await launch(scope, await admitResume(scope, operation, admitted, requestId), format);
   });
 }
 

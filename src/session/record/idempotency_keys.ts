@@ -25,8 +25,8 @@ export interface KeyedRequest {
 
 /** The handling of a request with a key. */
 export interface KeyedActions<T> {
-  /** Begins or resumes a run. `request` is the id under which the run is stored with its request. */
-  begin(position: Required<RunPosition> | undefined, request: string): Promise<T>;
+  /** Begins or resumes a run. `requestId` is stored with the run. */
+  begin(position: Required<RunPosition> | undefined, requestId: string): Promise<T>;
   /** Joins the run that the same request has begun. */
   join(position: Required<RunPosition>): Promise<T>;
 }
@@ -120,17 +120,17 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     return began;
   };
 
-  /** Whether the run that began or resumed at the position did so for `request`. The first event after a resume names the request. */
+  /** Whether the run that began or resumed at the position did so for the request. The first event after a resume names its id. */
   async function belongsTo(
     { run, session, after }: Required<RunPosition>,
     requester: Requester,
-    request: string,
+    requestId: string,
   ): Promise<boolean> {
     if (after === 0) return true;
     const page = await log.read(recordKey(run, requester), after);
     const { first, lines: [started] } = page ?? { first: after + 1, lines: [] };
-    if (started !== undefined) return first > after + 1 || JSON.parse(started).request === request;
-    return requestOf(await host.load(session, requester)) === request;
+    if (started !== undefined) return first > after + 1 || JSON.parse(started).request === requestId;
+    return requestOf(await host.load(session, requester)) === requestId;
   }
 
   return {

@@ -44,7 +44,7 @@ export interface LaunchInput extends
       | "closing"
       | "rollback"
       | "busy"
-      | "request"
+      | "requestId"
       | "at"
       | "compact"
       | "tools"
