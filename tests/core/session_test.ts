@@ -179,16 +179,16 @@ Deno.test("answers to a run that was followed by another, or has paused again, a
   const { items, sink } = ledger();
   const named = { run: "r" }; // a server passes these options
   const { run } = await assistant.start({ prompt: "Pay", session: "s", store, ...named }, sink).result;
-  const answer = (given: { readonly run?: string; readonly at?: number }) =>
+  const answer = (given: { readonly run?: string; readonly pausedAt?: number }) =>
     assistant.start({ session: "s", store, answers: [approve], ...given }, sink).result;
-  for (const given of [{ run: "q" }, { at: items.length - 1 }]) {
+  for (const given of [{ run: "q" }, { pausedAt: items.length - 1 }]) {
     assertEquals((await refusal(answer(given))).slice(0, 3), [
       "failed",
       "not-paused",
       'Cannot resume session "s": it has continued since',
     ]);
   }
-  assertEquals([run, (await answer({ ...named, at: items.length })).status], ["r", "done"]);
+  assertEquals([run, (await answer({ ...named, pausedAt: items.length })).status], ["r", "done"]);
 });
 
 Deno.test("a new prompt to a paused session skips the open calls, and keeps the results", async () => {

@@ -145,6 +145,6 @@ async function resume(
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */
-function hasMovedOn({ run }: Session, { run: expected = run?.id, at = run?.events ?? 0 }: ClaimOptions): boolean {
-  return run?.id !== expected || (run?.exit !== undefined && at < run.events);
+function hasMovedOn({ run }: Session, { run: expected = run?.id, pausedAt = run?.events ?? 0 }: ClaimOptions): boolean {
+  return run?.id !== expected || (run?.exit !== undefined && pausedAt < run.events);
 }

@@ -37,8 +37,8 @@ export interface ClaimOptions {
   readonly lost?: ((run: string, until?: number) => boolean) | undefined;
   /** The action if another run holds the session. Default: "refuse". */
   readonly busy?: "refuse" | "replace" | undefined;
-  /** The number of the event that asked the questions. Later questions are not answered. Default: the last event. */
-  readonly at?: number | undefined;
+  /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
+  readonly pausedAt?: number | undefined;
   /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
   readonly reconcile?: ((run: RunSnapshot) => Promise<RunSnapshot>) | undefined;
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */

@@ -85,7 +85,7 @@ export async function admitResume(
     session,
     answers,
     held,
-    at: position ? pausedAt : at,
+    pausedAt: position ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,
     requestId,

@@ -138,7 +138,7 @@ export function liveRuns(
     } catch (error) {
       await over;
       const isGone = isNew && error instanceof SessionError && error.run !== id;
-      await report?.abandon({ isGone, pausedAt: input.at });
+      await report?.abandon({ isGone, pausedAt: input.pausedAt });
       throw error;
     }
   }

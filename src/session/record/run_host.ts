@@ -45,7 +45,7 @@ export interface LaunchInput extends
       | "rollback"
       | "busy"
       | "requestId"
-      | "at"
+      | "pausedAt"
       | "compact"
       | "tools"
       | "messages"
