@@ -1,21 +1,9 @@
 /**
  * The state of a run: plain JSON that a store saves as it is. Only the loop assigns it.
  *
- * ```text
- * session ───────────────────────────────────────────────────────────────┐
- * │ prompt ────────────────────────────────────────────────────────────┐ │
- * │ │         turn ──────────────────────────────┐                     │ │
- * │ │         │                                  │                     │ │
- * │ │ input ──┼─▶ model ──┬─▶ tools ──▶ turnEnd ─┼──▶ stop ─▶ promptEnd│ ├─▶ exit
- * │ │         │     ▲     └───────────────▲      │     │               │ │
- * │ │         │     └── next turn ─────────────┬─┼─────┘ continue      │ │
- * │ │         └──────────────────────────────────┘                     │ │
- * │ compact ─────────────────────────────────────────────────▶ promptEnd │
- * ```
- *
- * `input` follows `arrived` if the agent has `input` hooks. The boxes are onions of hooks. A box begins at its entry position (`input` for session and prompt, `model` for turn). If its hooks have code after
- * `next()`, it has an end position (`turnEnd`, `promptEnd`): the inner work is saved, and the hooks of the box have not returned. An exit can be
- * reached from every position.
+ * The diagram of the positions is in `../README.md`. Each box in it is an onion of hooks, and begins at its entry position: `input` for session and prompt,
+ * `model` for turn. If its hooks have code after `next()`, it has an end position (`turnEnd`, `promptEnd`): the inner work is saved, and the hooks of the box
+ * have not returned. `input` follows `arrived` if the agent has `input` hooks. An exit can be reached from every position.
  *
  * @module
  */
