@@ -115,7 +115,8 @@ export class Loop<S extends LoopScope> {
         const move = typeof step === "function"
           ? await step(scope, position, this.#checkpoint)
           : await step.enter(scope, position, (inner, first) => this.advance(inner, step.steps, first));
-        await this.apply(move, scope);
+        const saved = this.apply(move, scope);
+        if (saved) await saved;
       } catch (error) {
         this.#exit.offerInterrupt(error);
         throw error;
