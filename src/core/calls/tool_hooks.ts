@@ -6,7 +6,7 @@
 import type { ToolResult } from "../../protocol/message.ts";
 import { Paused } from "../hooks/interrupt.ts";
 import { nameOf } from "../hooks/middleware.ts";
-import type { PointPolicy, Review } from "../hooks/onion.ts";
+import type { PointPolicy } from "../hooks/onion.ts";
 import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { authorize, type Decision, maxRevisions, type Undecided } from "./authorize.ts";
@@ -41,7 +41,7 @@ export const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenHo
     finalize({ name, returned, ctx, own }) {
       toolResultOf(name, "tool", returned);
       const { decision } = own.call;
-      if (!decision) return decide(ctx, own, undefined, returned); // a hook answered: the call needs approval all the same
+      if (!decision) return decide(ctx, own, returned); // a hook answered: the call needs approval all the same
       if (decision.type === "revise") return returned; // dropped: the call passes the hooks again
       return decision.type === "answer" && decision.result.status === "denied" && returned.status !== "denied"
         ? { ...returned, status: "denied" }
@@ -69,12 +69,10 @@ function renamed(inner: ToolContext, call: HookedCall, hook: string): ToolContex
 async function decide(
   ctx: ToolContext,
   { call, gate, decided }: OpenHooks,
-  review?: Review<ToolResult>,
   proposed?: ToolResult,
 ): Promise<ToolResult> {
   call.decision = await authorize(ctx, call, proposed);
   if (call.decision.type === "revise") throw new Paused(call.record.call.id);
   decided.resolve();
-  const result = await gate.promise;
-  return review ? review(result) : result;
+  return await gate.promise;
 }

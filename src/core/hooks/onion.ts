@@ -49,12 +49,12 @@ export interface PointPolicy<C, D, R, E> {
   /** The point's name, for errors. */
   readonly point: Point;
   /** The innermost function. */
-  readonly core: (ctx: C, own: E, review?: Review<R>) => Promise<R>;
+  readonly core: (ctx: C, own: E) => Promise<R>;
   /** Set if `next()` may be called again after the first call has settled. Returns the context for that call. */
   readonly retry?: (ctx: C, own: E) => C;
   /** Advice in the error about a second `next()`. */
   readonly hint?: string;
-  /** True if the core always settles after every hook that does not wait for it, and applies the review itself. Default: false. */
+  /** True if the core always settles after every hook that does not wait for it. Default: false. */
   readonly late?: boolean;
   /** True if hooks return nothing. Default: false. */
   readonly silent?: boolean;
@@ -105,8 +105,8 @@ function innermost<C, D, R, E>(
   awaited: boolean,
   review?: Review<R>,
 ): Promise<R> {
-  if (policy.late) return policy.core(ctx, own, review);
-  return reviewed(awaited ? settleLater(policy.core(ctx, own)) : policy.core(ctx, own), review);
+  const result = policy.core(ctx, own);
+  return reviewed(awaited && !policy.late ? settleLater(result) : result, review);
 }
 
 function reviewed<R>(result: Promise<R>, review?: Review<R>): Promise<R> {

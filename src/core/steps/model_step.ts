@@ -66,6 +66,7 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
   ["request"],
   {
     core: request,
+    late: true,
     retry: (ctx, { attempts }) => ({ ...ctx, attempt: attempts + 1 }),
     derive(inner, outer, { engine }, name) {
       if (inner.request === outer.request) return inner;

@@ -52,6 +52,7 @@ const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /
   "turn",
   ["context", "transcript"],
   {
+    late: true,
     async core({ run, signal, emit, vars, context, transcript, resumed }, { scope, inner, ctx, answeredBy }) {
       const state: TurnState = { context: resumed ? [] : context };
       const { transcript: kept } = scope.engine.loop;
