@@ -31,17 +31,17 @@ export function cutOf(
   return failures.every(isInterrupt) ? undefined : { reason: "a hook failed" };
 }
 
-/** Returns the reason of a cut, for the model. */
-export function reasonOf({ reason }: Cut = { reason: "the run was ended" }): string {
-  return reason;
+/** Returns the reason why a call did not run, for the model. */
+export function reasonOf(call: OpenCall, cut = cutOf(call)): string {
+  return cut?.reason ?? "the run was ended";
 }
 
 /** Returns the result of a call. It is never a result that a hook failed to review. */
-export function resultOfCall(call: OpenCall, cut: Cut | undefined = cutOf(call)): ToolResult {
+export function resultOfCall(call: OpenCall, cut?: Cut): ToolResult {
   const { result, failures, decision, raw, waiting, record: { state }, scope: { engine } } = call;
-  const reason = reasonOf(cut);
+  if (result && !waiting) return result;
+  const reason = reasonOf(call, cut);
   if (waiting) return raw && raw !== stopped ? withheld("the run was ended") : notRun(reason);
-  if (result) return result;
   const threw = !engine.control.aborted && !failures.every(isInterrupt);
   if (threw || raw || decision?.type === "answer" || state === "ran") return withheld(reason);
   return state === "running" ? interrupted : notRun(reason);
@@ -115,7 +115,9 @@ export async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]):
   for (const call of calls) {
     for (const error of call.failures) {
       if (!call.waiting) {
-        if (await isFatal(scope, call, error)) fatal.push(error);
+        const isKnown = isInterrupt(error) || engine.control.aborted || engine.seenErrors.has(error);
+        const failure = { error, source: "tool", recoverable: false, attempt: 1, call: call.record.call } as const;
+        if (isKnown || (await decideOnError(scope, failure)).type === "abort") fatal.push(error);
       } else if (!isInterrupt(error)) {
         engine.events.warn("hook.failed", "A hook failed while its call waited.", { point: "tool", error });
       }
@@ -124,12 +126,4 @@ export async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]):
   const others = engine.control.aborted ? [] : fatal.slice(1); // the result of the run reports the first
   for (const error of others) if (!isInterrupt(error)) engine.events.report(error);
   return fatal;
-}
-
-async function isFatal(scope: StepScope, { record: { call } }: OpenCall, error: unknown): Promise<boolean> {
-  const { engine } = scope;
-  if (isInterrupt(error) || engine.control.aborted || engine.seenErrors.has(error)) return true;
-  const failure = { error, source: "tool", recoverable: false, attempt: 1, call } as const;
-  const { type } = await decideOnError(scope, failure);
-  return type === "abort";
 }

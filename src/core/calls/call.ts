@@ -9,7 +9,7 @@ import type { ToolContext } from "../hooks/points/call.ts";
 import { authorize, type Decision } from "./authorize.ts";
 import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
-import { OpenHooks, toolPolicy } from "./tool_hooks.ts";
+import { type OpenHooks, toolPolicy } from "./tool_hooks.ts";
 
 /** The identity of a call in its batch. */
 export interface CallPlace {
@@ -52,7 +52,9 @@ export class OpenCall {
     readonly record: CallRecord,
     readonly place: CallPlace,
   ) {
-    if (scope.engine.definition.hasToolHooks) this.hooks = new OpenHooks(this);
+    if (scope.engine.definition.hasToolHooks) {
+      this.hooks = { call: this, decided: Promise.withResolvers(), gate: Promise.withResolvers() };
+    }
     if (record.state === "running" || record.state === "ran") this.note = record.note;
   }
 

@@ -6,18 +6,25 @@
 import type { Call } from "../../protocol/part.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { GroupContext } from "../hooks/middleware.ts";
-import type { PositionAt } from "../run/position.ts";
+import type { CallRecord, PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 
 /** The part of a context that names the call. */
 type GroupedCall = Pick<GroupContext, "call" | "tool" | "name" | "turn">;
 
-/** Splits a batch at the calls that must run alone. Returns the indices of the calls without a result. */
-export async function groupsOf(scope: StepScope, { turn, calls }: PositionAt<"tools">): Promise<readonly number[][]> {
+/** The index and the record of a call. */
+export type CallEntry = readonly [index: number, record: CallRecord];
+
+/** Splits a batch at the calls that must run alone. Returns the calls without a result. */
+export async function groupsOf(
+  scope: StepScope,
+  { turn, calls }: PositionAt<"tools">,
+): Promise<readonly CallEntry[][]> {
   const { settings: { toolsByName }, definition: { groups: requests } } = scope.engine;
-  const groups: number[][] = [];
+  const groups: CallEntry[][] = [];
   let isOpen = false;
-  for (const [index, { call, state }] of calls.entries()) { // also of finished calls: a resumed batch has the same groups
+  for (const entry of calls.entries()) { // also of finished calls: a resumed batch has the same groups
+    const [, { call, state }] = entry;
     const tool = toolsByName.get(call.name);
     const mayBeAlone = requests.length > 0 || tool?.parallel !== undefined;
     const alone = mayBeAlone && await mustBeAlone(scope, { call, tool, name: call.name, turn });
@@ -25,7 +32,7 @@ export async function groupsOf(scope: StepScope, { turn, calls }: PositionAt<"to
     const group = isOpen && !alone && last ? last : [];
     if (group !== last) groups.push(group);
     isOpen = !alone;
-    if (state !== "done") group.push(index);
+    if (state !== "done") group.push(entry);
   }
   return groups.filter((group) => group.length > 0);
 }

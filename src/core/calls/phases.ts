@@ -24,8 +24,6 @@ export interface Batch {
   /** The records of all calls. The step updates them until it returns. */
   readonly records: CallRecord[];
   readonly checkpoint: Checkpoint;
-  /** Saves the records, if a store outlives the process. */
-  readonly save: (() => Promise<void> | undefined) | undefined;
 }
 
 /** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
@@ -46,14 +44,14 @@ export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined
  * shown.
  */
 export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<void> {
-  const { scope: { engine, engine: { limits } }, records, save } = batch;
+  const { scope: { engine, engine: { limits, sink, writer } }, position, records, checkpoint } = batch;
   for (const call of cut ? [] : calls) {
     const { decision, record, place } = call;
     if (decision?.type !== "execute") continue;
     records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
   }
-  if (save && calls.some(({ waiting }) => !waiting)) await save(); // no client reads a result of calls that the store does not have
-  if (engine.sink.begun) await engine.sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
+  if (writer.durable && calls.some(({ waiting }) => !waiting)) await checkpoint(position); // no client reads a result of calls that the store does not have
+  if (sink.begun) await sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
   if (cut || engine.isEnding) return; // also if the save or the log failed
   const begun: Promise<void>[] = [];
   for (const call of calls) {
@@ -110,7 +108,7 @@ export async function leave(call: OpenCall, cut: Cut | undefined): Promise<void>
   const { scope: { engine }, decision, record, raw } = call;
   call.waiting &&= !engine.isEnding;
   if (!decision || call.waiting) call.reject(new Paused(record.call.id));
-  else call.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(cut ?? cutOf(call)))));
+  else call.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(call, cut))));
   await call.passed;
   if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
 }

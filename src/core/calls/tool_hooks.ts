@@ -20,13 +20,12 @@ interface HookedCall extends Undecided {
 }
 
 /** The `tool` hooks of one call. */
-export class OpenHooks {
+export interface OpenHooks {
+  readonly call: HookedCall;
   /** Settles when the call has been decided, or the hooks have failed. */
-  readonly decided: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly decided: PromiseWithResolvers<void>;
   /** Settles with the result when the call may leave. */
-  readonly gate: PromiseWithResolvers<ToolResult> = Promise.withResolvers();
-
-  constructor(readonly call: HookedCall) {}
+  readonly gate: PromiseWithResolvers<ToolResult>;
 }
 
 /** The policy of `tool`. */

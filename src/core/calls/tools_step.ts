@@ -6,44 +6,38 @@
  *
  * @module
  */
+import type { ToolResult } from "../../protocol/message.ts";
 import { End, Pause } from "../hooks/interrupt.ts";
 import type { Move } from "../run/position.ts";
 import type { Step } from "../run/step.ts";
 import type { StepScope } from "../run/run.ts";
 import { announceResult, batchMessages, type Cut, cutOf, fatalErrors, resultOfCall } from "./batch.ts";
 import { OpenCall } from "./call.ts";
-import { groupsOf } from "./groups.ts";
+import { type CallEntry, groupsOf } from "./groups.ts";
 import { stopped, withheld } from "./outcome.ts";
 import { type Batch, enter, execute, leave } from "./phases.ts";
 
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
 export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
   const { engine } = scope;
-  const { loop, writer: { durable } } = engine;
+  const { limits, loop, writer: { durable } } = engine;
   const records = [...calls];
   const position = { at: "tools", turn, message, calls: records } as const;
   const batches = loop.counters.batches + 1;
   void checkpoint(position, { counters: { batches }, save: false });
-  const batch: Batch = { scope, position, records, checkpoint, save: durable ? () => checkpoint(position) : undefined };
+  const batch: Batch = { scope, position, records, checkpoint };
   const batchId = `${engine.id}:${batches}`;
-  const groups = (await groupsOf(scope, position)).map((group) => openCalls(batch, group, batchId));
+  const room = limits.calls - (loop.counters.calls - records.length);
+  const open = ([index, record]: CallEntry) =>
+    new OpenCall(scope, record, { turn, batchId, index, overLimit: index >= room });
+  const groups = (await groupsOf(scope, position)).map((group) => group.map(open));
   for (const [index, calls] of groups.entries()) {
-    if (index > 0) await batch.save?.(); // a crash does not repeat the hooks of a finished group
+    if (index > 0 && durable) await checkpoint(position); // a crash does not repeat the hooks of a finished group
     const move = await runGroup(batch, calls, groups.slice(index + 1).flat());
     if (move) return move;
   }
   return commit(batch);
 };
-
-function openCalls({ scope, position, records }: Batch, group: readonly number[], batchId: string): OpenCall[] {
-  const { engine: { limits, loop } } = scope;
-  const room = limits.calls - (loop.counters.calls - records.length);
-  return group.flatMap((index) => {
-    const record = records[index];
-    const place = { turn: position.turn, batchId, index, overLimit: index >= room };
-    return record ? [new OpenCall(scope, record, place)] : [];
-  });
-}
 
 /** Runs the three phases of one group. Returns the move that ends the step, if the calls of `later` groups may not run. */
 async function runGroup(
@@ -75,23 +69,22 @@ async function runGroup(
   }
 }
 
-/** Records and announces the result of a call that has left. */
-function finish({ records, scope }: Batch, call: OpenCall, cut: Cut | undefined): void {
-  if (scope.engine.loop.detached) throw new End("the run is over");
-  records[call.place.index] = {
-    call: call.record.call,
-    state: "done",
-    result: announceResult(scope, call, resultOfCall(call, cut)),
-  };
+/** Finishes a call that has left. */
+function finish(batch: Batch, call: OpenCall, cut: Cut | undefined): void {
+  if (batch.scope.engine.loop.detached) throw new End("the run is over");
+  record(batch, call, resultOfCall(call, cut));
+}
+
+/** Records and announces the result of a call. */
+function record({ records, scope }: Batch, call: OpenCall, result: ToolResult): void {
+  records[call.place.index] = { call: call.record.call, state: "done", result: announceResult(scope, call, result) };
 }
 
 /** Unwinds the open calls of a run that ended without waiting for them. */
 function abandon(batch: Batch, calls: readonly OpenCall[]): void {
   for (const call of calls) {
     call.reject(new End("the run is over"));
-    if (batch.records[call.place.index]?.state === "done") continue;
-    const result = announceResult(batch.scope, call, stopped);
-    batch.records[call.place.index] = { call: call.record.call, state: "done", result };
+    if (batch.records[call.place.index]?.state !== "done") record(batch, call, stopped);
   }
 }
 

@@ -11,7 +11,6 @@ import { merged, policyOf } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { type Cancellation, withGracePeriod } from "../lib/cancellation.ts";
 import { retried } from "../run/failure.ts";
-import type { CallRecord } from "../run/position.ts";
 import { injected } from "./after_turn.ts";
 import { renameCalls, uniqueId } from "./call_ids.ts";
 import { ResponseAccumulator, ShownText } from "./response.ts";
@@ -36,14 +35,11 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
   const calls = message ? callsOf(message) : [];
   if (message && calls.length > 0) {
     const counters = { calls: engine.loop.counters.calls + calls.length };
-    return { to: { at: "tools", turn, message, calls: pending(calls) }, counters };
+    const pending = calls.map(({ type: _, ...call }) => ({ call, state: "pending" as const }));
+    return { to: { at: "tools", turn, message, calls: pending }, counters };
   }
   return { to: { at: "turnEnd", turn, added: message ? 1 : 0 }, ...(message && { add: [message] }) };
 };
-
-function pending(calls: ReturnType<typeof callsOf>): readonly CallRecord[] {
-  return calls.map(({ type: _, ...call }) => ({ call, state: "pending" }));
-}
 
 /** Returns the message that enters the transcript, or undefined for an empty response. */
 export function messageOf({ parts }: ModelResponse): AssistantMessage | undefined {
