@@ -7,8 +7,9 @@
 import { agent, type Model, type ModelEvent, serve } from "@jizai/jizai";
 import { Session } from "node:inspector";
 import { body, drain } from "./kit/floor.ts";
-import { calling, withTool } from "./kit/load.ts";
+import { calling } from "./kit/load.ts";
 import { type Measure, report } from "./kit/measure.ts";
+import { withTool } from "./kit/tools.ts";
 
 const source = new URL("../../src/", import.meta.url).href;
 

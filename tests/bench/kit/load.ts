@@ -1,5 +1,5 @@
 /**
- * The agents that are measured: their models and tools cost nothing.
+ * The agents that are measured: their models cost nothing. This file imports no schema library, whose memory would count as that of an agent without tools.
  *
  * @module
  */
@@ -14,9 +14,7 @@ import {
   type Schema,
   serve,
   type ServeOptions,
-  tool,
 } from "@jizai/jizai";
-import * as z from "zod";
 import { passThroughHooks } from "../../support/pass_through_hooks.ts";
 import { body, drain, floor, replay, texts } from "./floor.ts";
 
@@ -94,12 +92,6 @@ function batch(calls: number, turn: number): readonly ModelEvent[] {
     return [{ type: "call.start", id, name: "work" }, { type: "call.end", id, input: { index } }];
   });
   return [...made.flat(), { type: "finish", reason: "calls" }];
-}
-
-/** Returns options with one tool, and with limits that no load reaches. */
-export function withTool(execute: () => unknown = () => "ok"): Options {
-  const work = tool({ name: "work", description: "Works", input: z.object({ index: z.number() }), execute });
-  return { tools: [work], limits: { turns: 1_000, calls: 100_000 } };
 }
 
 /** Ten middleware with a hook at every point that does nothing. */

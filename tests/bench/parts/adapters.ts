@@ -8,9 +8,10 @@ import { claude_hooks } from "@jizai/jizai/middleware/claude_hooks";
 import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
 import { rpc_hooks, type Wire } from "@jizai/jizai/middleware/rpc_hooks";
 import { yoi_hooks } from "@jizai/jizai/middleware/yoi_hooks";
-import { calling, withTool } from "../kit/load.ts";
+import { calling } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
+import { withTool } from "../kit/tools.ts";
 
 const unmatched = [{ matcher: "Bash|Write", hooks: [() => ({})] }];
 

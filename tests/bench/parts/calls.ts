@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { calling, floorOf, served, withTool } from "../kit/load.ts";
+import { calling, floorOf, served } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
+import { withTool } from "../kit/tools.ts";
 
 /** Runs calls that wait 20 ms, and calls that do nothing. The floor streams two events for each call: the call and its result. */
 export async function callMeasures(): Promise<readonly Measure[]> {

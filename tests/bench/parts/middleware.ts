@@ -11,9 +11,10 @@ import { otel } from "@jizai/jizai/middleware/otel";
 import { subagents } from "@jizai/jizai/middleware/subagents";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import * as api from "@opentelemetry/api";
-import { calling, type Options, type Run, served, streaming, withTool } from "../kit/load.ts";
+import { calling, type Options, type Run, served, streaming } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
+import { withTool } from "../kit/tools.ts";
 
 /** They use no files and no exporter, and reach no limit. */
 const idle = [

@@ -5,9 +5,10 @@
  */
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { stdio } from "@jizai/jizai/middleware/rpc_hooks/stdio";
-import { calling, served, withTool } from "../kit/load.ts";
+import { calling, served } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
+import { withTool } from "../kit/tools.ts";
 
 const turns = 40;
 

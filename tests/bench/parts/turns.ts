@@ -4,9 +4,10 @@
  * @module
  */
 import { deltas, drain, floor } from "../kit/floor.ts";
-import { calling, floorOf, served, tenHooks, withTool } from "../kit/load.ts";
+import { calling, floorOf, served, tenHooks } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
+import { withTool } from "../kit/tools.ts";
 
 const turns = 40;
 const count = 10_000;
