@@ -4,7 +4,7 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
-import { clearTurn, turn } from "../../stream/turn.ts";
+import { turn } from "../../stream/turn.ts";
 import type { Position } from "../run/position.ts";
 import { LeasedSession, type Unsaved } from "./leased_session.ts";
 import { saveWithRetries } from "./retries.ts";
@@ -30,8 +30,8 @@ class DurableWriter implements SessionWriter {
   #requested: Promise<unknown> = Promise.resolve();
   #pending: Promise<boolean> | undefined;
   #ending = false;
-  /** A checkpoint that waits for the next turn of the event loop. */
-  #later: ReturnType<typeof setTimeout> | undefined;
+  /** Cancels a checkpoint that waits for the next turn of the event loop. */
+  #cancelLater: (() => void) | undefined;
 
   constructor(
     store: Parameters<OpenWriter>[0],
@@ -54,7 +54,7 @@ class DurableWriter implements SessionWriter {
   }
 
   async checkpoint(_: Position, urgent: boolean): Promise<void> {
-    if (!urgent) this.#later ??= turn(() => this.#saveLater());
+    if (!urgent) this.#cancelLater ??= turn(() => this.#saveLater());
     else await this.#orLeave(this.#saveOrAbort());
   }
 
@@ -78,12 +78,12 @@ class DurableWriter implements SessionWriter {
   close(): void {
     this.#ending = true;
     this.#session.close();
-    clearTurn(this.#later);
+    this.#cancelLater?.();
   }
 
   /** Saves a checkpoint that has waited. The save may be one that was requested before, so the next checkpoint waits anew. */
   #saveLater(): void {
-    this.#later = undefined;
+    this.#cancelLater = undefined;
     this.#saveOrAbort().catch((error) => this.#run.report(error));
   }
 
@@ -114,8 +114,8 @@ class DurableWriter implements SessionWriter {
   #request(read: () => Unsaved, last: boolean, released = false): Promise<boolean> {
     if (this.#ending) return Promise.resolve(true);
     this.#ending = last;
-    clearTurn(this.#later);
-    this.#later = undefined;
+    this.#cancelLater?.();
+    this.#cancelLater = undefined;
     const done = this.#requested.then(async () => {
       const draft = this.#session.draft(read(), last, released);
       const isLogged = await this.#run.logged();

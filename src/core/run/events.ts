@@ -17,7 +17,7 @@ export interface NumberedEvent {
 }
 
 /** The types of the events that hooks and tools emit. */
-const fromTools: readonly Event["type"][] = ["tool.progress", "data", "notice", "warning"];
+const fromTools: ReadonlySet<Event["type"]> = new Set(["tool.progress", "data", "notice", "warning"]);
 
 /** Receives every error with the id that clients see in its place. */
 export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
@@ -65,7 +65,7 @@ export class Events {
   /** Numbers an event and writes it. */
   readonly emit: Emit = (event) => {
     if (this.closed) return;
-    if (fromTools.includes(event.type)) {
+    if (fromTools.has(event.type)) {
       expectJson(`Cannot emit ${event.type}`, "data" in event ? event.data : event, false); // receivers call toJSON(), if there are any
     }
     if (event.type === this.#due) this.#due = undefined;

@@ -8,7 +8,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/sse.ts";
-import { clearTurn, turn } from "../../stream/turn.ts";
+import { turn } from "../../stream/turn.ts";
 import type { Lines, Log } from "../log.ts";
 import { append } from "./append.ts";
 import { RecordError } from "./record_error.ts";
@@ -111,9 +111,9 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   /** Resolves when the event loop turns, or when a caller waits for the log. */
   function untilTurn(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = turn(resolve);
+      const cancel = turn(resolve);
       wake = () => {
-        clearTurn(timer);
+        cancel();
         resolve();
       };
     });
