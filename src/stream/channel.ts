@@ -43,7 +43,7 @@ export interface ChannelOptions<T, K, C> {
   /** True if the writer should wait before the first read too. Default: false, for a reader that may never come. */
   readonly awaitsReader?: boolean;
   /** Called if the reader cancels before the end. */
-  readonly onCancel?: (reason: unknown) => void;
+  readonly onCancel?: ((reason: unknown) => void) | undefined;
   /** Called when the channel takes no more items, whether it was closed or cancelled. */
   readonly onEnd?: () => void;
 }
@@ -91,7 +91,7 @@ class Channel<T, K, C> implements Sink<T> {
     else this.#pending = kept;
     this.#held += this.#options.size?.(kept) ?? 1;
     if (!this.#corked) this.#endPull();
-    else if (this.#held >= this.#highWater && this.#isDrained()) this.#flush();
+    else if (this.#held >= this.#highWater && this.#isDrained()) this.#flush(this.#pending);
   }
 
   cork(): void {
@@ -101,7 +101,7 @@ class Channel<T, K, C> implements Sink<T> {
   uncork(): void {
     this.#corked = false;
     if (this.#pending === undefined) return;
-    if (this.#isDrained()) this.#flush();
+    if (this.#isDrained()) this.#flush(this.#pending);
     else this.#endPull();
   }
 
@@ -130,11 +130,10 @@ class Channel<T, K, C> implements Sink<T> {
     return this.#read && this.#controller.desiredSize === 0;
   }
 
-  #flush(): void {
-    const buffered = this.#pending;
+  #flush(buffered: K): void {
     this.#pending = undefined;
     this.#held = 0;
-    if (buffered !== undefined) this.#options.pack(buffered, this.#send);
+    this.#options.pack(buffered, this.#send);
     this.#release();
   }
 
@@ -146,7 +145,7 @@ class Channel<T, K, C> implements Sink<T> {
 
   #pull(): Promise<void> | void {
     this.#read = true;
-    if (this.#pending !== undefined) this.#flush();
+    if (this.#pending !== undefined) this.#flush(this.#pending);
     if (this.#closed) return this.#controller.close();
     return new Promise((resolve) => {
       this.#endPull = resolve;

@@ -24,10 +24,11 @@ export function eventFrames(): (event: Event, id: number) => string {
   let part: number | undefined;
   let beforeText = "";
   return (event, id) => {
-    if (event.type !== "text.delta") return frame(id, lineOf(event));
+    const { type } = event;
+    if (type !== "text.delta") return frame(id, JSON.stringify(event));
     if (event.turn !== turn || event.part !== part) {
       ({ turn, part } = event);
-      beforeText = `\ndata: ${lineOf({ ...event, text: "" })}`.slice(0, -'""}'.length);
+      beforeText = `\ndata: ${JSON.stringify({ type, turn, part, text: "" })}`.slice(0, -'""}'.length);
     }
     return `id: ${id}${beforeText}${JSON.stringify(event.text)}}\n\n`;
   };
@@ -42,14 +43,14 @@ export interface SseOptions<T> {
   /** The number of buffered characters at which the writer should wait. Default: 65,536. */
   readonly highWater?: number;
   /** Called if the reader cancels before the end. */
-  readonly onCancel?: (reason: unknown) => void;
+  readonly onCancel?: ((reason: unknown) => void) | undefined;
 }
 
 const comment = Symbol("comment");
 
 /** Creates a byte stream of frames. Frames that wait together leave as one chunk. */
 export function sse<T>(
-  { frame, heartbeat = 15_000, highWater = 65_536, onCancel = () => {} }: SseOptions<T>,
+  { frame, heartbeat = 15_000, highWater = 65_536, onCancel }: SseOptions<T>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {
   const encoder = new TextEncoder();
   let silent = false;

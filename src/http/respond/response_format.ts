@@ -128,9 +128,7 @@ function encodeEach<T>(item: NumberedEvent | Lines, encode: (event: Event, id: n
 
 /** True if the client of a native route does not wait for the run: `Prefer: respond-async` of RFC 7240. */
 export function prefersAsync(c: Context, format: ResponseFormat): boolean {
-  const preferences = (c.req.header("prefer") ?? "").split(/[,;]/);
-  return format === nativeFormat &&
-    preferences.some((preference) => preference.trim().toLowerCase() === "respond-async");
+  return format === nativeFormat && /(^|[,;])\s*respond-async\s*([,;]|$)/i.test(c.req.header("prefer") ?? "");
 }
 
 /** Responds with the address of a run, where its events are, or without a log with that of its session. */
