@@ -6,13 +6,16 @@
 import { agent, type Event, memory, type Middleware, serve, type Session, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { drop } from "../support/asking.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
-import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
+import { halting } from "../support/halting.ts";
+import { type App, eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
 
 /** An agent that asks before it drops a table. */
@@ -151,4 +154,52 @@ Deno.test("POST /runs/:id/stop ends a run that another process has taken over", 
   await advanceUntilSettled(time, two.app.settled());
   assertEquals(endOf(await among.store.load(session)), ["run.aborted", "stop"]);
   await pieces.rest();
+});
+
+/** The requests that stop the run of a session, with the name of the session. */
+const stops = {
+  "DELETE /chat/:id/stream": (app: App, session: string) =>
+    app.request(`/chat/${session}/stream`, { method: "DELETE" }),
+  "POST /runs/:id/stop?session=": (app: App, session: string, run: string) =>
+    post(app, `/runs/${run}/stop?session=${session}`),
+};
+
+for (const [named, stop] of Object.entries(stops)) {
+  Deno.test(`${named} ends a paused run, with and without a log`, async () => {
+    for (const options of [{}, { log: memoryLog() }]) {
+      const store = memory();
+      const app = serve(asking(), { store, wires: [aiSdkUi()], ...options });
+      const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
+      assertEquals(storedRun(await store.load(session))?.status, "paused");
+      assertEquals((await stop(app, session, run)).status, 204);
+      await app.settled();
+      assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+    }
+  });
+
+  Deno.test(`${named} ends a run that another process executes, without a log`, async () => {
+    using time = new FakeTime();
+    const store = durable(memory());
+    const { model, begun } = halting();
+    const here = serve(agent({ model }), { store });
+    const there = serve(agent({ model: scripted() }), { store, wires: [aiSdkUi()] });
+    const response = await post(here, "/runs", { prompt: "Hi" }, { prefer: "respond-async" });
+    const { run, session } = await response.json();
+    await begun;
+    assertEquals((await stop(there, session, run)).status, 204);
+    await there.settled();
+    assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+    await advanceUntilSettled(time, here.settled()); // it has lost its session
+    assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
+  });
+}
+
+Deno.test("POST /runs/:id/stop without a log answers 404 if it does not name the session of the run", async () => {
+  const store = memory();
+  const app = serve(asking(), { store });
+  const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
+  for (const path of [`/runs/${run}/stop`, `/runs/${run}/stop?session=other`, `/runs/other/stop?session=${session}`]) {
+    assertEquals((await post(app, path)).status, 404);
+  }
+  assertEquals(storedRun(await store.load(session))?.status, "paused");
 });

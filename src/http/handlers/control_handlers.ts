@@ -26,7 +26,7 @@ export async function handleFinish(scope: RequestScope, operation: OperationOf<"
   return scope.c.body(null, 204);
 }
 
-/** Stops a run. With a log, the run may be paused or executed by another process; a run that has ended counts as stopped. */
+/** Stops a run. With a log or the id of its session, the run may be paused or executed by another process. With a log, a run that has ended counts as stopped. */
 export async function handleStop(scope: RequestScope, operation: OperationOf<"stop">): Promise<Response> {
   if (!await controlOf(scope, operation).stop(operation.rollback)) throw notRunning("stop", operation.run);
   return scope.c.body(null, 204);
@@ -60,7 +60,8 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
     return {
       send: async (message) => await records?.send(run, message, client),
       finish: async () => await records?.send(run, { type: "finish" }, client),
-      stop: async (rollback = false) => await records?.stop(run, client, rollback),
+      stop: async (rollback = false) =>
+        await records?.stop(run, client, rollback) || await endStored(scope, run, rollback) !== undefined,
     };
   }
   return {
@@ -71,7 +72,7 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
     },
     stop(rollback = false) {
       live.stop("stop", { rollback });
-      const ended = endIfKept(scope, run.run, live, rollback);
+      const ended = endIfKept(scope, live, { run: run.run, session: live.session }, rollback);
       runs.track(ended.catch((error) => void reportError(onError, error, run.run)), client);
       return true;
     },
@@ -79,19 +80,25 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
 }
 
 /** Ends a run whose session still has it after its stop. It was saving its pause when it was stopped, its start was undone, or another process has it. */
-async function endIfKept(
-  { server: { runs }, client }: RequestScope,
-  run: string,
-  { session, over }: LiveRun,
-  rollback: boolean,
-): Promise<void> {
+async function endIfKept(scope: RequestScope, { over }: LiveRun, run: RunAddress, rollback: boolean): Promise<void> {
   await over;
-  await withRetries(async () => { // the other process may save it at this moment
-    if (runOf(await runs.load(session, client)) !== run) return;
+  await (await endStored(scope, run, rollback))?.over;
+}
+
+/** Ends the run that its session has, and returns it while it ends. Returns undefined if the session is not named or has no such run. */
+async function endStored(
+  { server: { runs }, client }: RequestScope,
+  { run, session = "" }: RunAddress,
+  rollback: boolean,
+): Promise<LiveRun | undefined> {
+  return await withRetries(async () => { // the other process may save it at this moment
+    if (runOf(await runs.load(session, client)) !== run) return undefined;
     const resumed = runs.get(run, client);
     resumed?.stop("stop", { rollback });
     const closing = { run, session, answers: [], closing: "stop", rollback, busy: "replace" } as const;
-    await (resumed ?? await runs.launch(closing, client)).over;
+    const ending = resumed ?? await runs.launch(closing, client);
+    client.outlive(ending.over);
+    return ending;
   });
 }
 
