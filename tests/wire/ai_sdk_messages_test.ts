@@ -1,4 +1,4 @@
-import { agent, serve, type ServeOptions, tool, ToolError } from "@jizai/jizai";
+import { agent, type Middleware, serve, type ServeOptions, tool, ToolError, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -205,6 +205,26 @@ Deno.test("aiSdkMessages() returns a question of a hook, and a prompt that is no
   assertEquals(shown(chat), ["user text Paint", "assistant text done Blue or red?"]);
   await chat.sendMessage({ text: "Red" });
   assertEquals(shown(await loaded(app)), ["user text Paint", "assistant step-start", "assistant text done Red it is."]);
+});
+
+Deno.test("aiSdkMessages() returns a prompt only as the input hooks have reviewed it", async () => {
+  const reviewing: Middleware = {
+    name: "reviewing",
+    input(ctx, next) {
+      if (ctx.run.answers.length === 0) throw ctx.run.pause("May I store this?");
+      return next({ messages: [user("My code is ****")] });
+    },
+    prompt(ctx) {
+      throw ctx.run.pause("Which door?");
+    },
+  };
+  const app = served({ model: scripted(), use: [reviewing] });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "My code is 1234" });
+  assertEquals(shown(await loaded(app)), ["assistant text done May I store this?"]);
+  await chat.sendMessage({ text: "Yes" });
+  const asked = ["user text My code is ****", "assistant text done Which door?"];
+  assertEquals(shown(await loaded(app)), asked);
 });
 
 Deno.test("aiSdkMessages() returns 404 for a chat of another owner, and for an unknown chat", async () => {

@@ -76,6 +76,27 @@ Deno.test("useChat's regenerate() replaces the last answer also if an earlier re
   assertEquals(await stored(app), ["user Hi", "assistant Two."]);
 });
 
+Deno.test("useChat's regenerate() of a prompt that waits in an input hook keeps an earlier prompt with the same text", async () => {
+  let asks = false;
+  const asking: Middleware = {
+    name: "asking",
+    input(ctx, next) {
+      if (asks) throw ctx.run.pause("Again?");
+      return next();
+    },
+  };
+  const app = serve(agent({ model: scripted("One.", "Two.", "Three."), use: [asking] }), { wires });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Hi" });
+  await chat.sendMessage({ text: "More" });
+  const before = await stored(app);
+  asks = true;
+  await chat.sendMessage({ text: "Hi" });
+  asks = false;
+  await chat.regenerate();
+  assertEquals(await stored(app), [...before, "user Hi", "assistant Three."]);
+});
+
 Deno.test("useChat's regenerate() replaces the context that an input hook added to the prompt", async () => {
   const clock: Middleware = { name: "clock", input: (_, next) => next({ context: ["It is noon."] }) };
   const app = serve(agent({ model: scripted("One.", "Two."), use: [clock] }), { wires });

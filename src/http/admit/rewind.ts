@@ -7,7 +7,7 @@ import { canonicalJson } from "../../core/lib/canonical_json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { inputContext } from "../../core/run/transcript.ts";
-import { allMessages } from "../../session/record/run_state.ts";
+import { allMessages, waitingPrompt } from "../../session/record/run_state.ts";
 
 /**
  * Returns the number of messages of a session before its last prompt with the content of the new one, the last of `given`. Returns undefined if it has no
@@ -22,9 +22,8 @@ export function messagesBefore(session: Session, given: readonly Message[]): num
   if (index < 0) return undefined;
   const before = messages[index - 1];
   const hasContext = before?.role === "user" && before.from === inputContext; // hooks add it again
-  const { position } = session.run ?? {};
-  const kept = position?.at === "input" ? position.keep : undefined;
-  return Math.min(hasContext ? index - 1 : index, kept ?? session.messages.length);
+  const { keep = session.messages.length } = waitingPrompt(session) ?? {};
+  return Math.min(hasContext ? index - 1 : index, keep);
 }
 
 /** Returns the content of a message of the user, as a text to compare. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { waitingMessages as messagesInState } from "../../core/features/steering.ts";
+import type { PositionAt } from "../../core/run/position.ts";
 import { withoutContext } from "../../core/run/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -85,8 +86,14 @@ export function addMail(session: Session, mail: Mail): Session | undefined {
   return session.run && { ...session, mail: [...session.mail ?? [], mail] };
 }
 
-/** Returns the messages of a session, and the prompt that its run has not accepted yet. */
-export function allMessages({ messages, run }: Session): readonly Message[] {
+/** Returns the position of a run that has not accepted its prompt yet. */
+export function waitingPrompt({ run }: Session): PositionAt<"arrived" | "input"> | undefined {
   const { position } = run ?? {};
-  return position?.at === "input" ? [...messages.slice(0, position.keep), ...position.messages] : messages;
+  return position?.at === "arrived" || position?.at === "input" ? position : undefined;
+}
+
+/** Returns the messages of a session, and the prompt that its run has not accepted yet. No client may see them: the `input` hooks may still change the prompt. */
+export function allMessages(session: Session): readonly Message[] {
+  const { keep, messages } = waitingPrompt(session) ?? { messages: [] };
+  return [...session.messages.slice(0, keep), ...messages];
 }

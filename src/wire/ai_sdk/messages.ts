@@ -24,6 +24,7 @@ interface UiMessage {
  */
 export function messagesOf({ id: session, messages: stored, run: current, last }: Session): readonly UiMessage[] {
   const { position, exit } = current ?? {};
+  // not at "arrived": each client that knows the session's id reads this, and `input` hooks may still redact or refuse the prompt
   const prompt = position?.at === "input" ? position.messages : [];
   const batch = position?.at === "tools" ? position : undefined;
   const reviewed = batch?.calls.flatMap((record) => record.state === "done" ? [record.result] : []) ?? [];
