@@ -1,8 +1,11 @@
 import { agent, compacted, memory, type Middleware, serve, tool, user } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { halting } from "../support/halting.ts";
+import { processOf, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { compaction } from "@jizai/jizai/middleware/compaction";
@@ -63,6 +66,31 @@ Deno.test("POST /runs/:id/finish makes a run finish with one more answer", async
   assertEquals((await post(app, `/runs/${run}/finish`)).status, 204);
   const { status, reason, text } = first("run.finished", await rest());
   assertEquals([status, reason, text, model.requests[1]?.tools], ["done", "interrupted", "Done.", []]);
+});
+
+Deno.test("a request to finish that was answered is kept if the process of the run dies", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const begun = Promise.withResolvers<void>();
+  const wait = tool({
+    name: "wait",
+    description: "Waits",
+    input: z.object({}),
+    execute() {
+      begun.resolve();
+      return new Promise(() => {});
+    },
+  });
+  const one = processOf(among, agent({ model: scripted({ calls: [["wait", {}]] }), tools: [wait] }));
+  const { run } = await (await post(one.app, "/runs", { prompt: "Go" }, { prefer: "respond-async" })).json();
+  await begun.promise;
+  assertEquals((await post(one.app, `/runs/${run}/finish`)).status, 204);
+  one.kill();
+  const model = scripted("Done.");
+  const two = processOf(among, agent({ model, tools: [wait] }), { singleProcess: true });
+  const { runs, over } = await two.app.recover();
+  await advanceUntilSettled(time, over);
+  assertEquals([runs, model.requests.map(({ tools }) => tools)], [[run], [[]]]);
 });
 
 Deno.test("POST /runs/:id/stop?rollback stops a run and removes its messages", async () => {

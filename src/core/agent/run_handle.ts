@@ -29,11 +29,11 @@ export interface RunHandle<O> {
   /** Stops the run. Default reason: "stop". */
   readonly stop: Started["stop"];
   /**
-   * Sends a message to the run, which receives it at the next safe place. Resolves once it is saved. Rejects with a `RangeError` if ten messages wait,
-   * and with a `SessionError` if the run is over.
+   * Sends a message to the run, which receives it at the next safe place. Resolves once it is accepted; of a run that is saved as it works, once it is
+   * saved. Rejects with a `RangeError` if ten messages wait, and with a `SessionError` if the run is over.
    */
   readonly send: Started["send"];
-  /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. */
+  /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves as `send()` does; callers need not wait. */
   readonly finish: Started["finish"];
 }
 

@@ -52,12 +52,15 @@ export interface Started {
   /** Stops the run. Default reason: "stop". */
   stop(reason?: string, options?: StopOptions): void;
   /**
-   * Sends a message to the run, which receives it at the next safe place. Resolves once it is saved. Rejects with a `RangeError` if ten messages wait,
-   * and with a `SessionError` if the run is over or an `input` hook refuses the message.
+   * Sends a message to the run, which receives it at the next safe place. Resolves once it is accepted; of a run that is saved as it works, once it is
+   * saved. Rejects with a `RangeError` if ten messages wait, and with a `SessionError` if the run is over or an `input` hook refuses the message.
    */
   send(message: string | UserMessage, options?: SendOptions): Promise<void>;
-  /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. */
-  finish(): void;
+  /**
+   * Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves once the request is accepted; of a run that is
+   * saved as it works, once it is saved.
+   */
+  finish(): Promise<void>;
   /** Ends the run after its turn, as a limit does. */
   drain(reason: string): void;
   /**

@@ -49,19 +49,30 @@ export function start(
     return next;
   }
 
+  /** Saves the requests that wait for the run, if a store outlives the process. */
+  async function saveNow({ engine, writer }: Ready): Promise<void> {
+    if (writer.durable) await writer.checkpoint(engine.loop.position, true);
+  }
+
   return {
     session,
     opened,
     result,
     stop: (reason = "stop", stopOptions) => control.abort(reason, stopOptions),
     drain: (reason) => steering.drain(reason),
-    finish: () => steering.finish(),
+    finish() {
+      steering.finish();
+      const saved = ready.promise.then(saveNow);
+      saved.catch(() => {}); // callers need not wait
+      return saved;
+    },
     handOver(grace) {
       const hand = options.store.handOver as typeof handOver; // or the abort of memory()
       ready.promise.then((run) => hand(run, grace), () => {}); // a run that cannot open ends by itself
     },
     async send(message, sendOptions) {
-      const { engine, writer } = await ready.promise; // messages that waited before come first
+      const run = await ready.promise; // messages that waited before come first
+      const { engine, writer } = run;
       const named = `Cannot send a message to run "${engine.id}"`;
       const over = () => new SessionError(`${named}: it is over`, "unknown");
       if (steering.closed) throw over();
@@ -69,9 +80,8 @@ export function start(
       const accepted = definition.reviewsInput ? await review(engine, given) : [given];
       if (steering.closed) throw over();
       steering.add(accepted, sendOptions);
-      if (!writer.durable) return;
-      await writer.checkpoint(engine.loop.position, true);
-      if (control.aborted) throw new SessionError(`${named}: it is ending`, "busy");
+      await saveNow(run);
+      if (writer.durable && control.aborted) throw new SessionError(`${named}: it is ending`, "busy");
     },
   };
 }

@@ -47,7 +47,7 @@ export async function handleStopSession(
 interface RunControl {
   /** Returns false if too many messages wait. */
   send(message: OperationOf<"message">["message"]): Promise<boolean | undefined>;
-  finish(): true | Promise<boolean | undefined>;
+  finish(): Promise<boolean | undefined>;
   stop(rollback?: boolean): true | Promise<boolean | undefined>;
 }
 
@@ -66,10 +66,7 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
   }
   return {
     send: ({ message, after = "batch" }) => live.send(message, { after }).then(() => true, falseIfFull),
-    finish() {
-      live.finish();
-      return true;
-    },
+    finish: () => live.finish().then(() => true),
     stop(rollback = false) {
       live.stop("stop", { rollback });
       const ended = endIfKept(scope, live, { run: run.run, session: live.session }, rollback);

@@ -145,7 +145,7 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
     },
     finish() {
       tape.order({ type: "finish" });
-      started.finish();
+      return started.finish();
     },
     drain(reason) {
       tape.order({ type: "drain", reason });

@@ -136,7 +136,7 @@ function repeatOrder(started: ReturnType<typeof start>, order: RecordedOrder): v
     case "stop":
       return started.stop(order.reason, { rollback: order.rollback });
     case "finish":
-      return started.finish();
+      return void started.finish();
     case "drain":
       return started.drain(order.reason);
     case "send":
