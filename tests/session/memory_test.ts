@@ -219,6 +219,22 @@ Deno.test("serve() answers 503 for a new prompt if its store or its log is full,
   }
 });
 
+Deno.test("memory() deletes a session that expires, but not while its run is in progress", async () => {
+  using time = new FakeTime();
+  const gate = Promise.withResolvers<void>();
+  const store = memory({ expireIn: 1_000 });
+  const run = agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) })
+    .run({ prompt: "Hi", session: "s", store });
+  for (let second = 0; second < 10; second++) await time.tickAsync(1_000);
+  assertEquals(await store.list(), ["s"]);
+  gate.resolve();
+  const { status } = await run.result;
+  time.tick(999);
+  assertEquals([status, await store.list()], ["done", ["s"]]);
+  time.tick(1);
+  assertEquals(await store.list(), []);
+});
+
 Deno.test("serve() keeps the log of a run that is silent for longer than the log keeps records", async () => {
   using time = new FakeTime();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();

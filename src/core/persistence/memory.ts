@@ -29,7 +29,7 @@ export interface MemoryOptions {
   readonly maxBytes?: number;
   /** The same for the sessions of one owner. Default: a quarter of `maxBytes`. */
   readonly maxOwnerBytes?: number;
-  /** Milliseconds after its last save that a session is deleted. Default: never. */
+  /** Milliseconds after its last save that a session is deleted, unless a run is in progress. Default: never. */
   readonly expireIn?: number;
 }
 
@@ -92,7 +92,8 @@ export function memory(
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
         const { texts, added, length } = serialize(messages, stored);
-        const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined };
+        const isRunning = run !== undefined && !run.exit && !lease; // the holder of a lease renews it, or has died
+        const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined, inUse: () => isRunning };
         sessions.put(id, { version, texts, length, messages: run ? messages : [], rest, lease, entry }, entry);
         texts.push(...added); // only once it is known to fit
         if (lease) leased.add(id);
