@@ -145,6 +145,15 @@ Deno.test("serve() without a store does not know the sessions of earlier runs", 
   assertEquals((await app.request(`/sessions/${session}`)).status, 404);
 });
 
+Deno.test("serve() without a store refuses a request with an idempotency key again for the same reason", async () => {
+  const { app } = scene({ log: memoryLog() });
+  const ask = () => post(app, "/runs", { prompt: "Hi", session: "s" }, { "idempotency-key": "k" });
+  const message = 'Cannot run session "s": there is none';
+  for (let request = 0; request < 2; request++) {
+    assertEquals(await refusalOf(ask()), [404, { code: "unknown", message }]);
+  }
+});
+
 Deno.test("a run fails where it would pause if its session does not fit into a resume token", async () => {
   const reported: unknown[] = [];
   const { app, done } = scene({

@@ -19,7 +19,7 @@ export interface KeyedRequest {
   readonly content: string;
   /** The run of the request, and the position of its first event; undefined if the request cannot begin a run. */
   readonly position: Required<RunPosition> | undefined;
-  /** Whether the key is free again if no run begins. Default: only if its events could not be logged. */
+  /** Whether the key is free again if no run begins. Default: only if its events could not be logged, or if sessions are not stored. */
   readonly released?: boolean;
 }
 
@@ -92,7 +92,8 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
       if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
       // an unrecorded run has ended without a tool: the same prompt begins another one
       const isUnrecorded = error instanceof RecordError && error.code === "unrecorded";
-      if (isOwn && (released || isUnrecorded)) await log.delete(id).catch(() => {}); // the client receives the reason below
+      // without a store, nothing would tell the next request that no run has begun
+      if (isOwn && (released || isUnrecorded || !host.hasStore)) await log.delete(id).catch(() => {}); // the client receives the reason below
       throw error;
     }
   }
