@@ -118,6 +118,22 @@ Deno.test("forward() refuses a body that is too large", async () => {
   assertEquals(object.greeted, 0);
 });
 
+Deno.test("forward() rejects with the error of a body that cannot be read, and forwards nothing", async () => {
+  const object = greeter();
+  const errors: string[] = [];
+  const app = front(object.app).onError((error, c) => {
+    errors.push(error.message);
+    return c.text("cut off", 500);
+  });
+  const body = new ReadableStream({
+    pull() {
+      throw new Error("connection reset");
+    },
+  });
+  const response = await app.fetch(new Request("http://localhost/runs", { method: "POST", body }));
+  assertEquals([response.status, errors, object.greeted], [500, ["connection reset"], 0]);
+});
+
 const encode = (text: string) => new TextEncoder().encode(text);
 for (
   const [named, body] of [

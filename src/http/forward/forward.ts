@@ -9,6 +9,7 @@ import { hashOf } from "../../core/lib/hash.ts";
 import type { SecretKey } from "../../session/resume_token/keys.ts";
 import { signatures } from "../../session/resume_token/signature.ts";
 import { readBytes } from "../parse/read_body.ts";
+import { RequestError } from "../respond/error_response.ts";
 
 /** Options of `forward()` and `forwarded()`: the same keys on both sides. */
 export interface ForwardOptions {
@@ -90,7 +91,8 @@ export async function forward(
 ): Promise<Response> {
   const { raw } = c.req;
   const { sign } = signatures("jizai.forward", keys);
-  const body = await readBytes(c, maxBody).catch(() => {
+  const body = await readBytes(c, maxBody).catch((error) => {
+    if (!(error instanceof RequestError)) throw error; // the request was cut off
     throw rejected(413, "too-large", `Cannot forward the request: its body has more than ${maxBody} bytes`);
   });
   const content: Forwarded = { to: addressOf(raw), ...await digestOf(body), expires: Date.now() + lifetime, vars };
