@@ -105,7 +105,7 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
   const { page } = options;
   if (page) add("GET", "/", (c) => promiseTry(() => page(agent)).catch((error) => fail(error, c)));
   for (const [path, methods] of allowed) {
-    const allow = methods.join() === "GET" ? "GET, HEAD" : methods.join(", ");
+    const allow = methods.join(", ").replace("GET", "GET, HEAD"); // Hono answers HEAD where there is GET
     app.all(path, (c) => {
       c.header("allow", allow);
       return fail(new RequestError(405, "method", `Cannot ${c.req.method} here: only ${allow}`), c);

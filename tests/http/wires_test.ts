@@ -59,7 +59,7 @@ Deno.test("serve() serves a custom wire: as a stream, as JSON, and with static J
     message: "Cannot read the body: expected a string",
     field: "body",
   }]);
-  assertEquals((await app.request("/plain/one", { method: "PUT" })).headers.get("allow"), "POST, GET, DELETE");
+  assertEquals((await app.request("/plain/one", { method: "PUT" })).headers.get("allow"), "POST, GET, HEAD, DELETE");
 });
 
 Deno.test("serve() sends no chunk for an event without a frame", async () => {

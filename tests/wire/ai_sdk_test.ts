@@ -647,7 +647,7 @@ Deno.test("aiSdkUi() names the field of an invalid request", async () => {
     "messages.0.parts.0.text",
   ]);
   assertEquals((await app.request("/chat")).headers.get("allow"), "POST");
-  assertEquals((await app.request("/chat/c/stream", { method: "PUT" })).headers.get("allow"), "GET, DELETE");
+  assertEquals((await app.request("/chat/c/stream", { method: "PUT" })).headers.get("allow"), "GET, HEAD, DELETE");
 });
 
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
