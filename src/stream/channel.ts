@@ -8,7 +8,7 @@
 export interface Sink<T> {
   /** Takes an item. Never waits. */
   write(item: T): void;
-  /** Holds items until `uncork()` or the high-water mark, so that they leave as one chunk. */
+  /** Holds items until `uncork()`, the high-water mark, or until the reader asks for more, so that they leave as one chunk. */
   cork(): void;
   /** Releases the held items. */
   uncork(): void;

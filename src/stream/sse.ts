@@ -38,7 +38,7 @@ export function eventFrames(): (event: Event, id: number) => string {
 export interface SseOptions<T> {
   /** Encodes an item as one or more frames, or as an empty string. */
   readonly frame: (item: T) => string;
-  /** Milliseconds of silence after which a comment is sent, so that no proxy closes the connection; `Infinity` for never. Default: 15,000. */
+  /** Milliseconds of silence: a comment is sent after half of these to all of them, so that no proxy closes the connection; `Infinity` for never. Default: 15,000. */
   readonly heartbeat?: number;
   /** The number of buffered characters at which the writer should wait. Default: 65,536. */
   readonly highWater?: number;

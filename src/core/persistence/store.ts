@@ -97,7 +97,7 @@ export interface WriterOptions {
 
 /** Writes the session of one run. One writer has a session at a time. */
 export interface SessionWriter {
-  /** True if the saved state outlives the process, so a run saves the progress of each call. */
+  /** True if the run is saved while it runs, in a store that outlives the process: it saves the progress of each call. */
   readonly durable: boolean;
   /** Claims the session with a first save. Resolves to false if another process has it. */
   claim(): Promise<boolean>;

@@ -107,7 +107,8 @@ export type ExitStatus = keyof typeof exits;
 
 /**
  * The precedence of exits, and the meaning of each one. An exit replaces one of a lower `rank`; among equal ranks the first one stays. `result` is
- * the status of the run's result. `cleanup`: the `abort` hooks run.
+ * the status of the run's result. `cleanup`: the `abort` hooks run. `refused` is an answer of a hook, without cleanup, and `cancelled` is
+ * `run.end({ as: "cancelled" })`, with cleanup: clients read `cancelled` for both.
  */
 export const exits = {
   done: { rank: 0, result: "done", cleanup: false },
