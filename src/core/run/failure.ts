@@ -7,7 +7,7 @@ import { ModelError } from "../../model/model.ts";
 import type { Point } from "../../protocol/event.ts";
 import type { Call } from "../../protocol/part.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
+import type { HookAnswer, PointPolicy } from "../hooks/onion.ts";
 import type { AbortContext, ErrorContext, ErrorDecision } from "../hooks/points/failure.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { abortRun, skip } from "../hooks/results.ts";
@@ -17,11 +17,28 @@ import type { EngineRun, StepScope } from "./run.ts";
 
 const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> = /* @__PURE__ */ policyOf("error", [], {
   core: defaultDecision,
+  finalize: checkDecision,
 });
 
 /** The core of `error`: the model reads a tool's failure, a failed compaction drops the oldest messages, and every other failure aborts the run. */
 function defaultDecision({ source }: ErrorContext): Promise<ErrorDecision> {
   return Promise.resolve(source === "execute" || source === "compact" ? skip() : abortRun());
+}
+
+/** Throws if a hook returned no decision, or a time for which no timer waits. */
+function checkDecision(
+  { name, returned }: HookAnswer<ErrorContext, ErrorDecision, undefined>,
+): ErrorDecision {
+  const type: unknown = returned?.type; // hooks written without types may return anything
+  if (type !== "retry" && type !== "skip" && type !== "abort") {
+    throw new TypeError(`Cannot leave error: "${name}" returned no tryAgain(), skip() or abortRun()`);
+  }
+  if (returned.type === "retry" && !(returned.after < 2 ** 31)) {
+    throw new RangeError(
+      `Cannot try again: "${name}" returned \`after: ${returned.after}\`; expected milliseconds below ${2 ** 31}`,
+    );
+  }
+  return returned;
 }
 
 /** A failure, as the `error` hooks see it. */
