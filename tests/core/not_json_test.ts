@@ -38,6 +38,11 @@ const values: Readonly<Record<string, unknown>> = {
   "a toJSON() that throws": { failing },
   "a nested thenable": { rows: { password: "hunter2", then: () => {} } },
   "a toJSON() that returns a BigInt": { inner: { toJSON: () => 1n } },
+  "a Response": new Response("the page"),
+  "a generator": (async function* () {})(),
+  "an Error": new Error("No such city"),
+  "a nested Map": { cities: [new Map([["Oslo", 1]])] },
+  "a Blob": new Blob(["text"]),
 };
 
 /** Serves an agent whose tool does something with a value. Returns the events, and the status of a second prompt. */
@@ -128,6 +133,32 @@ for (const [name, value] of Object.entries(values)) {
     assertEquals(next, "run.finished");
   });
 }
+
+Deno.test("the error about a result names the type of an object whose content JSON leaves out", async () => {
+  const { reported } = await served(() => ({ page: new Response("the page") }));
+  assertEquals(reported, [
+    "TypeError: Cannot use the result of a tool: it has a value of type Response, which is {} as JSON; expected plain values",
+  ]);
+});
+
+Deno.test("a result may contain empty objects and lists, objects of a class, and dates", async () => {
+  class City {
+    readonly name = "Oslo";
+  }
+  class Nothing {}
+  const value = {
+    none: {},
+    list: [],
+    bare: Object.create(null),
+    city: new City(),
+    nothing: new Nothing(),
+    day: new Date(0),
+  };
+  const { events } = await served(() => value);
+  const [result] = events.flatMap((event) => event.type === "tool.finished" ? [event.result] : []);
+  const text = '{"none":{},"list":[],"bare":{},"city":{"name":"Oslo"},"nothing":{},"day":"1970-01-01T00:00:00.000Z"}';
+  assertEquals([result?.status, result?.parts], ["ok", [{ type: "text", text }]]);
+});
 
 Deno.test("an output that JSON cannot hold fails the run with a clear error, and the session is not busy", async () => {
   const output = z.object({ n: z.string().transform((text) => BigInt(text)) });

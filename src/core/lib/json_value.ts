@@ -29,7 +29,12 @@ function obstacle(value: unknown, levels: number, convert: boolean): Obstacle | 
     if (typeof toJSON === "function") {
       return convert ? obstacle(toJSON.call(value), levels - 1, convert) : undefined;
     }
-    for (const inner of Object.values(value)) {
+    const fields = Object.values(value);
+    const type = fields.length === 0 ? typeOf(value) : "Object";
+    if (type !== "Object" && JSON.stringify(value) === "{}") {
+      return { why: `has a value of type ${type}, which is {} as JSON; expected plain values` };
+    }
+    for (const inner of fields) {
       const found = obstacle(inner, levels - 1, convert);
       if (found) return found;
     }
@@ -37,4 +42,9 @@ function obstacle(value: unknown, levels: number, convert: boolean): Obstacle | 
     return { why: "has a getter or toJSON() that throws", cause };
   }
   return undefined;
+}
+
+/** Returns the built-in type of an object, such as "Response" or "Map", and "Object" for those of other classes. */
+function typeOf(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
