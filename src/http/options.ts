@@ -5,6 +5,7 @@
  */
 import type { Context, Env } from "hono";
 import type { NumberedEvent } from "../core/run/events.ts";
+import { expectChoice } from "../core/lib/expect_option.ts";
 import { defaultLimits, limited, type Limits } from "../core/run/limits.ts";
 import { logError } from "../core/run/log_error.ts";
 import type { Started } from "../core/start/options.ts";
@@ -160,6 +161,8 @@ export function resolveOptions(
       );
     }
   }
+  expectChoice("Cannot serve", "busy", options.busy ?? "refuse", ["refuse", "queue", "replace"]);
+  if (typeof onClientGone !== "function") expectClientGone(onClientGone);
   if (!(maxBody > 0)) {
     throw new RangeError(`Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`);
   }
@@ -168,6 +171,11 @@ export function resolveOptions(
   }
   const store = options.store ?? (resumeTokens ? undefined : memory());
   return { ...options, store, wires, onClientGone, singleProcess, limits, lease, grace, heartbeat, maxBody, onError };
+}
+
+/** Throws a `TypeError` for a value that `onClientGone` cannot have, or return. */
+export function expectClientGone(value: ClientGone): void {
+  expectChoice("Cannot serve", "onClientGone", value, ["stop", "drain", "detach"]);
 }
 
 /** Throws a `TypeError` if an option lacks the code that its import brings for a server. */

@@ -10,6 +10,7 @@ import { checkInterfaceVersions } from "../hooks/checks/interface_version.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { checkOrder, sortByDeclaration } from "../hooks/checks/order.ts";
 import { strictByDefault, wrapperOf } from "../hooks/strict.ts";
+import { expectChoice, expectNames } from "../lib/expect_option.ts";
 import { defaultLimits, limited } from "../run/limits.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Steps } from "../run/step.ts";
@@ -21,22 +22,14 @@ import type { AnyTool } from "./tool.ts";
 
 /** Completes and checks the options of an agent. Throws a `TypeError` for an option that is wrong. */
 export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
+  checkOptions(options);
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
-  const { observe = [], trace, order = "given", strict = strictByDefault() } = options;
+  const { observe = [], trace, order, strict = strictByDefault() } = options;
   const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
-  if (typeof model !== "function" && typeof model?.stream !== "function") {
-    const why = model === undefined ? "it has no model" : "its `model` is not a model";
-    throw new TypeError(
-      `Cannot create the agent "${name}": ${why}; expected \`model\`, such as openai({ model, apiKey })`,
-    );
-  }
   checkMiddleware(given);
   checkInterfaceVersions(given);
   checkHookNames(given);
   const use = order === "declared" ? sortByDeclaration(given) : checkOrder(given);
-  if (trace !== undefined && typeof trace !== "function") {
-    throw new TypeError(`Cannot trace: expected trace of "@jizai/jizai/trace", got ${trace}`);
-  }
   const more = use.map((middleware) => middleware["~steps"] as Steps<StepScope> | undefined); // a feature of this engine made them
   const steps: Steps<StepScope> = Object.assign({}, promptSteps, ...more);
   const parts: AgentParts<StepScope> = {
@@ -62,6 +55,38 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
   };
   parts.checkLimits(parts.limits);
   return parts;
+}
+
+const optionNames: readonly (keyof AgentOptions<never, never>)[] = [
+  "name",
+  "description",
+  "vars",
+  "model",
+  "instructions",
+  "output",
+  "tools",
+  "use",
+  "order",
+  "limits",
+  "observe",
+  "strict",
+  "now",
+  "trace",
+];
+
+/** Throws a `TypeError` for an option that is unknown, or of another type. */
+function checkOptions<V, S extends Schema>(options: AgentOptions<V, S>): void {
+  const { name = "agent", model, order = "given", trace } = options;
+  const operation = `Cannot create the agent "${name}"`;
+  if (typeof model !== "function" && typeof model?.stream !== "function") {
+    const why = model === undefined ? "it has no model" : "its `model` is not a model";
+    throw new TypeError(`${operation}: ${why}; expected \`model\`, such as openai({ model, apiKey })`);
+  }
+  expectNames(operation, options, optionNames);
+  expectChoice(operation, "order", order, ["given", "declared"]);
+  if (trace !== undefined && typeof trace !== "function") {
+    throw new TypeError(`Cannot trace: expected trace of "@jizai/jizai/trace", got ${trace}`);
+  }
 }
 
 /** Returns all tools, the agent's own first. */

@@ -6,6 +6,7 @@
 import { brand } from "../../protocol/brand.ts";
 import type { ToolDefinition } from "../../model/model.ts";
 import type { ToolResult } from "../../protocol/message.ts";
+import { expectNames } from "../lib/expect_option.ts";
 import { type Infer, jsonSchemaOf, type Schema } from "./schema.ts";
 import type { ModelContext } from "../hooks/points/turn.ts";
 import type { Scope } from "../hooks/scope.ts";
@@ -104,7 +105,7 @@ export interface ToolOptions<S extends Schema, O, V> {
 }
 
 /**
- * Creates a tool. Throws a `TypeError` for a name that providers reject, without `execute`, or for a schema without JSON Schema.
+ * Creates a tool. Throws a `TypeError` for a name that providers reject, without `execute`, for an unknown option, or for a schema without JSON Schema.
  *
  * ```ts
  * import { tool } from "@jizai/jizai";
@@ -119,15 +120,33 @@ export interface ToolOptions<S extends Schema, O, V> {
  * ```
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
-  const { name, description, input, execute } = options;
+  const { name, description, input, ask, execute } = options;
   if (!toolNamePattern.test(name)) {
     throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
   }
   if (typeof execute !== "function") {
     throw new TypeError(`Cannot create tool "${name}": expected a function \`execute\``);
   }
+  const operation = `Cannot create tool "${name}"`;
+  expectNames(operation, options, optionNames);
+  if (ask !== undefined && typeof ask !== "boolean" && typeof ask !== "function") {
+    throw new TypeError(`${operation}: its \`ask\` is ${ask}; expected true, false or a function`);
+  }
   return { ...options, definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) } };
 }
+
+/** The names of the options, and of the field that a tool has in addition: `tool({ ...other, name })` creates a variant. */
+const optionNames: readonly (keyof Tool<never, never, never>)[] = [
+  "name",
+  "description",
+  "input",
+  "ask",
+  "idempotent",
+  "parallel",
+  "readOnly",
+  "execute",
+  "definition",
+];
 
 /** The pattern of tool names. */
 export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/;

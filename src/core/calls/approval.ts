@@ -65,7 +65,7 @@ async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Appro
   const { tool, name } = ctx;
   const asks = typeof tool?.ask === "function"
     ? !("input" in parsed) || await tool.ask(parsed.input as never, ctx) // parsed by the tool's own schema
-    : tool?.ask === true;
+    : Boolean(tool?.ask); // also a value that types forbid asks
   return asks ? { type: "ask", questions: [`Run ${name}?`] } : { type: "allow" };
 }
 

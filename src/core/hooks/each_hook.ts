@@ -6,6 +6,7 @@
 import type { Point } from "../../protocol/event.ts";
 import type { Hook } from "./onion.ts";
 import type { Middleware } from "./middleware.ts";
+import { expectNoPromise } from "./policy.ts";
 import type { Change, Scope } from "./scope.ts";
 
 /** The names of all points. */
@@ -46,8 +47,9 @@ const otherKeys = [
 /** Returns a hook around `hook`. */
 export type WrapHook<V> = <C extends Scope<V>, D extends Change, R>(hook: Hook<C, D, R>, point: Point) => Hook<C, D, R>;
 
-/** Returns `middleware` with each of its hooks wrapped. Its other fields stay. */
+/** Returns `middleware` with each of its hooks wrapped. Its other fields stay. Throws a `TypeError` for a promise, which has no hooks. */
 export function eachHook<V>(middleware: Middleware<V>, wrap: WrapHook<V>): Middleware<V> {
+  expectNoPromise("Cannot use a middleware", middleware);
   const kept = otherKeys.map((key) => [key, middleware[key]]);
   const hooks = points.map((point) => {
     const hook = middleware[point] as Hook<Scope<V>, Change, unknown> | undefined; // `wrap` does not depend on the types of a point

@@ -66,7 +66,8 @@ function expectAwaited(operation: string, given: unknown, before: unknown): void
   }
 }
 
-function expectNoPromise(operation: string, value: object): void {
+/** Throws a `TypeError` that starts with `operation` if `value` is a promise. */
+export function expectNoPromise(operation: string, value: object): void {
   if ("then" in value && typeof value.then === "function") {
     throw new TypeError(`${operation}: it is a promise or another thenable; await it`);
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { LaunchInput, LiveRun } from "../../session/record/run_host.ts";
-import type { ClientGone } from "../options.ts";
+import { type ClientGone, expectClientGone } from "../options.ts";
 import { RequestError } from "../respond/error_response.ts";
 import { accepted, type Launched, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
 import type { RequestScope } from "../server.ts";
@@ -31,6 +31,7 @@ export async function launch(
     return { run, respond: () => accepted(c, input, runs.records !== undefined) };
   }
   const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
+  expectClientGone(onGone);
   const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });
   const run = await runs.launch(input, client, out).catch((error) => {
     out.close();

@@ -5,6 +5,7 @@
  */
 import { points } from "../each_hook.ts";
 import { type Middleware, nameOf } from "../middleware.ts";
+import { expectNoPromise } from "../policy.ts";
 
 /** Throws a `TypeError` if `use` is not a list of middleware whose hooks are functions. */
 export function checkMiddleware(use: readonly Middleware[]): void {
@@ -14,9 +15,11 @@ export function checkMiddleware(use: readonly Middleware[]): void {
     if (typeof given === "function" && given.name !== "") {
       throw new TypeError(`Cannot use "${given.name}": call it, as ${given.name}()`);
     }
-    if (typeof given !== "object" || given === null) {
-      throw new TypeError(`Cannot use use[${index}]: expected a middleware, an object with hooks`);
+    const operation = `Cannot use use[${index}]`;
+    if (typeof given !== "object" || given === null || Array.isArray(given)) {
+      throw new TypeError(`${operation}: expected a middleware, an object with hooks`);
     }
+    expectNoPromise(operation, given);
     const point = points.find((point) => middleware[point] !== undefined && typeof middleware[point] !== "function");
     if (point) {
       throw new TypeError(

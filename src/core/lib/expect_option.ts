@@ -1,0 +1,29 @@
+/**
+ * Checks of options.
+ *
+ * @module
+ */
+
+/** The longest time of a timer, in milliseconds: 24 days. A longer one would fire at once. */
+const longest = 2 ** 31 - 1;
+
+/** Throws a `RangeError` that starts with `subject` if a timer cannot run for `ms` milliseconds, or if `ms` is 0, unless `zero` is true. */
+export function expectTime(subject: string, ms: number, { zero = false }: { readonly zero?: boolean } = {}): void {
+  if ((zero ? ms >= 0 : ms > 0) && ms <= longest) return;
+  const least = zero ? "0" : "a positive number up";
+  throw new RangeError(`${subject} is ${ms}; expected ${least} to ${longest} milliseconds`);
+}
+
+/** Throws a `TypeError` that starts with `operation` if `options` has a name that is not in `known`. Names of the engine start with "~". */
+export function expectNames(operation: string, options: object, known: readonly string[]): void {
+  const stray = Object.keys(options).find((name) => !known.includes(name) && !name.startsWith("~"));
+  if (stray !== undefined) {
+    throw new TypeError(`${operation}: there is no option "${stray}"; expected one of ${known.join(", ")}`);
+  }
+}
+
+/** Throws a `TypeError` that starts with `operation` if the option `name` is none of `choices`. */
+export function expectChoice(operation: string, name: string, value: unknown, choices: readonly string[]): void {
+  if (choices.some((choice) => choice === value)) return;
+  throw new TypeError(`${operation}: \`${name}\` is ${value}; expected ${choices.join(", ")}`);
+}

@@ -1,0 +1,119 @@
+/**
+ * Options that types forbid: each is refused where it is given, and no guard or approval is lost.
+ *
+ * @module
+ */
+import { agent, deny, type Middleware, only, serve, tool, when } from "@jizai/jizai";
+import { optional } from "@jizai/jizai/middleware/optional";
+import { within } from "@jizai/jizai/middleware/within";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertThrows } from "@std/assert";
+import * as z from "zod";
+
+const untypedAgent = agent as (options: object) => ReturnType<typeof agent>; // as code without types calls it
+const untypedTool = tool as (options: object) => ReturnType<typeof tool>; // as code without types calls it
+const untypedServe = serve as (assistant: unknown, options: object) => ReturnType<typeof serve>; // as code without types calls it
+
+const named = { name: "pay", description: "Pays", input: z.object({}), execute: () => "paid" };
+const guard: Middleware = { name: "guard", approval: () => Promise.resolve(deny("No.")) };
+const promise = Promise.resolve(guard) as Middleware; // a forgotten await
+
+Deno.test("tool() refuses an `ask` that is neither a boolean nor a function", () => {
+  for (const ask of ["yes", 1, null, {}]) {
+    const message = `Cannot create tool "pay": its \`ask\` is ${ask}; expected true, false or a function`;
+    assertThrows(() => untypedTool({ ...named, ask }), TypeError, message);
+  }
+});
+
+Deno.test("tool() and agent() refuse an option that they do not have", () => {
+  assertThrows(
+    () => untypedTool({ ...named, needsApproval: true }),
+    TypeError,
+    'Cannot create tool "pay": there is no option "needsApproval"; expected one of name, description, input, ask,',
+  );
+  assertThrows(
+    () => untypedAgent({ model: scripted(), middleware: [guard] }),
+    TypeError,
+    'Cannot create the agent "agent": there is no option "middleware"; expected one of name, description, vars, model,',
+  );
+});
+
+Deno.test("tool() creates a variant of a tool, and agent() accepts each of its options", async () => {
+  const copy = untypedTool({ ...tool(named), name: "pay_later" });
+  assertEquals([copy.definition.name, copy.name], ["pay_later", "pay_later"]);
+  const input = z.object({});
+  tool({
+    name: "all",
+    description: "Has all options",
+    input,
+    execute: () => "",
+    ask: () => false,
+    idempotent: true,
+    parallel: true,
+    readOnly: true,
+  });
+  const all = {
+    name: "all",
+    description: "Has all options",
+    vars: {},
+    model: scripted("Hello!"),
+    instructions: "Be kind.",
+    output: undefined,
+    tools: [],
+    use: [],
+    order: "given",
+    limits: {},
+    observe: () => {},
+    strict: true,
+    now: () => 0,
+    trace: undefined,
+  };
+  assertEquals((await untypedAgent(all).run("Hi").result).text, "Hello!");
+});
+
+Deno.test("a tool that was changed to an `ask` of another type asks a person", async () => {
+  const pay = { ...tool(named), ask: "yes" as never };
+  const { status, questions } = await agent({ model: scripted({ calls: [["pay", {}]] }), tools: [pay] }).run("Hi")
+    .result;
+  assertEquals([status, questions.map(({ questions }) => questions)], ["paused", [["Run pay?"]]]);
+});
+
+Deno.test("agent(), when(), only(), optional() and within() refuse a promise of a middleware", () => {
+  const awaited = "it is a promise or another thenable; await it";
+  assertThrows(() => agent({ model: scripted(), use: [promise] }), TypeError, `Cannot use use[0]: ${awaited}`);
+  const wrappers = [
+    () => when(() => true, promise),
+    () => only("pay", promise),
+    () => optional(promise),
+    () => within(1_000, promise),
+  ];
+  for (const wrap of wrappers) assertThrows(wrap, TypeError, `Cannot use a middleware: ${awaited}`);
+});
+
+Deno.test("agent() refuses a list in `use`", () => {
+  const message = "Cannot use use[0]: expected a middleware, an object with hooks";
+  assertThrows(() => untypedAgent({ model: scripted(), use: [[guard]] }), TypeError, message);
+});
+
+Deno.test("agent() and serve() refuse a choice that they do not have", async () => {
+  const model = scripted("Hello!");
+  const order = 'Cannot create the agent "agent": `order` is sorted; expected given, declared';
+  assertThrows(() => untypedAgent({ model, order: "sorted" }), TypeError, order);
+  const assistant = agent({ model });
+  const busy = "Cannot serve: `busy` is wait; expected refuse, queue, replace";
+  assertThrows(() => untypedServe(assistant, { busy: "wait" }), TypeError, busy);
+  const gone = "Cannot serve: `onClientGone` is continue; expected stop, drain, detach";
+  assertThrows(() => untypedServe(assistant, { onClientGone: "continue" }), TypeError, gone);
+  const errors: unknown[] = [];
+  const app = untypedServe(assistant, {
+    onClientGone: () => "continue",
+    onError: (error: unknown) => errors.push(error),
+  });
+  const body = JSON.stringify({ prompt: "Hi" });
+  const { status } = await app.request("/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  assertEquals([status, errors.map(String)], [500, [`TypeError: ${gone}`]]);
+});
