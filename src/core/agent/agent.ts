@@ -5,6 +5,7 @@
  */
 import { type Message, user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
+import { expectMessages } from "../lib/repair.ts";
 import { memory } from "../persistence/memory.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Started, StartOptions } from "../start/options.ts";
@@ -69,7 +70,7 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const store = memory();
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {
-    const options = typeof given === "string" ? { prompt: given } : given;
+    const options = typeof given === "object" && given !== null ? given : { prompt: given };
     return start(definition, { store, vars: undefined, ...options, messages: messagesOf(options) }, sink);
   }
 
@@ -89,7 +90,10 @@ interface Beginning extends Pick<StartOptions, "messages" | "answers" | "compact
 /** Returns the messages of a new prompt; undefined for a run that continues or only compacts. Throws a `TypeError` if there is no prompt. */
 function messagesOf({ prompt, messages, answers, compact }: Beginning): readonly Message[] | undefined {
   if (answers || compact) return undefined;
-  if (prompt !== undefined) return [user(prompt)];
-  if (messages?.at(-1)?.role === "user") return messages;
-  throw new TypeError("Cannot run: expected a prompt, or messages of which the last is the person's");
+  if (typeof prompt === "string") return [user(prompt)];
+  if (!Array.isArray(messages) || messages.at(-1)?.role !== "user") {
+    throw new TypeError("Cannot run: expected a prompt, or messages of which the last is the person's");
+  }
+  expectMessages("Cannot run", messages);
+  return messages;
 }

@@ -5,6 +5,7 @@
  */
 import type { Point } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
+import { expectMessages } from "../lib/repair.ts";
 import type { HookAnswer, PointPolicy } from "./onion.ts";
 
 /** Completes the context of the inner layers after a change. */
@@ -50,8 +51,8 @@ const live: readonly string[] = ["signal", "emit", "settings", "model", "tools"]
 const unchecked: readonly string[] = ["input", "output", "error"];
 
 /**
- * Throws a `TypeError` that starts with `operation` if a hook passed on a promise, or something else that JSON cannot hold. Values and items that were in
- * `before` are not checked again: a request may have thousands of messages.
+ * Throws a `TypeError` that starts with `operation` if a hook passed on a promise, something else that JSON cannot hold, or an invalid message. Values and
+ * items that were in `before` are not checked again: a request may have thousands of messages.
  */
 function expectAwaited(operation: string, given: unknown, before: unknown): void {
   if (typeof given !== "object" || given === null) return;
@@ -59,10 +60,15 @@ function expectAwaited(operation: string, given: unknown, before: unknown): void
   const known = Object(before);
   for (const [key, value] of Object.entries(given)) {
     const earlier = known[key];
-    if (value === earlier || unchecked.includes(key)) continue;
+    if (value === undefined || value === earlier || unchecked.includes(key)) continue;
     if (key === "request") expectAwaited(operation, value, earlier);
     else if (live.includes(key)) expectNoPromise(operation, Object(value));
-    else expectJson(operation, Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value);
+    else {
+      const items = Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value;
+      expectJson(operation, items);
+      if (key === "prompt") expectMessages(operation, [value], ["user"]);
+      else if (key === "messages" || key === "transcript") expectMessages(operation, [items].flat());
+    }
   }
 }
 

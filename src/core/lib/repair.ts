@@ -16,6 +16,20 @@ export interface RepairedTranscript {
   readonly problems: readonly string[];
 }
 
+/** Throws a `TypeError` that starts with `operation` if one of `messages` has none of `roles`, or no list of parts or results: it cannot be repaired. */
+export function expectMessages(
+  operation: string,
+  messages: readonly unknown[],
+  roles: readonly Message["role"][] = ["user", "assistant", "tool"],
+): void {
+  for (const message of messages) {
+    const { role, parts, results } = Object(message);
+    const content = role === "tool" ? results : parts;
+    if (roles.includes(role) && Array.isArray(content) && content.every((part) => Object(part) === part)) continue;
+    throw new TypeError(`${operation}: expected messages with \`role\` and \`parts\`, such as user("Hi")`);
+  }
+}
+
 /** Makes `messages` a valid transcript. */
 export function repairTranscript(messages: readonly Message[]): RepairedTranscript {
   const problems: string[] = [];
