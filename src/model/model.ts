@@ -113,7 +113,7 @@ export type ModelEvent =
   | { readonly type: "call.delta"; readonly id: string; readonly text: string }
   /** The input of a call is complete: the JSON text of its deltas, or `input` if the provider sent a value. */
   | { readonly type: "call.end"; readonly id: string; readonly input?: unknown }
-  /** The response is complete. A stream that ends without this event was cut, and the request fails. */
+  /** The response is complete. A stream that ends without this event was cut, and the request fails. It also fails if a call has no end and `reason` is "calls" or "stop". */
   | { readonly type: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
 
 /** A language model. */

@@ -6,6 +6,7 @@ import {
   callsOf,
   type Emit,
   type Event,
+  type FinishReason,
   type Message,
   type Middleware,
   type Model,
@@ -256,6 +257,19 @@ Deno.test("an invalid event of a call fails the request", async () => {
   assertEquals(await messages({ type: "call.delta", id: "a", text: "{}" }), failed);
   assertEquals(await messages({ type: "call.end", id: "a" }), failed);
   assertEquals(await messages(...call("a", "{}"), { type: "call.end", id: "a" }), failed);
+});
+
+Deno.test("a call without an end fails the request, unless the response was cut", async () => {
+  const begun = call("a", "{}").slice(0, 2);
+  const outcome = async (reason: FinishReason) => {
+    const { errors, status } = await receive([{ type: "text", text: "Hello!" }, ...begun, { type: "finish", reason }]);
+    return [status, ...errors.map((error) => error instanceof ModelError && error.message)];
+  };
+  const failed = ["failed", 'Cannot read call "a": expected its end before the finish'];
+  assertEquals([await outcome("calls"), await outcome("stop")], [failed, failed]);
+  assertEquals([await outcome("length"), await outcome("filter"), await outcome("other")], [["done"], ["done"], [
+    "done",
+  ]]);
 });
 
 Deno.test("a response that a hook returns again makes new calls, and a warning names the hook", async () => {

@@ -89,9 +89,17 @@ export class ResponseAccumulator {
       case "call.end":
         return this.#endCall(event);
       case "finish":
-        this.finish = event.reason;
         this.usage = event.usage ?? noUsage;
+        this.#expectCallsEnded(event.reason);
+        this.finish = event.reason;
     }
+  }
+
+  /** Throws if a call has no end, unless the response was cut within it. */
+  #expectCallsEnded(reason: FinishReason): void {
+    const [open] = this.#calls.keys();
+    if (open === undefined || (reason !== "calls" && reason !== "stop")) return;
+    throw new ModelError(`Cannot read call "${open}": expected its end before the finish`);
   }
 
   #grow(event: Extract<ModelEvent, { type: "text" | "reasoning" }>): void {
