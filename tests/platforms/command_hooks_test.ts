@@ -384,6 +384,8 @@ Deno.test("a warning reports hooks that never run, and the other hooks of the fi
       TaskCompleted: [{ hooks: [hookOf("exit 2")] }],
       preToolUse: [{ type: "command", bash: "./hook.sh", timeoutSec: 30 }],
       Anything: [],
+      PostToolUse: [{ matcher: "Bash(", hooks: [hookOf("exit 2")] }],
+      PermissionRequest: [{ matcher: "Bash(rm *)", hooks: [hookOf("exit 2")] }],
     },
   };
   const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` returns it
@@ -393,6 +395,8 @@ Deno.test("a warning reports hooks that never run, and the other hooks of the fi
     "Hooks of TaskCompleted never run: the event does not occur here.",
     "Hooks of preToolUse never run: unknown event; did you mean PreToolUse?",
     "Hooks of Anything never run: unknown event.",
+    'Hooks of PostToolUse never run: the matcher "Bash(" is an invalid regular expression.',
+    'Hooks of PermissionRequest never run: the matcher "Bash(rm *)" matches no tool; expected its name, or a regular expression for names. What they would block is not blocked.',
   ]);
 });
 
@@ -459,6 +463,13 @@ Deno.test("invalid settings are refused, and disabled settings do nothing", asyn
   assertThrows(() => command_hooks({}, { dialect: "other" as never }), TypeError, 'Cannot use hooks of "other"');
   for (const file of [null, "{}", { hooks: [] }, [{}, 1]]) {
     assertThrows(() => command_hooks(file as never), TypeError, "Cannot use settings: ");
+  }
+  for (const event of ["PreToolUse", "preToolUse"]) {
+    const inner = on(event, "exit 2").hooks as CommandSettings; // what the file has under `hooks`
+    const error = `Cannot use settings: "${event}" is not in \`hooks\`; expected { hooks: { "${event}": [...] } }`;
+    for (const dialect of ["qoder", "claude", "copilot"] as const) {
+      assertThrows(() => command_hooks(inner, { dialect }), TypeError, error);
+    }
   }
   assertEquals((await ran({ ...on("PreToolUse", "exit 2"), disableAllHooks: true })).lines[1], "ok ran ls");
   const more = {

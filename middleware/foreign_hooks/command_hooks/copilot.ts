@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { patternOf } from "../claude_hooks/config/matcher.ts";
 import { invalidHooks } from "../claude_hooks/config/config.ts";
+import { neverRun } from "../claude_hooks/config/events.ts";
 import type { HookOptions, SessionHooks } from "../copilot_hooks/hooks.ts";
 
 import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
@@ -13,7 +14,7 @@ import { callWithin } from "../kit/deadline.ts";
 import { joinLines, maybe } from "../kit/fields.ts";
 import { type Place, start } from "./handlers/process.ts";
 import { commandError, readJson } from "./output.ts";
-import { type CommandSettings, neverRun, parse } from "./settings.ts";
+import { type CommandSettings, parse } from "./settings.ts";
 
 const entry = z.object({
   type: z.string().default("command"),

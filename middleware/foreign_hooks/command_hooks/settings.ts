@@ -5,9 +5,9 @@
  */
 import * as z from "zod";
 import { describeIssues } from "../../../src/core/kit.ts";
-import { type Configured, type Definition, invalidHooks } from "../claude_hooks/config/config.ts";
+import { type Configured, type Definition, invalidHooks, unmatched } from "../claude_hooks/config/config.ts";
 import type { Dialect } from "../claude_hooks/config/dialect.ts";
-import { isGuard, occurs, silenceOf } from "../claude_hooks/config/events.ts";
+import { eventNamed, isGuard, neverRun, occurs, silenceOf } from "../claude_hooks/config/events.ts";
 import type { HookEvent } from "../claude_hooks/config/input.ts";
 import { matching } from "../claude_hooks/config/matcher.ts";
 import { isObject, maybe } from "../kit/fields.ts";
@@ -52,6 +52,12 @@ export interface CommandSettings {
 export function joinFiles(files: readonly CommandSettings[]): CommandSettings {
   const { error } = z.array(file).safeParse(files);
   if (error) throw new TypeError(`Cannot use settings: ${describeIssues(error.issues)}`);
+  const misplaced = files.flatMap((file) => Object.keys(file)).find(eventNamed);
+  if (misplaced !== undefined) {
+    throw new TypeError(
+      `Cannot use settings: "${misplaced}" is not in \`hooks\`; expected { hooks: { "${misplaced}": [...] } }`,
+    );
+  }
   const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
   return {
     hooks: Object.fromEntries([...events].map((event) => [event, files.flatMap(({ hooks }) => hooks?.[event] ?? [])])),
@@ -82,7 +88,9 @@ export function readSettings(
       }
       silent.push(neverRun(event, reason));
     }
-    definitions.set(event, all.flatMap((each) => defined(each, event, dialect, hookOf)));
+    const read = all.flatMap((each) => defined(each, event, dialect, hookOf));
+    silent.push(...unmatched(event, read, dialect));
+    definitions.set(event, read);
   }
   return { definitions, silent };
 }
@@ -112,11 +120,6 @@ function defined(
       same: JSON.stringify(same),
     };
   });
-}
-
-/** Returns the message that hooks of an event never run. For guards, it adds that nothing is blocked. */
-export function neverRun(event: string, reason: string): string {
-  return `Hooks of ${event} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
 }
 
 function make<T>(event: string, create: () => T): T {

@@ -529,6 +529,39 @@ Deno.test("Claude, Qoder: matchers differ between the dialects", async () => {
   }
 });
 
+Deno.test("Claude, Qoder: a warning reports matchers that match no tool, and what they would block is not blocked", async () => {
+  const deny = [returning({ decision: "block" })];
+  const warned = async (matcher: string, dialect: "qoder" | "claude", event = "PreToolUse") => {
+    const { events } = await ran({ [event]: [{ matcher, hooks: deny }, { matcher, hooks: deny }] }, { dialect });
+    return warnings(events);
+  };
+  const start = "Hooks of PreToolUse never run: the matcher";
+  const end = "What they would block is not blocked.";
+  for (const matcher of ["(", "Bash(", "(?i)bash", "Bash(*)"]) {
+    const problem = [`${start} "${matcher}" is an invalid regular expression. ${end}`];
+    assertEquals([await warned(matcher, "qoder"), await warned(matcher, "claude")], [problem, problem]);
+  }
+  const wrong = (matcher: string) => [
+    `${start} "${matcher}" matches no tool; expected its name, or a regular expression for names. ${end}`,
+  ];
+  for (const matcher of ["Bash(rm *)", "Edit(src/.*)", "WebFetch(domain:a.b)"]) {
+    const problem = wrong(matcher);
+    assertEquals([await warned(matcher, "qoder"), await warned(matcher, "claude")], [problem, problem]);
+  }
+  assertEquals([await warned("Edit, Write", "qoder"), await warned("Edit, Write", "claude")], [
+    wrong("Edit, Write"),
+    [],
+  ]);
+  for (const matcher of ["Edit", "mcp__(?:a|b)__.{1,9}", "[^ /]+_x", "Edit|Read file", ".*", "*", ""]) {
+    assertEquals([await warned(matcher, "qoder"), await warned(matcher, "claude")], [[], []], matcher);
+  }
+  assertEquals([await warned("(", "qoder", "SessionStart"), await warned("(", "claude", "SessionStart")], [
+    [], // compared with the text
+    ['Hooks of SessionStart never run: the matcher "(" is an invalid regular expression.'],
+  ]);
+  assertEquals(await warned("(", "claude", "Stop"), []); // matchers are ignored at this event
+});
+
 Deno.test("Claude, Qoder: a matcher is ignored at events without a value", async () => {
   const log: string[] = [];
   const hook: HookCallback = ({ hook_event_name }) => void log.push(hook_event_name);

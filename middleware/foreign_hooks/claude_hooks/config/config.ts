@@ -4,9 +4,9 @@
  * @module
  */
 import type { Dialect } from "./dialect.ts";
-import { silenceOf } from "./events.ts";
+import { neverRun, silenceOf } from "./events.ts";
 import type { HookEvent, HookInput, InputOf, UnsupportedEvent } from "./input.ts";
-import { type Matches, matching } from "./matcher.ts";
+import { matcherProblem, type Matches, matching } from "./matcher.ts";
 import type { HookOutput } from "./output.ts";
 
 /** A hook: receives a copy of the input of an event and returns its output. `toolUseID` is the id of the call, if the event is about one. */
@@ -79,7 +79,15 @@ export function configured(config: HookConfig, dialect: Dialect): Configured {
     ] as const;
   }));
   const silent = events.flatMap(([event]) => definitions.get(event)?.length ? silenceOf(event) ?? [] : []);
-  return { definitions, silent };
+  const withoutMatch = [...definitions].flatMap(([event, all]) => unmatched(event, all, dialect));
+  return { definitions, silent: [...silent, ...withoutMatch] };
+}
+
+/** Returns one sentence for each matcher of an event that matches nothing. */
+export function unmatched(event: string, definitions: readonly Definition[], dialect: Dialect): string[] {
+  const matchers = new Set(definitions.map(({ matcher }) => matcher));
+  const problems = [...matchers].map((matcher) => matcherProblem(matcher, event, dialect));
+  return problems.filter((problem) => problem !== undefined).map((problem) => neverRun(event, problem));
 }
 
 function defined(given: HookCallbackMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {

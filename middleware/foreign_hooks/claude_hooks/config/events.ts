@@ -65,11 +65,16 @@ export function occurs(event: string): event is HookEvent {
   return Object.hasOwn(events, event);
 }
 
+/** Returns the event of that name, in which capital letters do not matter. */
+export function eventNamed(name: string): string | undefined {
+  return Object.keys(events).find((event) => event.toLowerCase() === name.toLowerCase());
+}
+
 /** Says why hooks of an event never run; undefined for an event that occurs here. */
 export function silenceOf(event: string): string | undefined {
   if (occurs(event)) return undefined;
   if (Object.hasOwn(unsupported, event)) return `Hooks of ${event} never run: the event does not occur here.`;
-  const meant = Object.keys(events).find((name) => name.toLowerCase() === event.toLowerCase());
+  const meant = eventNamed(event);
   const unknown = `Hooks of ${event} never run: unknown event`;
   return meant === undefined ? `${unknown}.` : `${unknown}; did you mean ${meant}?`;
 }
@@ -77,6 +82,11 @@ export function silenceOf(event: string): string | undefined {
 /** Whether a hook can prevent the action that an event announces. Capital letters in its name do not matter. */
 export function isGuard(event: string): boolean {
   return Object.entries(events).some(([name, { guards }]) => guards && name.toLowerCase() === event.toLowerCase());
+}
+
+/** Returns the message that hooks of an event never run. For guards, it adds that nothing is blocked. */
+export function neverRun(event: string, reason: string): string {
+  return `Hooks of ${event} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
 }
 
 /** Returns the value in the input of an event that matchers test. For a file, it is the name without the directory. */
