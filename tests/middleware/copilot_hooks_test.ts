@@ -961,17 +961,24 @@ Deno.test("Copilot: a handler may be a method of an object", async () => {
 });
 
 Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a function", async () => {
-  const hooks = { onNotification: () => {}, onPreTooluse: () => ({ permissionDecision: "deny" }), note: () => {} };
+  const deny = () => ({ permissionDecision: "deny" });
+  const hooks = { onNotification: () => {}, onPreTooluse: deny, preToolUse: deny, onposttooluse: deny, note: () => {} };
   const { events } = await runWith(["Hello."], hooks as SessionHooks);
   assertEquals(eventsOfType(events, "warning").map(({ code, message, point }) => [code, message, point]), [
     ["hook.skipped", "onNotification never runs: unknown hook.", "session"],
     ["hook.skipped", "onPreTooluse never runs: unknown hook.", "session"],
+    ["hook.skipped", "preToolUse never runs: unknown hook.", "session"],
+    ["hook.skipped", "onposttooluse never runs: unknown hook.", "session"],
   ]);
   assertThrows(
     () => copilot_hooks({ onPreToolUse: "deny" as never }),
     TypeError,
     "Cannot use onPreToolUse: expected a function, received string",
   );
+  for (const none of [undefined, null, "deny", [null]]) {
+    const error = "Cannot use hooks: expected an object with `onPreToolUse` and others";
+    assertThrows(() => copilot_hooks(none as never), TypeError, error); // as untyped code passes it
+  }
 });
 
 Deno.test("Copilot: no output of onUserPromptSubmitted refuses the prompt", async () => {

@@ -918,3 +918,25 @@ Deno.test("yoi: a method that is not a function is refused by its name", () => {
   const make = () => yoi_hooks([{}, { pre_tool_call: "Skip" as never }]); // as untyped code writes it
   assertThrows(make, TypeError, "Cannot use pre_tool_call: expected a function, received string");
 });
+
+Deno.test("yoi: hooks in camel case and values that are no hooks are refused, and a warning reports unknown hooks", async () => {
+  class Guard {
+    preToolCall() {
+      return "Skip";
+    }
+  }
+  for (const hook of [new Guard(), { preToolCall: () => "Skip", post_tool_call() {} }]) {
+    const error = "Cannot use preToolCall: unknown hook; expected pre_tool_call";
+    assertThrows(() => yoi_hooks(hook as YoiHook), TypeError, error);
+  }
+  for (const none of [undefined, null, "Skip", [null]]) {
+    const error = "Cannot use hooks: expected an object with `pre_tool_call` and others";
+    assertThrows(() => yoi_hooks(none as never), TypeError, error);
+  }
+  const hook = { pre_tool_cal: () => "Skip", on_stream_chunk: () => {}, note: () => {}, pre_tool_call: () => {} };
+  const { warnings } = await ended(worker(["Hello."], hook).assistant.run("Hi"));
+  assertEquals(warnings, [
+    "session pre_tool_cal never runs: unknown hook.",
+    "session on_stream_chunk never runs: unknown hook.",
+  ]);
+});

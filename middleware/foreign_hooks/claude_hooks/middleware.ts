@@ -5,6 +5,7 @@
  */
 import type { Middleware } from "../../../mod.ts";
 import { separateCalls } from "../kit/groups.ts";
+import { warnSilent } from "../kit/warn.ts";
 import { type Hooks, hooksOf } from "./ask/hooks.ts";
 import type { Configured } from "./config/config.ts";
 import type { CanUseTool } from "./permissions/permission_request.ts";
@@ -12,7 +13,7 @@ import { judgeOf } from "./permissions/pre_tool_use.ts";
 import { approvalHook } from "./points/approval.ts";
 import { compactHook } from "./points/compact.ts";
 import { promptHooks } from "./points/prompt.ts";
-import { sessionHook, warnSilent } from "./points/session.ts";
+import { sessionHook } from "./points/session.ts";
 import { errorHook, stopHook } from "./points/stop.ts";
 import { type IsClassifierDenial, toolHooks } from "./points/tool.ts";
 import { turnHooks } from "./points/turn.ts";

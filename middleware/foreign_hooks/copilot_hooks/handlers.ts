@@ -4,6 +4,7 @@
  * @module
  */
 import type { Point, Scope } from "../../../mod.ts";
+import { isObject } from "../kit/fields.ts";
 import { outermostRun, workingDirectory } from "../kit/run.ts";
 import { warnFailed } from "../kit/warn.ts";
 import type { HookInput } from "./hook_input.ts";
@@ -34,6 +35,9 @@ export function handlersOf(
   registered: readonly SessionHooks<never>[],
   { time, cwd: root }: { readonly time: () => Time; readonly cwd: string },
 ): Handlers {
+  if (!registered.every(isObject)) {
+    throw new TypeError("Cannot use hooks: expected an object with `onPreToolUse` and others");
+  }
   for (const name of hookNames) {
     const wrong: unknown = registered.map((hooks) => hooks[name] ?? undefined)
       .find((handler) => handler !== undefined && typeof handler !== "function");
@@ -43,7 +47,7 @@ export function handlersOf(
 
   return {
     unknown: registered.flatMap((hooks) => Object.keys(hooks))
-      .filter((name) => /^on[A-Z]/.test(name) && !hookNames.some((known) => known === name)),
+      .filter(isMisspelt),
     has: (...names) => names.some((name) => holderOf(name)),
     async ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Outputs[K]> {
       const hooks = holderOf(name);
@@ -66,4 +70,11 @@ export function handlersOf(
       }
     },
   };
+}
+
+/** Whether a name looks like that of a hook, and is none: `onPreTooluse`, or `preToolUse` as in settings. */
+function isMisspelt(name: string): boolean {
+  if (hookNames.some((known) => known === name)) return false;
+  const similar = [name.toLowerCase(), `on${name.toLowerCase()}`];
+  return /^on[A-Z]/.test(name) || hookNames.some((known) => similar.includes(known.toLowerCase()));
 }

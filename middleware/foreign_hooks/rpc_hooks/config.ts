@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { describeIssues } from "../../../src/core/kit.ts";
-import { isObject } from "../kit/fields.ts";
+import { isObject, objectOf } from "../kit/fields.ts";
 import { type Kind, kindsOf } from "./wire/kinds.ts";
 import { struct } from "./wire/struct.ts";
 
@@ -75,7 +75,19 @@ const common = { enabled: z.boolean().default(false), priority: z.number().defau
 const texts = z.array(z.string()).default([]);
 const time = (ms: number) => z.number().default(ms).transform((given) => given > 0 ? given : ms);
 
-const shape = struct({
+const builtin = { ...common, config: z.unknown().optional() };
+const process = {
+  ...common,
+  transport: z.enum(["stdio", "http", ""]).default("").transform((transport) => transport || "stdio"),
+  command: texts,
+  dir: z.string().optional(),
+  env: z.record(z.string(), z.string()).default({}),
+  url: z.string().optional(),
+  headers: z.record(z.string(), z.string()).default({}),
+  observe: texts,
+  intercept: texts,
+};
+const config = {
   enabled: z.boolean().default(true),
   defaults: z.prefault(
     struct({
@@ -85,22 +97,10 @@ const shape = struct({
     }),
     {},
   ),
-  builtins: z.record(z.string(), struct({ ...common, config: z.unknown().optional() })).default({}),
-  processes: z.record(
-    z.string(),
-    struct({
-      ...common,
-      transport: z.enum(["stdio", "http", ""]).default("").transform((transport) => transport || "stdio"),
-      command: texts,
-      dir: z.string().optional(),
-      env: z.record(z.string(), z.string()).default({}),
-      url: z.string().optional(),
-      headers: z.record(z.string(), z.string()).default({}),
-      observe: texts,
-      intercept: texts,
-    }),
-  ).default({}),
-});
+  builtins: z.record(z.string(), struct(builtin)).default({}),
+  processes: z.record(z.string(), struct(process)).default({}),
+};
+const shape = struct(config);
 
 /** A configuration that was read. */
 export type Config = z.output<typeof shape>;
@@ -110,10 +110,32 @@ export type Process = Config["processes"][string];
 
 /** Reads a configuration, or a file that contains one under `hooks`. Throws a `TypeError` for an invalid one. */
 export function configOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
-  if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
-  const read = z.safeParse(shape, "hooks" in given ? given.hooks : given);
+  const read = z.safeParse(shape, contentOf(given));
   if (!read.success) throw new TypeError(`Cannot use hooks: ${describeIssues(read.error.issues)}`);
   return read.data;
+}
+
+function contentOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): unknown {
+  if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
+  return "hooks" in given ? given.hooks : given;
+}
+
+/** Returns the unknown fields of a configuration, which PicoClaw ignores: one may be a misspelt hook. */
+export function ignoredFields(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): string[] {
+  const content = objectOf(contentOf(given));
+  const inEntries = Object.entries(content).flatMap(([list, entries]) => {
+    const known = entryFields[list.toLowerCase()];
+    if (!known) return [];
+    return Object.entries(objectOf(entries)).flatMap(([name, entry]) => unknownIn(entry, known, `${list}.${name}.`));
+  });
+  return [...unknownIn(content, config, ""), ...inEntries];
+}
+
+const entryFields: Readonly<Record<string, object>> = { builtins: builtin, processes: process };
+
+function unknownIn(given: unknown, known: object, path: string): string[] {
+  const names = Object.keys(known).map((name) => name.toLowerCase());
+  return Object.keys(objectOf(given)).filter((name) => !names.includes(name.toLowerCase())).map((name) => path + name);
 }
 
 const modes: Readonly<Record<string, Mode>> = {

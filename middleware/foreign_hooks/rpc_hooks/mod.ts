@@ -5,9 +5,9 @@
  */
 import type { Middleware, Model } from "../../../mod.ts";
 import { callWithin } from "../kit/deadline.ts";
-import { warnFailed } from "../kit/warn.ts";
+import { warnFailed, warnSilent } from "../kit/warn.ts";
 import { chainOf, type Warn } from "./chain.ts";
-import { configOf, type Process, type RpcHooksConfig } from "./config.ts";
+import { configOf, ignoredFields, type Process, type RpcHooksConfig } from "./config.ts";
 import { type Hooks, notesOfRuns } from "./hooks.ts";
 import { type Fetch, httpWire } from "./http.ts";
 import { type Builtin, type Mounted, mountedBy } from "./mounted.ts";
@@ -62,6 +62,8 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * If a hook responds to a call, the call neither runs nor is approved by other hooks of this kind; every other guard is still asked. An approval answers no
  * question of a guard or a tool. `abort_turn` ends the run as failed and keeps the messages; `hard_abort` ends it, and the
  * runs that it works for, as cancelled and removes them.
+ *
+ * A `warning` reports fields of the configuration that are unknown, and ignored as in PicoClaw.
  *
  * Hooks are started by the first run. Every run fails if one of them does not answer `hook.hello` within 30 seconds, or within the timeout of its replies if
  * that is longer.
@@ -139,7 +141,7 @@ export function rpc_hooks(
     throw failed.reason;
   }
 
-  return {
+  const middleware: Middleware = {
     name: "rpc_hooks",
     inherit: true,
     ...(mounted.length > 0 && {
@@ -147,6 +149,12 @@ export function rpc_hooks(
       ...llmHook(hooks),
       ...toolHooks(hooks),
     }),
+  };
+  return {
+    ...warnSilent(
+      middleware,
+      read.enabled ? ignoredFields(config).map((field) => `${field} is ignored: unknown field.`) : [],
+    ),
     async [Symbol.asyncDispose]() {
       await started?.catch(() => {}); // every run has reported it
       await stopAll();

@@ -4,7 +4,9 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
+import { isObject } from "../kit/fields.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
+import { warnSilent } from "../kit/warn.ts";
 import type { YoiHook } from "./hooks.ts";
 import { hooksOf, type Order } from "./middleware.ts";
 
@@ -45,6 +47,7 @@ const needs: Needs<keyof YoiHook> = {
   error: ["on_abort"],
   abort: ["on_abort"],
 };
+const events = [...new Set(Object.values(needs).flat())];
 
 /**
  * Runs hooks that were written for yoi's `llm-worker`: objects with some of its six methods, one after another in their order. Each receives a draft with the
@@ -76,7 +79,9 @@ const needs: Needs<keyof YoiHook> = {
  * - An error in `on_abort` does not replace the first error.
  * - `post_tool_call` receives the message of an error as thrown; unless a hook changes the content, the model receives the text of the failed result.
  *
- * Throws a `TypeError` for a method that is not a function.
+ * A `warning` reports methods named `on_`, `pre_` or `post_` that yoi does not have.
+ *
+ * Throws a `TypeError` for a method that is not a function, and for a name in camel case, such as `preToolCall`.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -109,11 +114,24 @@ const needs: Needs<keyof YoiHook> = {
  */
 export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "listed" }: YoiOptions = {}): Middleware {
   const inwards = [hooks].flat();
+  const known: readonly string[] = events;
   for (const hook of inwards) {
-    const wrong = Object.values(needs).flat().find((event) => !["undefined", "function"].includes(typeof hook[event]));
+    if (!isObject(hook)) throw new TypeError("Cannot use hooks: expected an object with `pre_tool_call` and others");
+    const wrong = events.find((event) => !["undefined", "function"].includes(typeof hook[event]));
     if (wrong) throw new TypeError(`Cannot use ${wrong}: expected a function, received ${typeof hook[wrong]}`);
+    const misspelt = events.find((event) => camelCase(event) in hook);
+    if (misspelt) throw new TypeError(`Cannot use ${camelCase(misspelt)}: unknown hook; expected ${misspelt}`);
   }
+  const unknown = inwards.flatMap((hook) => Object.keys(hook))
+    .filter((name) => /^(on|pre|post)_/.test(name) && !known.includes(name));
   const order: Order = { inwards, outwards: outward === "onion" ? inwards.toReversed() : inwards };
   const has = (event: keyof YoiHook) => inwards.some((hook) => hook[event] !== undefined);
-  return atNeededPoints({ name: "yoi_hooks", inherit: false, ...hooksOf(order) }, needs, has);
+  return warnSilent(
+    atNeededPoints({ name: "yoi_hooks", inherit: false, ...hooksOf(order) }, needs, has),
+    unknown.map((name) => `${name} never runs: unknown hook.`),
+  );
+}
+
+function camelCase(event: string): string {
+  return event.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
 }

@@ -65,6 +65,30 @@ Deno.test("PicoClaw: null in a configuration counts as absent, and names count i
   assertEquals((await runBatch([call("a")], { use: [hooks] })).lines[1], "denied Tool execution denied by hook: No.");
 });
 
+Deno.test("PicoClaw: a warning reports the unknown fields of a configuration, which are ignored", async () => {
+  const log: string[] = [];
+  const gate = { enabled: true, command: ["gate"], observe: ["all"], intercepts: ["before_tool"] };
+  const config: unknown = {
+    builtin: { own: { enabled: true } },
+    Builtins: { own: { enable: true, config: { any: 1 } } },
+    processes: { gate },
+    defaults: null,
+  };
+  const { stdio } = programs({ gate: answering({ "hook.before_tool": () => void log.push("asked") }) });
+  await using hooks = rpc_hooks({ hooks: config as RpcHooksConfig }, { stdio }); // as it comes from a file
+  const { events } = await runBatch([call("a")], { use: [hooks] });
+  assertEquals([log, events.filter(({ type }) => type === "warning")], [
+    [],
+    ["builtin", "Builtins.own.enable", "processes.gate.intercepts"].map((field) => ({
+      type: "warning",
+      code: "hook.skipped",
+      message: `${field} is ignored: unknown field.`,
+      middleware: "rpc_hooks",
+      point: "session",
+    })),
+  ]);
+});
+
 Deno.test("PicoClaw: an invalid configuration is refused", () => {
   const process = { enabled: true, command: ["x"], intercept: ["before_tool"] };
   const refused = (config: unknown, options = {}) =>

@@ -4,25 +4,12 @@
  * @module
  */
 import type { Middleware, RunResult, Scope, SessionContext } from "../../../../mod.ts";
-import { messageOf, warnSkipped } from "../../kit/warn.ts";
+import { messageOf } from "../../kit/warn.ts";
 import { type Answers, contextOf, lastOf } from "../ask/answers.ts";
 import { type AskOptions, endReason, type Hooks } from "../ask/hooks.ts";
 import type { EventFields } from "../config/input.ts";
 import { askStopFailure } from "./stop.ts";
 import { watchEvents, watchPaths } from "./watch.ts";
-
-/** Adds warnings about the hooks that never run to a middleware. They are emitted when a run begins. */
-export function warnSilent(middleware: Middleware, silent: readonly string[]): Middleware {
-  if (silent.length === 0) return middleware;
-  const { name = "hooks" } = middleware;
-  return {
-    ...middleware,
-    async session(ctx, next) {
-      for (const message of ctx.run.parent || ctx.resumed ? [] : silent) warnSkipped(ctx, name, message);
-      return await (middleware.session ? middleware.session(ctx, next) : next());
-    },
-  };
-}
 
 /** Asks SessionStart, and applies its answers except their context. */
 export async function startSession(
