@@ -400,6 +400,26 @@ Deno.test("a warning reports hooks that never run, and the other hooks of the fi
   ]);
 });
 
+Deno.test("a command whose directory does not exist is refused at construction", async () => {
+  await using disk = await folder();
+  const cwd = `${disk.path}/none`;
+  const error = (event: string, at = cwd) =>
+    `Cannot use the hooks of ${event}: the directory "${at}" does not exist; expected one in which commands can run`;
+  for (const dialect of ["qoder", "qodercli", "claude"] as const) {
+    const make = () => command_hooks(on("PreToolUse", "exit 2"), { cwd, dialect });
+    assertThrows(make, TypeError, error("PreToolUse"));
+  }
+  const copilot = (options: CommandHooksOptions, entry = {}) => () =>
+    command_hooks({ hooks: { preToolUse: [{ type: "command", bash: "exit 2", ...entry } as never] } }, {
+      ...options,
+      dialect: "copilot",
+    });
+  assertThrows(copilot({ cwd }), TypeError, error("preToolUse", `${cwd}/.`));
+  assertThrows(copilot({ cwd: disk.path }, { cwd: "none" }), TypeError, error("preToolUse"));
+  copilot({ cwd: disk.path })();
+  command_hooks(on("PreToolUse", "exit 2"), { cwd: disk.path });
+});
+
 Deno.test("a handler that cannot run here is refused at construction", () => {
   const cases: readonly (readonly [object, string])[] = [
     [{ type: "prompt", prompt: "Is it done?" }, 'a handler of type "prompt" needs the option `model`'],

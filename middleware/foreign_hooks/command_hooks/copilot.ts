@@ -12,9 +12,9 @@ import type { HookOptions, SessionHooks } from "../copilot_hooks/hooks.ts";
 import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
 import { callWithin } from "../kit/deadline.ts";
 import { joinLines, maybe } from "../kit/fields.ts";
-import { type Place, start } from "./handlers/process.ts";
+import { expectDirectory, type Place, start } from "./handlers/process.ts";
 import { commandError, readJson } from "./output.ts";
-import { type CommandSettings, parse } from "./settings.ts";
+import { type CommandSettings, make, parse } from "./settings.ts";
 
 const entry = z.object({
   type: z.string().default("command"),
@@ -74,6 +74,7 @@ function commandOf(event: string, entry: Entry, place: Place): Command {
   if (line === undefined) throw invalidHooks(event, "expected `bash`, a line for the shell");
   const hook = { command: line, shell: command === undefined ? "powershell" : undefined };
   const at = { cwd: cwd.startsWith("/") ? cwd : `${place.cwd}/${cwd}`, env: { ...place.env, ...env } };
+  make(event, () => expectDirectory(at.cwd));
   const pattern = new RegExp(wholeName(matcher));
 
   return async (input, signal) => {

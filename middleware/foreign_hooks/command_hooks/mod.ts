@@ -95,7 +95,8 @@ export interface CommandHooksOptions {
  *
  * Needs the permission to run commands and, on Deno, to read the environment, and a system with process groups: not Windows. A person who can write the
  * settings can run every command.
- * Throws a `TypeError` if the settings are invalid, or need a model, an agent, a server or an address that is not given.
+ * Throws a `TypeError` if the settings are invalid, if the directory of a command does not exist, or if they need a model, an agent, a server or an
+ * address that is not given.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -110,7 +111,7 @@ export interface CommandHooksOptions {
  *     }],
  *   },
  * } as const;
- * const assistant = agent({ model: scripted("Hello!"), use: [command_hooks(settings, { cwd: "/repo" })] });
+ * const assistant = agent({ model: scripted("Hello!"), use: [command_hooks(settings, { dialect: "claude" })] });
  * ```
  */
 export function command_hooks(

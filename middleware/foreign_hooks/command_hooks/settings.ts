@@ -122,7 +122,8 @@ function defined(
   });
 }
 
-function make<T>(event: string, create: () => T): T {
+/** Calls `create`. Adds the event to its `TypeError`. */
+export function make<T>(event: string, create: () => T): T {
   try {
     return create();
   } catch (error) {

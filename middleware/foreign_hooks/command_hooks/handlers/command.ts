@@ -10,13 +10,14 @@ import { outputOf, readJson, type Speaker, specificOutput } from "../output.ts";
 import type { CommandHook } from "../handler_config.ts";
 import type { Environments } from "./environment.ts";
 import type { Handler } from "./handler.ts";
-import { type Exited, type Place, start } from "./process.ts";
+import { type Exited, expectDirectory, type Place, start } from "./process.ts";
 
 /** The first line of a command that continues in the background. */
 const firstLine = z.object({ async: z.literal(true), asyncTimeout: z.number().positive().default(15_000) });
 
-/** Creates the handler. A command is killed, with all processes that it started, when the run no longer waits for it. */
+/** Creates the handler. Throws a `TypeError` if its directory does not exist. A command is killed, with all processes that it started, when the run no longer waits for it. */
 export function commandHandler(hook: CommandHook, place: Place, environments: Environments): Handler {
+  expectDirectory(place.cwd);
   const name = [hook.command, ...hook.args ?? []].join(" ");
   const isAsync = hook.async || hook.asyncRewake;
 

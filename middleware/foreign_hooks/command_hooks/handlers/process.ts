@@ -4,6 +4,7 @@
  * @module
  */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { statSync } from "node:fs";
 import process from "node:process";
 import { startError, startTimer } from "../../../../src/core/kit.ts";
 import { isObject } from "../../kit/fields.ts";
@@ -43,6 +44,16 @@ export interface Place {
 const most = 1_000_000;
 /** Milliseconds after the exit in which output is read: a process that the command started may keep its output open. */
 const patience = 200;
+
+/** Throws a `TypeError` if the directory in which commands run does not exist: every command would fail, and block nothing. */
+export function expectDirectory(cwd: string): void {
+  try {
+    if (statSync(cwd).isDirectory()) return;
+  } catch (error) {
+    if (!hasCode(error, "ENOENT")) return; // without the permission to read, the command fails later
+  }
+  throw new TypeError(`the directory "${cwd}" does not exist; expected one in which commands can run`);
+}
 
 /** Starts a command and writes `input` to its standard input. The command is killed when `signal` aborts. */
 export function start(command: CommandLine, input: string, place: Place, signal: AbortSignal): Running {
