@@ -4,6 +4,7 @@
  * @module
  */
 import { allow, type ApprovalContext, ask, deny, type Middleware } from "../../mod.ts";
+import { expectNames } from "../../src/core/kit.ts";
 
 /** Selects calls: the name of a tool, in which `*` is a wildcard, or an object. */
 export type Rule<V = unknown> = string | RuleOptions<V>;
@@ -37,7 +38,8 @@ export interface PermissionsOptions<V = unknown> {
  * An `allow` rule answers the questions of later guards and of the tool. It never overrides a denial: neither another guard nor a person can. An `ask` rule
  * asks even if later guards allow. Rules match the name that will run. For a tool that takes paths or commands, write a `when`.
  *
- * Throws a `TypeError` for a name that no tool can have, because its rule would never apply, and for an unknown `otherwise`.
+ * Throws a `TypeError` for an unknown option, for a malformed rule, for a name that no tool can have, because its rule would never apply, and for an unknown
+ * `otherwise`.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -59,20 +61,14 @@ export interface PermissionsOptions<V = unknown> {
  * assertEquals([status, questions.map(({ input }) => input)], ["paused", [{ path: "a.txt" }]]);
  * ```
  */
-export function permissions<V = unknown>(
-  { allow: allowed = [], ask: asked = [], deny: denied = [], otherwise }: PermissionsOptions<V>,
-): Middleware<V> {
-  if (![undefined, "allow", "ask", "deny"].includes(otherwise)) {
-    throw new TypeError(
-      `Cannot create permissions(): \`otherwise\` is "${otherwise}"; expected "allow", "ask" or "deny"`,
-    );
+export function permissions<V = unknown>(options: PermissionsOptions<V>): Middleware<V> {
+  expectNames(subject, options, [...decisions, "otherwise"]);
+  const { otherwise } = options;
+  if (![undefined, ...decisions].includes(otherwise)) {
+    throw new TypeError(`${subject}: \`otherwise\` is "${otherwise}"; expected "allow", "ask" or "deny"`);
   }
-  const rules = [
-    ...denied.map((rule) => compile(rule, "deny")),
-    ...asked.map((rule) => compile(rule, "ask")),
-    ...allowed.map((rule) => compile(rule, "allow")),
-    ...(otherwise ? [compile("*", otherwise)] : []),
-  ];
+  const rules = decisions.flatMap((decision) => compileAll(decision, options[decision]));
+  if (otherwise) rules.push(compile("*", otherwise));
   return {
     name: "permissions",
     async approval(ctx, next) {
@@ -85,19 +81,34 @@ export function permissions<V = unknown>(
   };
 }
 
+const subject = "Cannot create permissions()";
+
+/** The decisions, in the order in which their rules are checked. */
+const decisions = ["deny", "ask", "allow"] as const;
+
 interface CompiledRule<V> extends RuleOptions<V> {
-  readonly decision: "allow" | "ask" | "deny";
+  readonly decision: (typeof decisions)[number];
   readonly matches: (name: string) => boolean;
 }
 
-function compile<V>(rule: Rule<V>, decision: CompiledRule<V>["decision"]): CompiledRule<V> {
-  const { tool = "*", ...options } = typeof rule === "string" ? { tool: rule } : rule;
-  if (!/^[\w*-]+$/.test(tool)) {
+function compileAll<V>(decision: CompiledRule<V>["decision"], rules: readonly Rule<V>[] = []): CompiledRule<V>[] {
+  if (Array.isArray(rules)) return rules.map((rule: Rule<V>) => compile(rule, decision));
+  throw new TypeError(`${subject}: \`${decision}\` is ${JSON.stringify(rules)}; expected a list of rules`);
+}
+
+function compile<V>(given: Rule<V>, decision: CompiledRule<V>["decision"]): CompiledRule<V> {
+  const rule = typeof given === "string" ? { tool: given } : given;
+  expectNames(`${subject}: a rule of \`${decision}\``, rule, ["tool", "when", "why"]);
+  const { tool = "tool" in rule ? undefined : "*", when } = rule;
+  if (typeof tool !== "string" || !/^[\w*-]+$/.test(tool)) {
+    throw new TypeError(`${subject}: no tool can have the name "${tool}"; expected A-Z a-z 0-9 _ - and *`);
+  }
+  if (when !== undefined && typeof when !== "function") {
     throw new TypeError(
-      `Cannot create permissions(): no tool can have the name "${tool}"; expected A-Z a-z 0-9 _ - and *`,
+      `${subject}: \`when\` of a rule of \`${decision}\` is ${JSON.stringify(when)}; expected a function`,
     );
   }
-  return { ...options, decision, matches: wildcard(tool) };
+  return { ...rule, decision, matches: wildcard(tool) };
 }
 
 /** Compiles a pattern in which `*` is a wildcard. Each piece between two `*` is searched for once, so matching never backtracks. */

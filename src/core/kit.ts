@@ -26,7 +26,7 @@ export {
 } from "./lib/cancellation.ts";
 export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";
-export { expectTime } from "./lib/expect_option.ts";
+export { expectNames, expectTime } from "./lib/expect_option.ts";
 export { hashOf } from "./lib/hash.ts";
 export { Locks } from "./lib/locks.ts";
 export type { WindowOptions } from "./lib/sliding_window.ts";

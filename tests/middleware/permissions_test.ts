@@ -73,6 +73,29 @@ Deno.test("permissions() throws for an unknown `otherwise`", () => {
   assertThrows(() => permissions({ otherwise: "denied" as never }), TypeError, error); // as it comes from a file
 });
 
+Deno.test("permissions() throws for options and rules from JSON that it cannot understand", () => {
+  const refused: readonly (readonly [unknown, string])[] = [
+    [undefined, "got Undefined; expected an object with deny, ask, allow, otherwise"],
+    [{ denied: ["rm"] }, 'there is no option "denied"; expected one of deny, ask, allow, otherwise'],
+    [{ deny: "rm" }, '`deny` is "rm"; expected a list of rules'],
+    [{ deny: null }, "`deny` is null; expected a list of rules"],
+    [
+      { allow: [{ name: "rm" }] },
+      'a rule of `allow`: there is no option "name"; expected one of tool, when, why',
+    ],
+    [{ allow: [null] }, "a rule of `allow`: got Null; expected an object with tool, when, why"],
+    [{ allow: [/^rm$/] }, "a rule of `allow`: got RegExp; expected an object with tool, when, why"],
+    [{ allow: [{ tool: undefined }] }, 'no tool can have the name "undefined"; expected A-Z a-z 0-9 _ - and *'],
+    [{ deny: [{ tool: null }] }, 'no tool can have the name "null"; expected A-Z a-z 0-9 _ - and *'],
+    [{ deny: [{ tool: ["rm"] }] }, 'no tool can have the name "rm"; expected A-Z a-z 0-9 _ - and *'],
+    [{ allow: [{ tool: "rm", when: null }] }, "`when` of a rule of `allow` is null; expected a function"],
+  ];
+  for (const [options, error] of refused) {
+    const create = () => permissions(options as never); // as it comes from a file
+    assertThrows(create, TypeError, `Cannot create permissions(): ${error}`);
+  }
+});
+
 Deno.test("permissions() matches * with any characters, and everything else literally", async () => {
   const denies = async (rule: Rule, ...names: readonly string[]) => {
     const outcome = await decided(names, permissions({ deny: [rule] }));

@@ -9,13 +9,17 @@ const longest = 2 ** 31 - 1;
 
 /** Throws a `RangeError` that starts with `subject` if a timer cannot run for `ms` milliseconds, or if `ms` is 0, unless `zero` is true. */
 export function expectTime(subject: string, ms: number, { zero = false }: { readonly zero?: boolean } = {}): void {
-  if ((zero ? ms >= 0 : ms > 0) && ms <= longest) return;
+  if (typeof ms === "number" && (zero ? ms >= 0 : ms > 0) && ms <= longest) return;
   const least = zero ? "0" : "a positive number up";
   throw new RangeError(`${subject} is ${ms}; expected ${least} to ${longest} milliseconds`);
 }
 
-/** Throws a `TypeError` that starts with `operation` if `options` has a name that is not in `known`. Names of the engine start with "~". */
+/** Throws a `TypeError` that starts with `operation` if `options` is not a plain object, or has a name that is not in `known`. Names of the engine start with "~". */
 export function expectNames(operation: string, options: object, known: readonly string[]): void {
+  const kind = Object.prototype.toString.call(options).slice("[object ".length, -1); // not the value, which may be secret
+  if (kind !== "Object") {
+    throw new TypeError(`${operation}: got ${kind}; expected an object with ${known.join(", ")}`);
+  }
   const stray = Object.keys(options).find((name) => !known.includes(name) && !name.startsWith("~"));
   if (stray !== undefined) {
     throw new TypeError(`${operation}: there is no option "${stray}"; expected one of ${known.join(", ")}`);
