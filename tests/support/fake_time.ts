@@ -4,6 +4,7 @@
  * @module
  */
 import type { FakeTime } from "@std/testing/time";
+import { setImmediate } from "node:timers"; // it is not faked
 
 /** The timer of real time. */
 const { setTimeout } = globalThis;
@@ -28,8 +29,15 @@ function pendingPromises(): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, 0));
 }
 
-/** Advances faked time by `ms`, a second at a time, so that code which waits for timers in a row keeps up. */
+/**
+ * Advances faked time by `ms`, a second at a time, so that code which waits for timers in a row keeps up.
+ * Between two seconds, promises settle; `setImmediate` does not wait a millisecond for that, as `setTimeout` does.
+ */
 export async function advance(time: FakeTime, ms: number): Promise<void> {
-  for (let left = ms; left > 0; left -= 1_000) await time.tickAsync(Math.min(left, 1_000));
-  await time.runMicrotasks();
+  await pendingPromises();
+  for (let left = ms; left > 0; left -= 1_000) {
+    time.tick(Math.min(left, 1_000));
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  await pendingPromises();
 }
