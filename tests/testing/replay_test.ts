@@ -21,6 +21,7 @@ import { trace } from "@jizai/jizai/trace";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, post } from "../support/requests.ts";
 
 let weatherCalls = 0;
@@ -230,11 +231,15 @@ Deno.test("a stop in the middle of a response replays after the same text", asyn
     reads: [[{ type: "text", text: "Once " }], [{ type: "text", text: "upon" }], new Promise<never>(() => {})],
   });
   const assistant = recordable(agent({ model: forever }));
-  const handle = assistant.run({ prompt: "Tell", record: true });
-  for await (const event of handle.events) if (event.type === "text.delta" && event.text === "upon") handle.stop();
-  const recording = await recordingOf(handle);
-  assertEquals(recording.result, { status: "aborted", text: "Once upon" });
-  await assertReplays(recording, assistant);
+  using time = new FakeTime();
+  async function stopAndReplay(): Promise<void> {
+    const handle = assistant.run({ prompt: "Tell", record: true });
+    for await (const event of handle.events) if (event.type === "text.delta" && event.text === "upon") handle.stop();
+    const recording = await recordingOf(handle);
+    assertEquals(recording.result, { status: "aborted", text: "Once upon" });
+    await assertReplays(recording, assistant);
+  }
+  await advanceUntilSettled(time, stopAndReplay());
 });
 
 Deno.test("the run of a child agent replays as the result of its call", async () => {

@@ -1,5 +1,7 @@
 import type { Middleware } from "@jizai/jizai";
 import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { advanceUntilSettled } from "../../support/fake_time.ts";
 import { reportOf } from "../../support/middleware_report.ts";
 
 Deno.test("testMiddleware() finds a signal that was replaced rather than narrowed", async () => {
@@ -14,15 +16,17 @@ Deno.test("testMiddleware() finds a signal that was replaced rather than narrowe
 });
 
 Deno.test("testMiddleware() finds a middleware that waits and ignores its signal", async () => {
+  using time = new FakeTime();
   const waiting: (() => void)[] = [];
-  const report = await reportOf((): Middleware => ({
+  const ignoring = (): Middleware => ({
     name: "deaf",
     async stop({ signal }, next) {
       const result = await next();
       if (signal.aborted) await new Promise<void>((resolve) => waiting.push(resolve));
       return result;
     },
-  }));
+  });
+  const report = await advanceUntilSettled(time, reportOf(ignoring));
   waiting.forEach((resolve) => resolve());
   assertEquals(report, [
     '"deaf" breaks the law that a middleware stops when its signal aborts:',
