@@ -64,7 +64,7 @@ const laws: Laws<Files> = {
     for (const [path, bytes] of Object.entries(contents)) {
       const version = await files.write(path, bytes, undefined);
       const file = await files.read(path);
-      expect(`read("${path}")`, file && hexOf(file.bytes), hexOf(bytes));
+      expect(`read("${path}")`, file?.bytes.join(), bytes.join());
       expect("its version", file?.version, version);
       expect(`stat("${path}")`, await files.stat(path), { type: "file", size: bytes.length });
     }
@@ -171,10 +171,6 @@ const laws: Laws<Files> = {
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 async function textIn(files: Files, path: string): Promise<string | undefined> {
