@@ -1,5 +1,5 @@
 import { survives } from "../../support/faults/simulate_conversation.ts";
 
-Deno.test("serve() loses and repeats nothing in 200 conversations with faults, stored in memory", async () => {
-  await survives("memory", { conversations: 200, from: 0 });
+Deno.test("serve() loses and repeats nothing in 100 conversations with faults, stored in memory", async () => {
+  await survives("memory", { conversations: 100, from: 0 });
 });

@@ -1,5 +1,5 @@
 import { recovers } from "../../support/faults/simulate_recovery.ts";
 
-Deno.test("recover() ends 100 background runs with hand-overs and kills, without a request, stored in memory", async () => {
-  await recovers("memory", { conversations: 100, from: 0 });
+Deno.test("recover() ends 60 background runs with hand-overs and kills, without a request, stored in memory", async () => {
+  await recovers("memory", { conversations: 60, from: 0 });
 });
