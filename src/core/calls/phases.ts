@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { ToolResult } from "../../protocol/message.ts";
 import { Pause, Paused } from "../hooks/interrupt.ts";
 import type { AllowedCall, AnsweredQuestion, CallRecord, PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
@@ -70,7 +69,8 @@ async function executeOne(
   const { record, place: { index } } = call;
   try {
     call.raw = await executeCall(call, decision);
-    records[index] = { call: record.call, state: "ran", raw: jsonOf(call.raw), ...allowedOf(call, decision) };
+    const raw = call.raw.error === undefined ? call.raw : { ...call.raw, error: undefined }; // a thrown value is not JSON
+    records[index] = { call: record.call, state: "ran", raw, ...allowedOf(call, decision) };
   } catch (error) {
     call.failures.push(error);
     call.raw = stopped;
@@ -90,13 +90,6 @@ function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCal
   return loop.answers.map((answered) =>
     answered.answer.callId?.startsWith(`${call.id}/`) ? { ...answered, taken: true } : answered
   );
-}
-
-/** Returns a result without its thrown value, which is not JSON. */
-function jsonOf(result: ToolResult): ToolResult {
-  if (result.error === undefined) return result;
-  const { error: _, ...json } = result;
-  return json;
 }
 
 function allowedOf({ note }: OpenCall, { tool: { name }, json: input }: Execute): AllowedCall {
