@@ -6,6 +6,7 @@
 import type { Usage } from "../../../protocol/message.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
+import type { FinishReason } from "../../../protocol/response_event.ts";
 import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";
 import type { EventEncoder, JsonResponse } from "../../wire.ts";
@@ -14,12 +15,19 @@ import { itemEncoder } from "./items.ts";
 import { failedResponse } from "../../failed_response.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
 
+/** The reasons for an incomplete response, by the finish reason of its last turn. */
+const incompleteReasons: { readonly [key in FinishReason]?: string } = {
+  length: "max_output_tokens",
+  filter: "content_filter",
+};
+
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
 export function responseEncoder(model: string, onEnd: (response: JsonResponse) => void = () => {}): EventEncoder {
   let run = "";
   let session = "";
   let head = {};
   let turn: number | undefined;
+  let finish: FinishReason = "other";
   const items = itemEncoder(() => run);
 
   function snapshot(status: string, more: object = {}): object {
@@ -43,9 +51,11 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     frames += items.close();
     if (event.type === "run.paused") frames += event.questions.map((question) => ask(question, id)).join("");
     const error = errorOf(event);
-    const isLimit = event.type === "run.finished" && event.status === "limit";
-    const status = error ? "failed" : isLimit ? "incomplete" : "completed";
-    const incomplete_details = isLimit ? { reason: "max_output_tokens" } : undefined;
+    const reason = event.type === "run.finished"
+      ? incompleteReasons[event.status === "limit" ? "length" : finish]
+      : undefined;
+    const status = error ? "failed" : reason ? "incomplete" : "completed";
+    const incomplete_details = reason && { reason };
     const response = snapshot(status, { error, incomplete_details, usage: usageOf(event.usage) });
     onEnd(error ? failedResponse(event, { error }) : { status: 200, body: response });
     return frames + items.frame(status, { response });
@@ -73,7 +83,10 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
       return discarded;
     },
     "model.reset": items.discard,
-    "model.finished": ({ text }) => text === undefined ? items.close() : items.replaceText(text),
+    "model.finished"(event) {
+      finish = event.finish;
+      return event.text === undefined ? items.close() : items.replaceText(event.text);
+    },
     "run.paused": end,
     "run.finished": end,
     "run.failed": end,
