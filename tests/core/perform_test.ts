@@ -5,6 +5,8 @@ import {
   refused,
   skip,
   text,
+  textOf,
+  tool,
   type ToolExecutionContext,
   type ToolResult,
   tryAgain,
@@ -12,6 +14,7 @@ import {
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
 import { at, batch, call, drop, gauge, runBatch, settled, three, watch, weather } from "../support/batch.ts";
 import { named } from "../support/run_events.ts";
 import { asTool } from "@jizai/jizai/subagents";
@@ -96,6 +99,36 @@ Deno.test("a retry enters execute again, under the same key and with a fresh sig
   const { lines } = await runBatch(three, { tools: [flaky], use: [retry] });
   assertEquals(lines.slice(1), ["ok a", "ok b", "ok c", "assistant Done."]);
   assertEquals(tries, ["a 0 false", "b 1 false", "c 2 false", "b 1 false", "b 1 false"]);
+});
+
+Deno.test("if a tool throws, next() rejects at execute, and returns a result at tool", async () => {
+  let attempts = 0;
+  const flaky = tool({
+    name: "flaky",
+    description: "Fails once",
+    input: z.object({}),
+    execute: () => ++attempts === 1 ? Promise.reject(new Error("boom")) : "fine",
+  });
+  const seen: unknown[] = [];
+  const use: Middleware = {
+    async tool(_, next) {
+      const result = await next();
+      seen.push([result.status, textOf(result)]);
+      return result;
+    },
+    execute: (_, next) =>
+      next().catch((error) => {
+        seen.push(String(error));
+        return next();
+      }),
+  };
+  await agent({ model: scripted({ calls: [["flaky", {}]] }, "Done."), tools: [flaky], use: [use] }).run("Hi").result;
+  attempts = 0;
+  const { execute: _, ...reviewer } = use;
+  const options = { prompt: "Hi", onError: () => {} };
+  await agent({ model: scripted({ calls: [["flaky", {}]] }, "Done."), tools: [flaky], use: [reviewer] }).run(options)
+    .result;
+  assertEquals(seen, ["Error: boom", ["ok", "fine"], ["error", "flaky failed."]]);
 });
 
 Deno.test("an execute hook can answer without running the tool", async () => {

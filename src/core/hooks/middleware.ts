@@ -46,7 +46,10 @@ export interface ToolHooks<V = unknown, I = unknown> {
   readonly tool?: Hook<ToolContext<V, I>, ToolChange<I>, ToolResult>;
   /** Decides whether a call runs. A deny is final, and an error denies. */
   readonly approval?: Hook<ApprovalContext<V, I>, Change, Approval>;
-  /** Around the work itself, in parallel: timing, retry, timeout, cache, locks. `next()` may be called again. */
+  /**
+   * Around the work itself, in parallel: timing, retry, timeout, cache, locks. `next()` rejects with the error of a tool that throws, and may be called again.
+   * A hook at `tool` receives a result with the status "error" instead.
+   */
   readonly execute?: Hook<ExecuteContext<V, I>, Change, ToolResult>;
 }
 

@@ -58,7 +58,7 @@ export type Approval =
   | ({ readonly type: "ask"; readonly questions: readonly string[] } & QuestionOptions)
   | { readonly type: "deny"; readonly reason: string };
 
-/** The context of `execute`. */
+/** The context of `execute`, where `next()` rejects with the error of a tool that throws. */
 export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionContext<V> {
   /** The call as the model made it. */
   readonly call: Call;
