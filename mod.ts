@@ -42,8 +42,8 @@ export {
   type ToolOptions,
 } from "./src/core/agent/tool.ts";
 export type { SendOptions } from "./src/core/features/steering.ts";
-export { End, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
-export type { Middleware } from "./src/core/hooks/middleware.ts";
+export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
+export type { Middleware, ToolHooks } from "./src/core/hooks/middleware.ts";
 export type { Hook, Next } from "./src/core/hooks/onion.ts";
 export type * from "./src/core/hooks/points/call.ts";
 export type * from "./src/core/hooks/points/failure.ts";
@@ -69,13 +69,13 @@ export {
   text,
   tryAgain,
 } from "./src/core/hooks/results.ts";
-export { rewrite, windowed } from "./src/core/hooks/rewrite.ts";
+export { rewrite, type RewriteOptions, windowed } from "./src/core/hooks/rewrite.ts";
 export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
-export { type State, state } from "./src/core/hooks/state.ts";
+export { type State, state, type StateOptions } from "./src/core/hooks/state.ts";
 export { mapTexts } from "./src/core/lib/map_leaves.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
-export { memory } from "./src/core/persistence/memory.ts";
+export { memory, type MemoryOptions } from "./src/core/persistence/memory.ts";
 export type { ExpectedReport, LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
 export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "./src/core/persistence/recovery.ts";
 export type { HandOver, OpenReports, RunStore, Store, StoreAdapter } from "./src/core/persistence/store.ts";

@@ -67,7 +67,7 @@ export interface GroupContext<V = unknown> extends Scope<V> {
   readonly parallel: boolean | undefined;
 }
 
-/** A named bundle of hooks and tools. The first one in `use` is the outermost. */
+/** A named bundle of hooks and tools, with `tool`, `approval` and `execute` of `ToolHooks`. The first one in `use` is the outermost. */
 export interface Middleware<V = unknown> extends ToolHooks<V> {
   /** The name in errors and traces, and for the order that others declare. Default: its place in `use`. */
   readonly name?: string;
