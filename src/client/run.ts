@@ -21,8 +21,8 @@ export interface ClientRun {
   /** Reads the events to their end and returns the state. If a loop over the events was left, returns the state at that event. */
   result(): Promise<RunState>;
   /**
-   * Stops the run. Its events tell when it has stopped. Rejects with a `ClientError` if the run has not begun. If the run is paused or over, a server without a log
-   * rejects the request, too.
+   * Stops the run, also a paused one. Its events tell when it has stopped. Rejects with a `ClientError` if the run has not begun. If it is over, a server without
+   * a log rejects the request, too.
    */
   stop(): Promise<void>;
   /** Answers the questions of a paused run. Returns the rest of the run. */

@@ -68,15 +68,18 @@ Deno.test("client() stops a run of a served agent", async () => {
   assertEquals([code, status], ["unknown", 404]);
 });
 
-Deno.test("client() stops a run that is paused or over only on a server with a log", async () => {
+Deno.test("client() stops a paused run, and one that is over only on a server with a log", async () => {
   const { assistant } = asking();
   const logged = client("", { fetch: serve(assistant, { log: memoryLog() }).request }).run({ prompt: "Go" });
   assertEquals((await logged.result()).status, "paused");
   await logged.stop();
   await logged.stop(); // it is over
   const unlogged = client("", { fetch: serve(assistant).request }).run({ prompt: "Go" });
-  await unlogged.result();
-  assertEquals((await assertRejects(() => unlogged.stop(), ClientError)).status, 404);
+  assertEquals((await unlogged.result()).status, "paused");
+  await unlogged.stop();
+  const over = client("", { fetch: serve(agent({ model: scripted("Done.") })).request }).run({ prompt: "Go" });
+  assertEquals((await over.result()).status, "done");
+  assertEquals((await assertRejects(() => over.stop(), ClientError)).status, 404);
 });
 
 Deno.test("client() throws the refusals of a served agent", async () => {
