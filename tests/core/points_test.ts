@@ -522,3 +522,21 @@ for (const [point, key] of [["session", "status"], ["prompt", "status"], ["stop"
     });
   }
 }
+
+for (
+  const [point, key, status] of [
+    ["turn", "response", "failed"],
+    ["model", "parts", "failed"],
+    ["compact", "type", "done"],
+    ["subagent", "status", "done"],
+  ] as const
+) {
+  for (const given of ["Hello!", true, null, { text: "Hello!" }]) {
+    Deno.test(`${point}: a hook that returns ${JSON.stringify(given)} is named in the error of the operator`, async () => {
+      const wrong = at(point, "wrong", () => Promise.resolve(given));
+      const { result, errors } = await reach(point, [wrong]);
+      const complaint = `TypeError: Cannot leave ${point}: "wrong" returned a value without "${key}"`;
+      assertEquals([result.status, errors.map(String)], [status, [complaint]]);
+    });
+  }
+}

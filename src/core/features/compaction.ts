@@ -21,7 +21,7 @@ import type { Usage } from "../../protocol/message.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
-import { policyOf } from "../hooks/policy.ts";
+import { policyOf, requireField } from "../hooks/policy.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
@@ -49,15 +49,20 @@ export function compact<V, O>(
   return runHandle((sink) => agent.start(given, sink));
 }
 
+const requireType = /* @__PURE__ */ requireField<CompactContext, Compaction, EngineRun>("compact", "type");
+
 const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> = /* @__PURE__ */ policyOf(
   "compact",
   ["transcript", "instructions"],
   {
     core: trim,
-    finalize: ({ name, returned, own: { loop: { transcript } } }) =>
-      returned.type === "compacted"
+    finalize(answer) {
+      const { name, own: { loop: { transcript } } } = answer;
+      const returned = requireType(answer);
+      return returned.type === "compacted"
         ? { ...returned, messages: transcript.repaired(returned.messages, "compact", name) }
-        : returned,
+        : returned;
+    },
   },
 );
 

@@ -90,13 +90,14 @@ export function mergeSettings<C extends { readonly settings: object }>(inner: C,
   return inner.settings === settings ? inner : { ...inner, settings: merged(settings, inner.settings) };
 }
 
-/** Returns a `finalize` that rejects an answer without the text field `key`. Hooks written without types may return anything. */
+/** Returns a `finalize` that rejects an answer without a valid field `key`: by default a text. Hooks written without types may return anything. */
 export function requireField<C, R extends object, E>(
   point: Point,
   key: keyof R & string,
+  isValid: (value: unknown) => boolean = (value) => typeof value === "string",
 ): (answer: HookAnswer<C, R, E>) => R {
   return ({ name, returned }) => {
-    if (typeof returned?.[key] === "string") return returned;
+    if (isValid(returned?.[key])) return returned;
     throw new TypeError(`Cannot leave ${point}: "${name}" returned a value without "${key}"`);
   };
 }

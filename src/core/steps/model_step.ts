@@ -7,7 +7,7 @@ import { ModelError, type ModelRequest } from "../../model/model.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/turn.ts";
-import { merged, policyOf } from "../hooks/policy.ts";
+import { merged, policyOf, requireField } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { type Cancellation, withGracePeriod } from "../lib/cancellation.ts";
 import { retried } from "../run/failure.ts";
@@ -57,6 +57,12 @@ interface ModelCall {
   shown: boolean;
 }
 
+const requireParts = /* @__PURE__ */ requireField<ModelContext, ModelResponse, ModelCall>(
+  "model",
+  "parts",
+  Array.isArray,
+);
+
 const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> = /* @__PURE__ */ policyOf(
   "model",
   ["request"],
@@ -71,7 +77,7 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
       const messages = engine.loop.transcript.repaired(request.messages, "model", name);
       return { ...inner, request: { ...request, messages } };
     },
-    finalize: ({ name, returned, own: { engine } }) => renameCalls(returned, engine, name),
+    finalize: (answer) => renameCalls(requireParts(answer), answer.own.engine, answer.name),
   },
 );
 

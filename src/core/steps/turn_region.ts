@@ -7,7 +7,7 @@ import { callsOf, type Message } from "../../protocol/message.ts";
 import { runTools } from "../calls/tools_step.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { TurnChange, TurnContext, TurnResult } from "../hooks/points/turn.ts";
-import { policyOf } from "../hooks/policy.ts";
+import { policyOf, requireField } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { reportFatal } from "../run/failure.ts";
 import { closingMessages } from "../run/finish.ts";
@@ -48,6 +48,12 @@ interface TurnCall {
   answeredBy: string | undefined;
 }
 
+const requireResponse = /* @__PURE__ */ requireField<TurnContext, TurnResult, TurnCall>(
+  "turn",
+  "response",
+  (response) => Array.isArray(Object(response).parts),
+);
+
 const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /* @__PURE__ */ policyOf(
   "turn",
   ["context", "transcript"],
@@ -65,9 +71,9 @@ const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /
       own.answeredBy = name;
       return outer.resumed ? { ...inner, context: outer.context, transcript: outer.transcript } : inner;
     },
-    finalize({ name, own, returned }) {
-      own.answeredBy = name;
-      return returned;
+    finalize(answer) {
+      answer.own.answeredBy = answer.name;
+      return requireResponse(answer);
     },
   },
 );
