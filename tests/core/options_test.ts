@@ -7,7 +7,7 @@ import { agent, deny, type Middleware, only, serve, tool, when } from "@jizai/ji
 import { optional } from "@jizai/jizai/middleware/optional";
 import { within } from "@jizai/jizai/middleware/within";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import * as z from "zod";
 
 const untypedAgent = agent as (options: object) => ReturnType<typeof agent>; // as code without types calls it
@@ -116,4 +116,32 @@ Deno.test("agent() and serve() refuse a choice that they do not have", async () 
     body,
   });
   assertEquals([status, errors.map(String)], [500, [`TypeError: ${gone}`]]);
+});
+
+Deno.test("tool() and agent() name the schema that has a type without JSON, and keep the cause", () => {
+  const input = z.object({ day: z.date() });
+  const error = assertThrows(() => tool({ ...named, input }), TypeError);
+  const reason = "Date cannot be represented in JSON Schema";
+  assertEquals(error.message, `Cannot describe tool "pay": ${reason}; expected types that JSON has`);
+  assertInstanceOf(error.cause, Error);
+  const output = `Cannot describe output: ${reason}`;
+  assertThrows(() => agent({ model: scripted(), output: input }), TypeError, output);
+});
+
+Deno.test("agent() refuses tools that are no list, or not made by tool()", () => {
+  const model = scripted();
+  const list = "Cannot create the agent: expected a list of tools in `tools`";
+  assertThrows(() => untypedAgent({ model, tools: {} }), TypeError, list);
+  assertThrows(() => untypedAgent({ model, tools: named }), TypeError, list);
+  const source = (name: string) => `Cannot create the agent: "${name}" has a tool that was not made by tool()`;
+  for (const raw of [named, { name: "raw", parameters: {} }, undefined, "look", Promise.resolve(tool(named))]) {
+    assertThrows(() => untypedAgent({ model, tools: [raw] }), TypeError, source("tools"));
+    assertThrows(() => untypedAgent({ model, use: [{ name: "mine", tools: [raw] }] }), TypeError, source("mine"));
+  }
+});
+
+Deno.test("agent() and tool() without options say what is missing", () => {
+  const nothing = undefined as unknown as object; // as code without types calls it
+  assertThrows(() => untypedAgent(nothing), TypeError, 'Cannot create the agent "agent": it has no model; expected');
+  assertThrows(() => untypedTool(nothing), TypeError, "Cannot create tool undefined: expected a name of");
 });

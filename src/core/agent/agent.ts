@@ -66,7 +66,7 @@ export interface Agent<V, O> {
  * ```
  */
 export function agent<V, S extends Schema = Schema<unknown, string>>(options: AgentOptions<V, S>): Agent<V, Infer<S>> {
-  const definition = defineAgent(partsOf(options));
+  const definition = defineAgent(partsOf<V, S>(Object(options))); // code without types may pass nothing
   const store = memory();
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {

@@ -97,7 +97,13 @@ function collectTools(use: readonly Middleware[], own: readonly AnyTool[]): read
     ...use.map((middleware, index) => ({ name: nameOf(middleware, index), tools: middleware.tools ?? [] })),
   ];
   return sources.flatMap(({ name, tools }) => {
+    if (!Array.isArray(tools)) throw new TypeError(`Cannot create the agent: expected a list of tools in \`${name}\``);
     for (const tool of tools) {
+      if (!Object(tool).definition) {
+        throw new TypeError(
+          `Cannot create the agent: "${name}" has a tool that was not made by tool(); expected tool()`,
+        );
+      }
       const other = from.get(tool.name);
       if (other) {
         throw new TypeError(`Cannot create the agent: "${other}" and "${name}" both have a tool "${tool.name}"`);

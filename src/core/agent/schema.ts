@@ -55,7 +55,12 @@ export function jsonSchemaOf(schema: Schema, subject: string): { readonly [key: 
       `Cannot describe ${subject}: ${why}; expected a Standard Schema that converts, such as Zod 4.2`,
     );
   }
-  return jsonSchema.input({ target: "draft-2020-12" });
+  try {
+    return jsonSchema.input({ target: "draft-2020-12" });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : "it has no JSON Schema";
+    throw new TypeError(`Cannot describe ${subject}: ${why}; expected types that JSON has`, { cause });
+  }
 }
 
 /** Returns the issues as one line that a model can act on. */

@@ -120,8 +120,8 @@ export interface ToolOptions<S extends Schema, O, V> {
  * ```
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
-  const { name, description, input, ask, execute } = options;
-  if (!toolNamePattern.test(name)) {
+  const { name, description, input, ask, execute } = Object(options) as typeof options; // code without types may pass nothing
+  if (typeof name !== "string" || !toolNamePattern.test(name)) {
     throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
   }
   if (typeof execute !== "function") {
