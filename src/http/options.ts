@@ -153,6 +153,9 @@ export function resolveOptions(
   expectImport("store", options.store, "writer", "durable(adapter) of @jizai/jizai/session/durable");
   expectImport("log", options.log, "records", "a log with `records` of @jizai/jizai/session/log");
   limited(defaultLimits, limits);
+  if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {
+    throw new TypeError("Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]");
+  }
   for (const [name, ms] of Object.entries({ heartbeat, lease })) {
     // timers count in 31 bits and fire at once beyond
     if (!(ms > 0 && ms < 2 ** 31)) {

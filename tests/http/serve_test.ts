@@ -1,4 +1,5 @@
 import { agent, memory, type Middleware, serve, type Store, tool, type ToolExecutionContext, vars } from "../../mod.ts";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { scripted } from "../../src/model/scripted.ts";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -314,6 +315,14 @@ Deno.test("serve() rejects a store and a log without the code that comes with th
       TypeError,
       `Cannot serve with this \`${name}\`: it has no \`${member}\`; expected ${expected}`,
     );
+  }
+});
+
+Deno.test("serve() rejects wires that are no list of wires", () => {
+  const make = serve as (assistant: unknown, options: object) => unknown; // as code without types calls it
+  for (const wires of [aiSdkUi(), [aiSdkUi], [undefined], "ai_sdk"]) {
+    const message = "Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]";
+    assertThrows(() => make(agent({ model: scripted() }), { wires }), TypeError, message);
   }
 });
 
