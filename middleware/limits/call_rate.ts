@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, type Middleware, Pause, skipped, state } from "../../mod.ts";
-import { type KeyValue, windowCounter } from "../../src/core/kit.ts";
+import { expectNames, type KeyValue, windowCounter } from "../../src/core/kit.ts";
 
 /** Options of `callRate()`. */
 export interface CallRateOptions<V = unknown> {
@@ -29,7 +29,7 @@ export interface CallRateOptions<V = unknown> {
  * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this
  * process, or in `keyValue`. A key is forgotten after its last call.
  *
- * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
+ * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive, and a `TypeError` for an unknown option.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -52,9 +52,9 @@ export interface CallRateOptions<V = unknown> {
  * assertEquals(results.map(({ status }) => status), ["ok", "skipped"]);
  * ```
  */
-export function callRate<V = unknown>(
-  { per = ({ tool }) => tool.name, keyValue, ...options }: CallRateOptions<V>,
-): Middleware<V> {
+export function callRate<V = unknown>(options: CallRateOptions<V>): Middleware<V> {
+  expectNames("Cannot create callRate()", options, ["per", "limit", "window", "keyValue"]);
+  const { per = ({ tool }) => tool.name, keyValue } = options;
   const count = windowCounter("callRate", options, keyValue);
   return {
     name: "callRate",

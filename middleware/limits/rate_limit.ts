@@ -4,7 +4,7 @@
  * @module
  */
 import { type InputContext, type Middleware, refused } from "../../mod.ts";
-import { type KeyValue, windowCounter } from "../../src/core/kit.ts";
+import { expectNames, type KeyValue, windowCounter } from "../../src/core/kit.ts";
 
 /** Options of `rateLimit()`. */
 export interface RateLimitOptions<V = unknown> {
@@ -26,7 +26,7 @@ export interface RateLimitOptions<V = unknown> {
  * reason that says when to try again. They are counted in the memory of this process, or in `keyValue`. A key is forgotten after its last message. The
  * messages that it refuses, answers to questions and the history that a client sends do not count. A message that a later middleware refuses counts.
  *
- * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive.
+ * Throws a `RangeError` if `limit` is not a whole number of 1 or more, or `window` is not positive, and a `TypeError` for an unknown option.
  *
  * ```ts
  * import { agent, type Scope } from "@jizai/jizai";
@@ -44,7 +44,9 @@ export interface RateLimitOptions<V = unknown> {
  * assertEquals([first.status, second.status], ["done", "cancelled"]);
  * ```
  */
-export function rateLimit<V = unknown>({ per, keyValue, ...options }: RateLimitOptions<V>): Middleware<V> {
+export function rateLimit<V = unknown>(options: RateLimitOptions<V>): Middleware<V> {
+  expectNames("Cannot create rateLimit()", options, ["per", "limit", "window", "keyValue"]);
+  const { per, keyValue } = options;
   const count = windowCounter("rateLimit", options, keyValue);
   return {
     name: "rateLimit",

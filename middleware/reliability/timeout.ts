@@ -14,7 +14,7 @@ import {
   type Scope,
   type ToolResult,
 } from "../../mod.ts";
-import { anySignal, expectTime } from "../../src/core/kit.ts";
+import { anySignal, expectNames, expectTime } from "../../src/core/kit.ts";
 
 /** Time limits in milliseconds. Default: none. */
 export interface TimeoutOptions {
@@ -30,7 +30,7 @@ export interface TimeoutOptions {
  *
  * `only("search_.*", timeout(2_000))` limits some tools. Before `retry`, it limits all attempts together; after `retry`, each attempt.
  *
- * Throws a `RangeError` if a time is not positive, or longer than a timer can run (24 days).
+ * Throws a `RangeError` if a time is not positive, or longer than a timer can run (24 days), and a `TypeError` for an unknown option.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -53,7 +53,10 @@ export interface TimeoutOptions {
  * ```
  */
 export function timeout(limit: number | TimeoutOptions): Middleware {
-  const { model, execute } = typeof limit === "number" ? { execute: limit } : limit;
+  if (typeof limit !== "object") expectTime(subject, limit);
+  const options = typeof limit === "object" ? limit : { execute: limit };
+  expectNames("Cannot create timeout()", options, ["model", "execute"]);
+  const { model, execute } = options;
   return {
     name: "timeout",
     ...(model !== undefined && { model: bounded<ModelContext, ModelResponse>(model) }),
@@ -61,8 +64,10 @@ export function timeout(limit: number | TimeoutOptions): Middleware {
   };
 }
 
+const subject = "Cannot create timeout(): the time";
+
 function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
-  expectTime("Cannot create timeout(): the time", ms);
+  expectTime(subject, ms);
   return async function timeoutHook(ctx, next) {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new DOMException(`Not done after ${ms} ms`, "TimeoutError")), ms);

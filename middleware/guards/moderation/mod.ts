@@ -12,7 +12,7 @@ import {
   refused,
 } from "../../../mod.ts";
 import { screen, type Screening } from "../../../src/core/features/screen/mod.ts";
-import { withinTime } from "../../../src/core/kit.ts";
+import { expectNames, withinTime } from "../../../src/core/kit.ts";
 import type { Moderation, Moderator } from "./moderator.ts";
 
 export type { Moderation, Moderator } from "./moderator.ts";
@@ -46,7 +46,8 @@ export interface ModerationOptions {
  * after `redact()`, so that it checks the text that clients receive and the service receives no secret. Agents that are tools inherit it, so their answers are
  * checked too; an agent with a `moderation()` of its own asks both services, so give it the same object, or none.
  *
- * Throws a `RangeError` if `window` is not a whole number of 1 or more.
+ * Throws a `RangeError` if `window` is not a whole number of 1 or more, and a `TypeError` without a `moderator`, for an unknown option, and for a check that
+ * is neither true nor false.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -63,19 +64,11 @@ export interface ModerationOptions {
  * assertEquals((await assistant.run("Hi, fool").result).status, "cancelled");
  * ```
  */
-export function moderation(
-  {
-    moderator,
-    window = 400,
-    timeout = 10_000,
-    replacement = "[This text was removed.]",
-    reason = "The message was refused.",
-    input = true,
-    output = true,
-    media = true,
-    onFlagged = () => {},
-  }: ModerationOptions,
-): Middleware {
+export function moderation(options: ModerationOptions): Middleware {
+  checkOptions(options);
+  const { moderator, window = 400, timeout = 10_000, replacement = "[This text was removed.]" } = options;
+  const { reason = "The message was refused.", input = true, output = true, media = true } = options;
+  const { onFlagged = () => {} } = options;
   const screenAnswer = screen({
     window,
     timeout,
@@ -120,6 +113,20 @@ export function moderation(
       },
     }),
   };
+}
+
+function checkOptions(options: ModerationOptions): void {
+  const subject = "Cannot create moderation()";
+  const checks = ["input", "output", "media"] as const;
+  const others = ["moderator", "window", "timeout", "replacement", "reason", "onFlagged"] as const;
+  expectNames(subject, options, [...others, ...checks]);
+  if (typeof options.moderator?.moderate !== "function") {
+    throw new TypeError(`${subject}: it has no service; expected \`moderator\`, such as openaiModerator({ apiKey })`);
+  }
+  const wrong = checks.find((name) => !["undefined", "boolean"].includes(typeof options[name]));
+  if (wrong) {
+    throw new TypeError(`${subject}: \`${wrong}\` is ${JSON.stringify(options[wrong])}; expected true or false`);
+  }
 }
 
 /** Returns the text and the media of a message, and the author that it names. The other parts of an answer that a client sends are checked as JSON, with the provider's own data. */

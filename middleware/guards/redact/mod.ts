@@ -4,6 +4,7 @@
  * @module
  */
 import type { Event, Middleware, Stop } from "../../../mod.ts";
+import { expectNames } from "../../../src/core/kit.ts";
 import { maskExecution, unwinding } from "./interrupts.ts";
 import { type Mask, maskOf } from "./mask.ts";
 import { maskContent, maskResult, messagesMask } from "./messages.ts";
@@ -31,6 +32,8 @@ export interface Redaction extends Middleware {
   /** Masks a text in the same way, for what leaves the process elsewhere, such as logs. */
   readonly mask: (text: string) => string;
 }
+
+const subject = "Cannot create redact()";
 
 /** Patterns of common credentials: API keys, access tokens, bearer tokens, private keys. */
 export const credentials: readonly RegExp[] = [
@@ -60,7 +63,8 @@ export const credentials: readonly RegExp[] = [
  * Place it first in `use`, so that it is around all others; only `truncate()` and `cache()` stand before it. A subagent with one of these of its own uses the
  * same `redact()` after it. `otel({ content })` needs its `mask`.
  *
- * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more.
+ * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more. Throws a `TypeError` for an unknown option, and for secrets and
+ * patterns of another type, which would mask nothing.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -74,12 +78,22 @@ export const credentials: readonly RegExp[] = [
  * assertEquals(text, "The password is [redacted].");
  * ```
  */
-export function redact({ secrets = [], patterns = credentials, window = 256 }: RedactOptions = {}): Redaction {
+export function redact(options: RedactOptions = {}): Redaction {
+  expectNames(subject, options, ["secrets", "patterns", "window"]);
+  const { secrets = [], patterns = credentials, window = 256 } = options;
+  if (!Array.isArray(secrets) || secrets.some((secret) => typeof secret !== "string")) {
+    throw new TypeError(`${subject}: \`secrets\` is not a list of texts; expected texts`);
+  }
+  if (!Array.isArray(patterns) || patterns.some((pattern) => !(pattern instanceof RegExp))) {
+    throw new TypeError(
+      `${subject}: \`patterns\` is not a list of regular expressions; expected new RegExp(text) for a text`,
+    );
+  }
   if (secrets.includes("")) {
-    throw new RangeError("Cannot create redact(): a secret is empty; expected no secret where none is set");
+    throw new RangeError(`${subject}: a secret is empty; expected no secret where none is set`);
   }
   if (!(Number.isInteger(window) && window >= 1)) {
-    throw new RangeError(`Cannot create redact(): \`window\` is ${window}; expected a whole number of 1 or more`);
+    throw new RangeError(`${subject}: \`window\` is ${window}; expected a whole number of 1 or more`);
   }
   const mask = maskOf({ secrets, patterns, window });
   const maskMessages = messagesMask(mask);

@@ -4,6 +4,7 @@
  * @module
  */
 import { addUsage, type Middleware, noUsage, refused, type Scope, state, type Usage } from "../../../mod.ts";
+import { expectNames } from "../../../src/core/kit.ts";
 import { countCalls } from "./calls.ts";
 import { charge, type Price, type Prices } from "./charge.ts";
 import { type Amounts, ledgerOf } from "./ledger.ts";
@@ -49,7 +50,7 @@ const spent = "the budget is spent";
  *
  * Place it after `retry` and `fallback`, so that it counts every attempt, and before `compaction`, so that it counts the tokens of summaries.
  *
- * Throws a `RangeError` if a limit or a price is negative.
+ * Throws a `RangeError` if a limit or a price is not a number of 0 or more, and a `TypeError` for an unknown option, which would limit nothing.
  *
  * ```ts
  * import { agent, type Middleware } from "@jizai/jizai";
@@ -68,6 +69,7 @@ const spent = "the budget is spent";
  * ```
  */
 export function budget(options: BudgetOptions = {}): Budget {
+  expectNames("Cannot create budget()", options, ["tokens", "cost", "calls", "ms", "prices", "reserve", "name"]);
   const { prices = {}, reserve = 1_000, name = "budget", ...given } = options;
   const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...given };
   expectAmounts({ ...limits, reserve }, (key) => `"${key}"`);
@@ -132,7 +134,7 @@ function usageSince(before: Usage, after: Usage): Usage {
 /** Throws a `RangeError` if one of `amounts` is negative or not a number. `nameOf` names it in the error. */
 function expectAmounts(amounts: object, nameOf: (key: string) => string): void {
   for (const [key, value] of Object.entries(amounts)) {
-    if (!(value >= 0)) {
+    if (!(typeof value === "number" && value >= 0)) {
       throw new RangeError(`Cannot budget ${value} for ${nameOf(key)}: expected a number of 0 or more`);
     }
   }

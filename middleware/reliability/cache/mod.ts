@@ -12,7 +12,7 @@ import {
   type Scope,
   type ToolResult,
 } from "../../../mod.ts";
-import { type KeyValue, partEvent } from "../../../src/core/kit.ts";
+import { expectNames, type KeyValue, partEvent } from "../../../src/core/kit.ts";
 import { Flights } from "./flights.ts";
 import { keyOf, requestKey } from "./key.ts";
 
@@ -46,6 +46,8 @@ const maxLength = 500_000;
  * secret. A subagent with a `cache()` of its own uses the `redact()` of its caller after it. List a tool only if its result depends on its input and the owner
  * alone; add to `per` what else it depends on, such as a value in `vars`.
  *
+ * Throws a `TypeError` without a database, for an unknown option, and if `tools` is neither a list nor a function.
+ *
  * ```ts
  * import { agent } from "@jizai/jizai";
  * import { cache } from "@jizai/jizai/middleware/cache";
@@ -62,9 +64,15 @@ const maxLength = 500_000;
  * model.done();
  * ```
  */
-export function cache<V = unknown>(
-  { keyValue, expireIn = 3_600_000, model = true, tools = [], per = ({ run }) => run.owner }: CacheOptions<V>,
-): Middleware<V> {
+export function cache<V = unknown>(options: CacheOptions<V>): Middleware<V> {
+  expectNames("Cannot create cache()", options, ["keyValue", "expireIn", "model", "tools", "per"]);
+  const { keyValue, expireIn = 3_600_000, model = true, tools = [], per = ({ run }) => run.owner } = options;
+  if (typeof keyValue?.get !== "function") {
+    throw new TypeError("Cannot create cache(): it has no database; expected `keyValue`, such as memoryKeyValue()");
+  }
+  if (typeof tools !== "function" && !Array.isArray(tools)) {
+    throw new TypeError(`Cannot create cache(): \`tools\` is ${tools}; expected a list of names, or a function`);
+  }
   const responses = new Flights<ModelResponse>();
   const results = new Flights<ToolResult>();
   const isCachedRequest = typeof model === "function" ? model : () => model;

@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
-import { Cleanups, expectTime, schemaOf, startError } from "../../../src/core/kit.ts";
+import { Cleanups, expectNames, expectTime, schemaOf, startError } from "../../../src/core/kit.ts";
 import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
 import { prefixOf, toolNames } from "./name.ts";
 import type { McpTransport } from "./transport.ts";
@@ -53,7 +53,7 @@ export interface McpOptions<V = unknown> {
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
  * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again.
  *
- * Throws a `TypeError` for an invalid name or URL of a server, and a `RangeError` if `time` is not positive or longer than a timer can run.
+ * Throws a `TypeError` for an unknown option, and for an invalid name or URL of a server, and a `RangeError` if `time` is not positive or longer than a timer can run.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -70,7 +70,14 @@ export interface McpOptions<V = unknown> {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function mcp<V = unknown>({ servers }: McpOptions<V>): Middleware<V> {
+export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
+  expectNames("Cannot create mcp()", options, ["servers"]);
+  const { servers } = options;
+  if (!isObject(servers)) {
+    throw new TypeError(
+      "Cannot create mcp(): it has no servers; expected `servers`, an object with a server for each name",
+    );
+  }
   const all = Object.entries(servers);
   for (const [name, server] of all) expectServer(name, server);
   const cleanups = new Cleanups();
@@ -104,10 +111,14 @@ function expectServer<V>(name: string, server: McpServer<V>): void {
   if (!/^(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/.test(name)) {
     throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
   }
+  expectNames(subject, server, ["url", "headers", "transport", "tools", "time", "type"]); // files of other clients have a type
   if ("url" in server && !/^https?:$/.test(URL.parse(server.url)?.protocol ?? "")) {
     throw new TypeError(`${subject}: \`url\` is ${JSON.stringify(server.url)}; expected an http or https URL`);
   }
   const { time = 1, tools } = server;
+  if (tools !== undefined && !Array.isArray(tools)) {
+    throw new TypeError(`${subject}: \`tools\` is ${JSON.stringify(tools)}; expected a list of names`);
+  }
   if (tools?.length === 0) throw new TypeError(`${subject}: \`tools\` is empty; expected at least one name`);
   expectTime(`${subject}: \`time\``, time);
 }

@@ -51,7 +51,7 @@ export function checkWindow(owner: string, { limit, window }: WindowOptions): vo
   if (!Number.isInteger(limit) || limit < 1) {
     throw new RangeError(`Cannot create ${owner}(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
   }
-  if (!(window > 0)) {
+  if (!(typeof window === "number" && window > 0)) {
     throw new RangeError(
       `Cannot create ${owner}(): \`window\` is ${window}; expected a positive number of milliseconds`,
     );
