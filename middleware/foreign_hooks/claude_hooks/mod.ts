@@ -85,7 +85,7 @@ export interface ClaudeHooksOptions {
  * | `systemMessage` of `Notification`, `PreCompact` and `SessionEnd` | is shown | the same | is discarded |
  * | `PermissionDenied` | fires for every denial of a guard | the same | fires for a classifier, see `isClassifierDenial` |
  * | `FileChanged` | fires for every file, or for the files in `watchPaths` | the same | fires for names in matchers and files in `watchPaths` |
- * | a timeout at `PreToolUse`, `PermissionRequest`, `UserPromptSubmit` | has no effect | the same | blocks |
+ * | a callback that is late at `PreToolUse`, `PermissionRequest`, `UserPromptSubmit` | has no effect | the same | blocks; a command of `command_hooks()` does not |
  * | keeping an agent from stopping | up to `limits.continuations` | the same | eight times in a row |
  * | timeout in seconds | 600 | 600 | 60; 30 for a prompt, 10 for a line, 1.5 at the end |
  *
