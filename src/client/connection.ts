@@ -12,7 +12,7 @@ export interface ClientOptions {
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
   /** Headers of every request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The number of failed attempts in a row after which the client gives up. An event resets the count. Default: 8, which take about a minute. */
+  /** The number of failed attempts in a row after which the client gives up. An event resets the count. Less than 1 reads nothing. Default: 8, which take about a minute. */
   readonly attempts?: number;
   /** Milliseconds without data after which a connection counts as lost. It has to exceed the heartbeat of the server; `Infinity` for never. Default: 45,000. */
   readonly silence?: number;

@@ -49,7 +49,7 @@ export function clientRun(
     let cause: unknown;
     for (let attempt = 0;; attempt++) {
       signal?.throwIfAborted();
-      if (attempt >= attempts) {
+      if (!(attempt < attempts)) { // also if it is not a number
         throw new ClientError(`Cannot read the run: ${attempts} attempts failed`, undefined, undefined, { cause });
       }
       if (attempt > 0) await pause(Math.min(15_000, 125 * 2 ** attempt) * (1 + Math.random()), signal);

@@ -276,6 +276,14 @@ Deno.test("client() waits longer before each attempt, with jitter, and then give
   }
 });
 
+Deno.test("client() gives up at once without an attempt, also if the number of attempts is not a number", async () => {
+  for (const attempts of [0, -1, NaN]) {
+    const fetch = () => Promise.reject(new Error("The server is never asked."));
+    const reading = client("", { attempts, fetch }).run({ prompt: "Go" }).result();
+    await assertRejects(() => reading, ClientError, `Cannot read the run: ${attempts} attempts failed`);
+  }
+});
+
 Deno.test("client() gives up after the configured number of attempts, and an event resets the count", async () => {
   const three = (fates: readonly Fate[]) => {
     const server = faultyNetwork(fates);
