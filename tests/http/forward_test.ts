@@ -257,7 +257,7 @@ Deno.test("forwarded() guards every route of serve() except the page and health"
   const served = new Set(
     app.routes.filter(({ method }) => method !== "ALL").map((route) => `${route.method} ${route.path}`),
   );
-  const guarded = routes.map(([method, path]) => `${method} ${path.replace(/[rs]1/, ":id")}`);
+  const guarded = routes.map(([method, path]) => `${method} ${path.replace(/[rs]1/, ":jizai_id")}`);
   assertEquals([...served.difference(new Set(guarded))], ["GET /health"]);
   for (const [method, path, body] of routes) {
     const init = body === undefined
