@@ -27,6 +27,8 @@ export type RunEvent =
     readonly resumed: boolean;
     /** The id that the server gave to the request that began or resumed the run. */
     readonly request?: string;
+    /** The tokens that the run had used before it was resumed. Default: it begins. */
+    readonly usage?: Usage;
   }
   | {
     readonly type: "run.finished";

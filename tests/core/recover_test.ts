@@ -107,7 +107,13 @@ Deno.test("a run whose process died continues from its last save, and repeats no
     const { result, done, events } = await continueRun(session);
     assertEquals([result.status, result.run], ["done", whole.run]);
     assertEquals(events.filter(({ type }) => type === "run.started"), [
-      { type: "run.started", run: whole.run, session: "s", resumed: true },
+      {
+        type: "run.started",
+        run: whole.run,
+        session: "s",
+        resumed: true,
+        usage: session.run?.usage ?? { input: 0, output: 0 },
+      },
     ]);
     outcomes.push([...done, ...lines(result.messages).slice(3, 5)]);
   }

@@ -34,3 +34,53 @@ Deno.test("responses() reports an answer as completed if only an earlier turn wa
   const { status, incomplete_details, output_text } = await clientOf(model).responses.create({ input: "Hi" });
   assertEquals([status, incomplete_details, output_text], ["completed", undefined, "Done."] as never);
 });
+
+const paint = { name: "paint", description: "Paints", parameters: { type: "object" } };
+const paints = (input: number) => ({ calls: [["paint", {}]], usage: { input, output: 10, cached: 1 } } as const);
+
+Deno.test("chatCompletions() reports the tokens of each response of a run that its client's tools pause", async () => {
+  const client = clientOf(scripted(paints(100), paints(200), { text: "Done.", usage: { input: 300, output: 20 } }));
+  const tools = [{ type: "function" as const, function: paint }];
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Hi" }];
+  const reported = [];
+  for (let responses = 0; responses < 3; responses++) {
+    const { choices: [choice], usage } = await client.chat.completions.create({ model: "any", messages, tools });
+    reported.push([usage?.prompt_tokens, usage?.completion_tokens, usage?.prompt_tokens_details?.cached_tokens]);
+    if (choice) messages.push(choice.message);
+    const calls = choice?.message.tool_calls ?? [];
+    messages.push(...calls.map(({ id }) => ({ role: "tool" as const, tool_call_id: id, content: "wet" })));
+  }
+  assertEquals(reported, [[100, 10, 1], [200, 10, 1], [300, 20, 0]]);
+});
+
+Deno.test("chatCompletions() reports at the end of a stream the tokens of this response", async () => {
+  const client = clientOf(scripted(paints(100), { text: "Done.", usage: { input: 300, output: 20 } }));
+  const tools = [{ type: "function" as const, function: paint }];
+  const { choices: [choice] } = await client.chat.completions.create({
+    model: "any",
+    messages: [{ role: "user", content: "Hi" }],
+    tools,
+  });
+  const stream = await client.chat.completions.create({
+    model: "any",
+    messages: [{ role: "tool", tool_call_id: choice?.message.tool_calls?.[0]?.id ?? "", content: "wet" }],
+    tools,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  const { usage } = (await Array.fromAsync(stream)).at(-1) ?? {};
+  assertEquals([usage?.prompt_tokens, usage?.completion_tokens, usage?.total_tokens], [300, 20, 320]);
+});
+
+Deno.test("responses() reports the tokens of each response of a run that an approval pauses", async () => {
+  const drops = { calls: [["drop", { table: "a" }]], usage: { input: 100, output: 10, cached: 1 } } as const;
+  const client = clientOf(scripted(drops, { text: "Done.", usage: { input: 300, output: 20 } }));
+  const first = await client.responses.create({ input: "Hi" });
+  const [asked] = first.output;
+  const answer = { type: "mcp_approval_response", approval_request_id: asked?.id ?? "", approve: true } as const;
+  const second = await client.responses.create({ input: [answer] });
+  assertEquals([first, second].map(({ usage }) => [usage?.input_tokens, usage?.output_tokens, usage?.total_tokens]), [
+    [100, 10, 110],
+    [300, 20, 320],
+  ]);
+});

@@ -72,7 +72,8 @@ async function work({ engine, claimed, early, stored }: Ready, { options, steeri
   try {
     events.gather();
     const source = loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
-    events.emit({ type: "run.started", run, session, resumed, ...(request !== undefined && { request }) });
+    const before = { ...(request !== undefined && { request }), ...(resumed && { usage: engine.usage }) };
+    events.emit({ type: "run.started", run, session, resumed, ...before });
     events.emit({ type: "session.opened", source });
     for (const event of early) events.emit(event);
     if (resumed && !exit) await stored.logged(); // a run whose record the log refuses is taken over again and again

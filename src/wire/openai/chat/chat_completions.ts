@@ -24,6 +24,8 @@ import { textInputOf } from "./text_question.ts";
  * returned as text, with the input of the call. The reply "yes" approves the call, "no" denies it, and every other reply continues the conversation without it.
  * On a server with `resumeTokens` no call can be answered, because these requests have no place for the token.
  *
+ * The usage of a response that resumes a run counts only the tokens since then.
+ *
  * With a `response_format` for JSON, only the JSON answer is sent. The agent's own `output` schema comes first; without one, the request's schema goes to the
  * model, and an answer that is not JSON is asked for again. Other hints to the model, such as `temperature`, are ignored, because the agent has its own.
  *

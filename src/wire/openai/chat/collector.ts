@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { noUsage } from "../../../protocol/message.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { EventOf } from "../../encoder.ts";
@@ -10,6 +11,7 @@ import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
+import { usageSince } from "../usage.ts";
 
 /** The output of one turn. */
 interface Turn {
@@ -23,6 +25,7 @@ export function completionCollector(model: string): ResponseCollector {
   let run = "";
   let session = "";
   let finish: FinishReason = "other";
+  let before = noUsage;
   let current: Turn = { text: "", reasoning: "", parts: [] };
   /** The turns by number, because a turn may begin again. */
   const turns = new Map<number, Turn>();
@@ -49,14 +52,14 @@ export function completionCollector(model: string): ResponseCollector {
       ...fields,
     };
     const choices = [{ index: 0, message, finish_reason, logprobs }];
-    const usage = completionUsage(end.usage);
+    const usage = completionUsage(usageSince(end.usage, before));
     return { status: 200, body: { ...completionHead(run, model), object: "chat.completion", choices, usage } };
   }
 
   return (event, id) => {
     switch (event.type) {
       case "run.started":
-        ({ run, session } = event);
+        if (run === "") ({ run, session, usage: before = noUsage } = event);
         break;
       case "model.started":
       case "model.reset":

@@ -4,12 +4,14 @@
  * @module
  */
 import type { AddedPart } from "../../../protocol/part.ts";
+import { noUsage } from "../../../protocol/message.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
+import { usageSince } from "../usage.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
 export function completionEncoder(model: string, includeUsage: boolean): EventEncoder {
@@ -18,6 +20,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   /** The frame of a text delta, up to the delta. */
   let beforeDelta = "";
   let finish: FinishReason = "other";
+  let before = noUsage;
   let hasText = false;
   let turnHasText = false;
   let needsParagraph = false;
@@ -60,7 +63,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
       textDelta(text),
       calls.length > 0 ? chunk({ tool_calls }) : "",
       chunk({}, finish_reason),
-      includeUsage ? frame({ choices: [], usage: completionUsage(event.usage) }) : "",
+      includeUsage ? frame({ choices: [], usage: completionUsage(usageSince(event.usage, before)) }) : "",
       doneFrame,
     ].join("");
   }
@@ -73,7 +76,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     "provider_tool.finished": partChunk,
     "run.started"(event) {
       if (head) return "";
-      session = event.session;
+      ({ session, usage: before = noUsage } = event);
       head = completionHead(event.run, model);
       beforeDelta = frame({ choices: [{ index: 0, delta: { content: "" } }] }).slice(0, -'""}}]}\n\n'.length);
       return chunk({ role: "assistant", content: "" });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Usage } from "../../../protocol/message.ts";
+import { noUsage, type Usage } from "../../../protocol/message.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
@@ -14,6 +14,7 @@ import { encodeCallId } from "../call_id.ts";
 import { itemEncoder } from "./items.ts";
 import { failedResponse } from "../../failed_response.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
+import { usageSince } from "../usage.ts";
 
 /** The reasons for an incomplete response, by the finish reason of its last turn. */
 const incompleteReasons: { readonly [key in FinishReason]?: string } = {
@@ -28,6 +29,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   let head = {};
   let turn: number | undefined;
   let finish: FinishReason = "other";
+  let before = noUsage;
   const items = itemEncoder(() => run);
 
   function snapshot(status: string, more: object = {}): object {
@@ -56,7 +58,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
       : undefined;
     const status = error ? "failed" : reason ? "incomplete" : "completed";
     const incomplete_details = reason && { reason };
-    const response = snapshot(status, { error, incomplete_details, usage: usageOf(event.usage) });
+    const response = snapshot(status, { error, incomplete_details, usage: usageOf(usageSince(event.usage, before)) });
     onEnd(error ? failedResponse(event, { error }) : { status: 200, body: response });
     return frames + items.frame(status, { response });
   }
@@ -71,7 +73,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     "provider_tool.finished": part,
     "run.started"(event) {
       if (run !== "") return "";
-      ({ run, session } = event);
+      ({ run, session, usage: before = noUsage } = event);
       const id = `resp_${encodeCallId({ session, call: run })}`;
       head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };
       return items.frame("created", { response: snapshot("in_progress") });

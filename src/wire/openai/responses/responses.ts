@@ -22,6 +22,8 @@ import { encodeError } from "../run_error.ts";
  * request, in the format of a call to an MCP server. On a server with `resumeTokens` no call can be answered, because these requests have no place for the
  * token.
  *
+ * The usage of a response that resumes a run counts only the tokens since then.
+ *
  * With a `text.format` for JSON, only the JSON answer is sent. The agent's own `output` schema comes first; without one, the request's schema goes to the
  * model, and an answer that is not JSON is asked for again. Other hints to the model, such as `temperature`, are ignored, because the agent has its own.
  *
