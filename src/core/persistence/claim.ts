@@ -14,7 +14,7 @@ import type { Claimed, ClaimOptions, MustClose } from "./claim_options.ts";
 import { isPaused, mailedMessages, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
 
-/** Reads the state to start from. Throws a `SessionError` if the session cannot be claimed. Nothing is saved yet. */
+/** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
 export async function claim(
   options: ClaimOptions,
   { tools, session: id, child, arrival, recoveries }: {

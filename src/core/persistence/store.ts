@@ -99,7 +99,7 @@ export interface WriterOptions {
 export interface SessionWriter {
   /** True if the run is saved while it runs, in a store that outlives the process: it saves the progress of each call. */
   readonly durable: boolean;
-  /** Claims the session with a first save. Resolves to false if another process has it. */
+  /** Saves the claim of the session. Resolves to false if another process has it. */
   claim(): Promise<boolean>;
   /**
    * Saves the run at a position. Aborts the run if another process has the session. A checkpoint that is not urgent may wait, and is left out if another
