@@ -420,6 +420,20 @@ Deno.test("a command whose directory does not exist is refused at construction",
   command_hooks(on("PreToolUse", "exit 2"), { cwd: disk.path });
 });
 
+Deno.test("options of http handlers that would allow more addresses than they say are refused", () => {
+  const subject = "Cannot create command_hooks(): `http`";
+  const cases: readonly (readonly [unknown, string])[] = [
+    [{ allowed: [] }, 'there is no option "allowed"; expected one of allow, privateAddresses, fetch'],
+    [{ allow: null }, "`allow` is null; expected a list of addresses"],
+    [{ allow: "https://a.example/*" }, "`allow` is https://a.example/*; expected a list of addresses"],
+    [{ privateAddresses: "false" }, "`privateAddresses` is false; expected true or false"],
+  ];
+  for (const [http, error] of cases) {
+    const create = () => command_hooks({}, { http: http as never }); // as it comes from a file
+    assertThrows(create, TypeError, `${subject}: ${error}`);
+  }
+});
+
 Deno.test("a handler that cannot run here is refused at construction", () => {
   const cases: readonly (readonly [object, string])[] = [
     [{ type: "prompt", prompt: "Is it done?" }, 'a handler of type "prompt" needs the option `model`'],

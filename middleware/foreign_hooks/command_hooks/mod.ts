@@ -15,7 +15,7 @@ import { readCopilot } from "./copilot.ts";
 import { commandHandler } from "./handlers/command.ts";
 import { environmentsOf } from "./handlers/environment.ts";
 import type { Handler } from "./handlers/handler.ts";
-import { httpHandler, type HttpHandlerOptions } from "./handlers/http.ts";
+import { checkHttpOptions, httpHandler, type HttpHandlerOptions } from "./handlers/http.ts";
 import { agentHandler, type HookAgent, type McpClient, mcpToolHandler, promptHandler } from "./handlers/model.ts";
 import type { HandlerConfig } from "./handler_config.ts";
 import { type CommandSettings, joinFiles, readSettings } from "./settings.ts";
@@ -119,6 +119,7 @@ export function command_hooks(
   options: CommandHooksOptions = {},
 ): Middleware {
   const { dialect: name = "qoder", cwd = process.cwd(), env = {}, temporary = "/tmp", groups = true } = options;
+  checkHttpOptions(options.http ?? {});
   const settings = joinFiles([files].flat());
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {

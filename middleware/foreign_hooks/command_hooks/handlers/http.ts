@@ -5,6 +5,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { expectNames } from "../../../../src/core/kit.ts";
 import { readBody } from "../../kit/body.ts";
 import { commandError, outputOf } from "../output.ts";
 import type { HttpHook } from "../handler_config.ts";
@@ -18,6 +19,17 @@ export interface HttpHandlerOptions {
   readonly privateAddresses?: boolean;
   /** Sends the request. Default: the platform's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
+}
+
+/** Throws a `TypeError` for options that would allow more addresses than they say. */
+export function checkHttpOptions(options: HttpHandlerOptions): void {
+  const subject = "Cannot create command_hooks(): `http`";
+  expectNames(subject, options, ["allow", "privateAddresses", "fetch"]);
+  const { allow = [], privateAddresses = false } = options;
+  if (!Array.isArray(allow)) throw new TypeError(`${subject}: \`allow\` is ${allow}; expected a list of addresses`);
+  if (typeof privateAddresses !== "boolean") {
+    throw new TypeError(`${subject}: \`privateAddresses\` is ${privateAddresses}; expected true or false`);
+  }
 }
 
 /** The most bytes of a response. */
