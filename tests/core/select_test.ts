@@ -196,10 +196,10 @@ async function through(
     point: "tool",
     ...law,
     change: (_, change) => change,
-    async core(ctx, _, review) {
+    async core(ctx) {
       log.push(`core ${ctx}`);
       await undefined;
-      return review ? review(`(${ctx})`) : `(${ctx})`;
+      return `(${ctx})`;
     },
   }).catch(String);
   return [...log, outcome];

@@ -104,7 +104,7 @@ const messages: Complete<ByKey<Message, "role">> = {
 const usage = { input: 1, output: 1, cached: 1 };
 
 const events: ByKey<Event, "type"> = {
-  "run.started": { type: "run.started", run: secret, session: secret, resumed: false, request: secret },
+  "run.started": { type: "run.started", run: secret, session: secret, resumed: false, request: secret, usage },
   "run.finished": { type: "run.finished", status: "done", text: secret, reason: secret, output: json, usage },
   "run.paused": { type: "run.paused", questions: [question], usage, resumeToken: secret },
   "run.failed": { type: "run.failed", error: secret, message: secret, code: "internal", retryAfter: 1, usage },
