@@ -9,7 +9,7 @@ import { approved } from "../../model/provider_tools.ts";
 import { type CallResult, callsOf, type Message, user, type UserMessage } from "../../protocol/message.ts";
 import type { AnswerPart, CallPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
-import { invalid } from "../../protocol/shape.ts";
+import { invalid, type ShapeError } from "../../protocol/shape.ts";
 import { clientTools, type DeclaredTool } from "../client_tool.ts";
 import type { ChatInput } from "../wire.ts";
 import { decodeCallId } from "./call_id.ts";
@@ -17,8 +17,16 @@ import { decodeCallId } from "./call_id.ts";
 /** One entry of a conversation. */
 export type Entry =
   | UserMessage
-  | { readonly role: "assistant"; readonly parts: readonly AnswerPart[] }
+  | AssistantEntry
   | CallAnswer;
+
+/** An answer of the model. */
+interface AssistantEntry {
+  readonly role: "assistant";
+  readonly parts: readonly AnswerPart[];
+  /** The error of a history that needs the parts, if only a session has them. */
+  readonly missing?: ShapeError;
+}
 
 /** An answer to a call: its result, or a person's approval or denial. */
 export interface CallAnswer {
@@ -97,6 +105,7 @@ function messagesOf(entries: readonly Entry[]): readonly Message[] {
     const previous = messages.at(-1);
     if (entry.role === "user") messages.push(entry);
     else if (entry.role === "assistant") {
+      if (entry.missing) throw entry.missing;
       for (const { id, name } of callsOf(entry)) toolNames.set(id, name);
       if (previous?.role !== "assistant") messages.push({ role: "assistant", parts: [...entry.parts] });
       else for (const part of entry.parts) previous.parts.push(part);

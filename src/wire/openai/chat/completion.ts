@@ -123,7 +123,7 @@ function toolOf({ callId: id, name: type }: ProviderCallPart | ProviderResultPar
 }
 
 /** Encodes the token usage. */
-export function completionUsage({ input, output, cached = 0 }: Usage): object {
+export function completionUsage({ input, output, cached }: Required<Usage>): object {
   return {
     prompt_tokens: input,
     completion_tokens: output,

@@ -96,7 +96,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   });
 }
 
-function usageOf({ input, output, cached = 0 }: Usage): object {
+function usageOf({ input, output, cached }: Required<Usage>): object {
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: cached },

@@ -5,7 +5,18 @@
  */
 import { textOf, user } from "../../../protocol/message.ts";
 import type { AnswerPart, Json } from "../../../protocol/part.ts";
-import { array, boolean, json, jsonObject, lazy, object, oneOf, type Shape, string } from "../../../protocol/shape.ts";
+import {
+  array,
+  boolean,
+  invalid,
+  json,
+  jsonObject,
+  lazy,
+  object,
+  oneOf,
+  type Shape,
+  string,
+} from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
 import { decodeCallId } from "../call_id.ts";
 import { content, contentPart, declaredTools, nullish, refusalParts, unsupported } from "../content.ts";
@@ -78,8 +89,11 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
   const field = (name: string) => string(item[name], `${path}.${name}`);
   const parts = (name: string) => content(item[name], `${path}.${name}`);
   switch (item.type ?? "message") {
-    case "message":
-    case "item_reference": { // refused for its missing role: the server keeps no items
+    case "item_reference": {
+      const missing = invalid(path, "the item in place of an item_reference, as clients send it with `store: false`");
+      return [{ role: "assistant", parts: [], missing }];
+    }
+    case "message": {
       const role = field("role");
       if (role === "assistant") return [{ role, parts: answerParts(item.content, `${path}.content`) }];
       return [{ role: "user", parts: parts("content"), ...(role !== "user" && { from: role }) }];

@@ -17,6 +17,9 @@ import { encodeError } from "../run_error.ts";
  * - `POST /v1/responses`, streamed or not. With a `previous_response_id` the session of that response continues from its present state; without one the
  *   client holds the conversation.
  *
+ * The server keeps no items. A client that holds the conversation sends them with `store: false`, as the AI SDK does with the provider option of this name; an
+ * `item_reference` is accepted only in a request that continues a session, by a `previous_response_id`, the URL or the results of calls.
+ *
  * The agent's own tools run on the server, and the client does not see them. The client runs the tools that its request declares: such a call is returned as
  * a function call, whose id contains the session, and the run continues when a request brings the result. A question about a call is returned as an approval
  * request, in the format of a call to an MCP server. On a server with `resumeTokens` no call can be answered, because these requests have no place for the
