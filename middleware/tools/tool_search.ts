@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { failed, type Middleware, type Run, state, tool, type ToolDefinition } from "../../mod.ts";
+import { failed, type Middleware, type Run, type Scope, state, tool, type ToolDefinition } from "../../mod.ts";
 import { schemaOf } from "../../src/core/kit.ts";
 
 /** Options of `toolSearch()`. */
@@ -60,6 +60,9 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
   const definitions = new WeakMap<Run, readonly ToolDefinition[]>();
   const searches = new WeakMap<readonly ToolDefinition[], Search>();
 
+  /** Returns the names of the tools that requests contain. */
+  const shownAt = (at: Scope) => new Set([...kept, ...activated.get(at)]);
+
   function searchOf(run: Run): Search {
     const tools = definitions.get(run) ?? [];
     const search = searches.get(tools) ?? searchIn(tools.filter(({ name }) => !kept.has(name)));
@@ -99,12 +102,12 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
     },
     async model(ctx, next) {
       definitions.set(ctx.run, ctx.request.tools);
-      const shown = new Set([...kept, ...activated.get(ctx)]);
+      const shown = shownAt(ctx);
       return await next({ request: { tools: ctx.request.tools.filter(({ name }) => shown.has(name)) } });
     },
     async tool(ctx, next) {
-      const isKnown = !ctx.tool || kept.has(ctx.name) || activated.get(ctx).includes(ctx.name);
-      return isKnown ? await next() : failed(`The tool "${ctx.name}" is not active. Find it with ${searchTool} first.`);
+      if (!ctx.tool || shownAt(ctx).has(ctx.name)) return await next();
+      return failed(`The tool "${ctx.name}" is not active. Find it with ${searchTool} first.`);
     },
   };
 }

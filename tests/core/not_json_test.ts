@@ -104,13 +104,13 @@ for (const [name, value] of Object.entries(values)) {
         try {
           kept.get(ctx);
         } catch (error) {
-          errors.push(String(error).slice(0, 44));
+          errors.push(String(error).slice(0, 37));
         }
         return next();
       },
     };
     const { next } = await served(() => "Seen.", [reading]);
-    assertEquals(errors, Array(2).fill('TypeError: Cannot initialize the state "kept'));
+    assertEquals(errors, Array(2).fill('TypeError: Cannot set the state "kept'));
     assertEquals(next, "run.finished");
   });
 

@@ -51,7 +51,7 @@ export function state<T>(
   { lifetime = "run", version = 1, schema }: StateOptions = {},
 ): State<T> {
   const key = version === 1 ? name : `${name}@${version}`;
-  const [initializing, writing] = [`Cannot initialize the state "${name}"`, `Cannot set the state "${name}"`];
+  const writing = `Cannot set the state "${name}"`;
   /** The maps whose value was validated. */
   const validated = schema && new WeakSet<Map<string, unknown>>();
   const mapOf = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
@@ -59,11 +59,7 @@ export function state<T>(
   function read(at: Scope): T {
     const held = mapOf(at);
     const isStored = held.has(key) && (!schema || validated?.has(held) || fits(schema, held.get(key)));
-    if (!isStored) {
-      const value = init();
-      expectJson(initializing, value);
-      held.set(key, value);
-    }
+    if (!isStored) return write(at, init());
     validated?.add(held);
     return held.get(key) as T; // only this state writes this key
   }
