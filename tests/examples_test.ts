@@ -256,7 +256,7 @@ Deno.test("the assistant searches twice in parallel, reads twice in parallel, an
   ]);
   const sources = text.matchAll(/^\*\*.+\*\* \((.+)\)$/gm).map(([, source]) => source).toArray();
   assertEquals(sources, ["README.md#which-point-do-i-want", "middleware/reliability/timeout.ts#timeout"]);
-  assertStringIncludes(text, "> | timing, a retry, a timeout, a cache, a lock | `execute` |");
+  assertStringIncludes(text, "> | timing, timeout, cache, lock, and a retry if `next()` rejects | `execute` |");
 });
 
 Deno.test("the assistant streams its answer word by word", async () => {

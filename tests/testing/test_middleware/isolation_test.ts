@@ -26,13 +26,13 @@ Deno.test("testMiddleware() finds data that one run passes to another", async ()
 });
 
 Deno.test("testMiddleware() finds run state that does not survive a pause in another process", async () => {
-  const seen = state("seen", () => new Set<string>());
+  const begun = state("begun", () => new Date(0));
   const report = await reportOf((): Middleware => ({
     name: "keeping",
-    tool: (ctx, next) => (seen.get(ctx).add(ctx.call.id), next()),
+    tool: (ctx, next) => (begun.get(ctx).getTime(), next()),
   }));
   assertEquals(report, [
     '"keeping" breaks the law that a middleware passes on the results and errors of the inner layers:',
-    "- at tool, it threw TypeError: seen.get(...).add is not a function (when a person agrees)",
+    "- at tool, it threw TypeError: begun.get(...).getTime is not a function (when a person agrees)",
   ]);
 });
