@@ -35,10 +35,15 @@ export class ClientError extends Error {
   /** The name of the class. */
   override readonly name = "ClientError";
 
-  /** Takes the message, the status of the response, and the reason as a code: the code of the server, or "lost" if there was no response. */
+  /** Takes the message, the status of the response, and the reason as a code: the code of the server, or "lost" without one. */
   constructor(message: string, readonly status = 0, readonly code = "lost", options?: ErrorOptions) {
     super(message, options);
   }
+}
+
+/** Whether `fetch` can reach an address. One without a scheme, such as `localhost:8000`, needs a page, and is a path there. */
+export function isAddress(base: string): boolean {
+  return base.includes("://") || (globalThis.location && !/^[^/]*:/.test(base));
 }
 
 /** Creates a POST request. Its idempotency key identifies it if it is sent again. */
@@ -76,15 +81,18 @@ interface ErrorBody {
 /** The longest time of a timer. A longer one would run over, and end at once. */
 const longest = 2 ** 31 - 1;
 
-/** Sends a request and reads the frames of its response. Throws a `ClientError` with status 204 if the response has no content. */
+/** Sends a request and reads the frames of its response. Throws a `ClientError` with the status of a response without events. */
 export async function* readFrames(server: Server, request: ServerRequest, signal?: AbortSignal): AsyncGenerator<Frame> {
   const controller = new AbortController(); // not AbortSignal.any(), which the Edge runtime lacks
   let reader: ReadableStreamDefaultReader<string> | undefined;
   signal?.addEventListener("abort", abort);
   if (signal?.aborted) abort();
   try {
-    const { body } = await within(send(server, request, controller.signal));
-    if (!body) throw new ClientError("Cannot read the response: it has no content (status 204)", 204);
+    const { body, status, headers } = await within(send(server, request, controller.signal));
+    const type = headers.get("content-type");
+    if (!body || (type && !type.startsWith("text/event-stream"))) {
+      throw new ClientError(`Cannot reach the server: it answered with status ${status} and type ${type}`, status);
+    }
     reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let id = 0;
     let rest = "";

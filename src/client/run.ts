@@ -5,9 +5,9 @@
  */
 import type { Event } from "../protocol/event.ts";
 import type { PersonAnswer } from "../protocol/question.ts";
-import { ClientError, post, readFrames, send, type Server, type ServerRequest } from "./connection.ts";
+import { ClientError, isAddress, post, readFrames, send, type Server, type ServerRequest } from "./connection.ts";
 import { fold } from "./fold.ts";
-import type { RunState } from "./state.ts";
+import { noRun, type RunState } from "./state.ts";
 
 /** A run on a server. */
 export interface ClientRun {
@@ -25,7 +25,7 @@ export interface ClientRun {
    * a log rejects the request, too.
    */
   stop(): Promise<void>;
-  /** Answers the questions of a paused run. Returns the rest of the run. */
+  /** Answers the questions of a paused run. Returns the rest of the run, which rejects with a `ClientError` if the run has not begun. */
   answer(answers: readonly PersonAnswer[]): ClientRun;
 }
 
@@ -44,13 +44,15 @@ export function clientRun(
   }
 
   async function* readEvents(): AsyncGenerator<Event> {
-    const { attempts = 8 } = server;
+    const { attempts = 8, base } = server;
+    if (!server.fetch && !isAddress(base)) throw new ClientError(`Cannot reach the server: "${base}" has no scheme`);
     let due = opening;
     let cause: unknown;
     for (let attempt = 0;; attempt++) {
       signal?.throwIfAborted();
       if (!(attempt < attempts)) { // also if it is not a number
-        throw new ClientError(`Cannot read the run: ${attempts} attempts failed`, undefined, undefined, { cause });
+        const { status, code } = cause instanceof ClientError ? cause : {};
+        throw new ClientError(`Cannot read the run: ${attempts} attempts failed`, status, code, { cause });
       }
       if (attempt > 0) await pause(Math.min(15_000, 125 * 2 ** attempt) * (1 + Math.random()), signal);
       const request: ServerRequest = (state.run ? due : opening) ?? [path(), { "last-event-id": `${state.at}` }];
@@ -90,7 +92,8 @@ export function clientRun(
       await send(server, post(`${path()}/stop${query}`, {}));
     },
     answer(answers) {
-      const { run, session = "", at, resumeToken } = state;
+      const { run, session, at, resumeToken } = state;
+      if (session === undefined) return clientRun(server, noRun, signal); // rejects, because the run has not begun
       const request = post(`/sessions/${encodeURIComponent(session)}/answers`, { answers, run, at, resumeToken });
       return clientRun(server, state, signal, request);
     },
@@ -112,7 +115,7 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 /** Whether another attempt may succeed. A repeated request may conflict with its first attempt, whose response was lost. */
 function isTransient(status: number, attempt: number): boolean {
-  return status < 300 || status >= 500 || status === 429 || (status === 409 && attempt > 0);
+  return status === 0 || status === 204 || status >= 500 || status === 429 || (status === 409 && attempt > 0);
 }
 
 /** Whether the run has ended or paused. */

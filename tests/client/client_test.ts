@@ -576,3 +576,52 @@ Deno.test("client() stops its run, and rejects if there is none to stop", async 
   await leg.stop();
   assertEquals(asked, [["POST", `/runs/${run}/stop?session=${session}`]]);
 });
+
+Deno.test("client() rejects at once if the response is no event stream, and names its content type", async () => {
+  let requests = 0;
+  const login = () => {
+    requests++;
+    return new Response("<h1>Log in</h1>", { headers: { "content-type": "text/html" } });
+  };
+  const error = await assertRejects(() => client("", { fetch: login }).run({ prompt: "Go" }).result(), ClientError);
+  assertEquals([error.status, error.code, error.message, requests], [
+    200,
+    "lost",
+    "Cannot reach the server: it answered with status 200 and type text/html",
+    1,
+  ]);
+});
+
+Deno.test("client() rejects at once if its address has no scheme", async () => {
+  for (const base of ["localhost:8000", "127.0.0.1:8000/agent", "example.com", ""]) {
+    const error = await assertRejects(() => client(base).run({ prompt: "Go" }).result(), ClientError);
+    assertEquals([error.status, error.code, error.message], [
+      0,
+      "lost",
+      `Cannot reach the server: "${base}" has no scheme`,
+    ]);
+  }
+});
+
+Deno.test("client() keeps the status, the code and the cause of the last refusal when it gives up", async () => {
+  for (const status of [429, 503]) {
+    const server = faultyNetwork([lost, { type: "refused", status }]);
+    const error = await assertRejects(
+      () => soon(() => client("", { ...server, attempts: 2 }).run({ prompt: "Go" }).result()),
+      ClientError,
+      "Cannot read the run: 2 attempts failed",
+    );
+    assertEquals([error.status, error.code, (error.cause as Error).message], [
+      status,
+      "elsewhere",
+      "It is elsewhere.",
+    ]);
+  }
+});
+
+Deno.test("client() rejects answers to a run that has not begun, without a request", async () => {
+  const server = logServer(legs);
+  const leg = client("", server).run({ prompt: "Go" }).answer(answers[0] ?? []);
+  await assertRejects(() => leg.result(), ClientError, "Cannot reach the run: it has not begun");
+  assertEquals(server.requests, []);
+});
