@@ -92,7 +92,7 @@ export interface Client {
  *
  * const run = client("", { fetch: app.request }).run({ prompt: "Drop the users" });
  * const { questions } = await run.result();
- * const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
+ * const answers = questions.map(({ callId }) => ({ callId, type: "approve" } as const));
  * const { text } = await run.answer(answers).result();
  * assertEquals(text, "It is gone.");
  * ```

@@ -25,10 +25,10 @@ export interface Question {
 /** An answer that a person may give, ready to be sent with the id of its call. */
 export type Suggestion = PersonAnswer extends infer A ? A extends unknown ? Omit<A, "callId"> : never : never;
 
-/** A person's answer to a question. A question about the whole run has no call and takes a reply. */
+/** A person's answer to a question, with the id of its call. A question about the whole run has no call and takes only a reply. */
 export type PersonAnswer =
   | {
-    readonly callId: string;
+    readonly callId?: string | undefined;
     readonly type: "approve";
     /** The input that the tool runs with. Default: the input in the question. */
     readonly input?: unknown;
@@ -36,13 +36,13 @@ export type PersonAnswer =
     readonly always?: "tool" | "input";
   }
   | {
-    readonly callId: string;
+    readonly callId?: string | undefined;
     readonly type: "deny";
     /** The reason, which the model reads. */
     readonly reason?: string;
   }
   | {
-    readonly callId?: string;
+    readonly callId?: string | undefined;
     readonly type: "reply";
     /** The text that replaces the tool's result, or answers the question of the run. */
     readonly text: string;

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import {
   agent,
   allow,
@@ -17,6 +17,7 @@ import {
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
+import { blueOrRed } from "../support/asking.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
@@ -418,4 +419,30 @@ Deno.test("an answer of an unknown type, or with an unknown scope, is invalid an
   }
   assertEquals((await made.answer({ callId: "call_1", type: "approve" })).status, "done");
   assertEquals(made.decided, ["allow by person"]);
+});
+
+Deno.test("the questions of a pause map to their approvals without a default for the id of the call", async () => {
+  const made = agent({ model: scripted(paying(1, 2), "Done."), tools: [pay] });
+  const { session, questions } = await made.run("Pay").result;
+  const { messages } = await made.resume({
+    session,
+    answers: questions.map((question) => ({ callId: question.callId, type: "approve" })),
+  }).result;
+  assertEquals(lines(messages).filter((line) => line.startsWith("ok")), ["ok Paid 1", "ok Paid 2"]);
+});
+
+Deno.test("a question about the run takes only a reply", async () => {
+  const { run, answer } = assistant(["Blue it is."], [blueOrRed("stop")]);
+  const { questions } = await run("Paint");
+  for (const type of ["approve", "deny"] as const) {
+    await assertRejects(
+      async () => {
+        const { error } = await answer(...questions.map(({ callId }) => ({ callId, type })));
+        throw error;
+      },
+      SessionError,
+      `Cannot answer the run: expected type "reply", got "${type}"`,
+    );
+  }
+  assertEquals((await answer({ type: "reply", text: "Blue" })).status, "done");
 });

@@ -14,7 +14,7 @@ import { SessionError } from "./session_error.ts";
 const kinds: readonly unknown[] = ["approve", "deny", "reply"];
 const scopes: readonly unknown[] = ["tool", "input", undefined];
 
-/** Throws for an answer of an unknown type, or one that always allows calls in an unknown scope. */
+/** Throws for an answer of an unknown type, one to the question of a run that is no reply, or one that always allows calls in an unknown scope. */
 function checkKind(answer: PersonAnswer, { messages }: Session): void {
   const { callId, type } = answer;
   const fail = (expected: string, got: unknown): never => {
@@ -22,6 +22,7 @@ function checkKind(answer: PersonAnswer, { messages }: Session): void {
     throw new SessionError(`${operation}: ${expected}, got "${got}"`, "invalid", undefined, messages);
   };
   if (!kinds.includes(type)) fail('expected type "approve", "deny" or "reply"', type);
+  if (callId === undefined && type !== "reply") fail('expected type "reply"', type);
   if (answer.type === "approve" && !scopes.includes(answer.always)) {
     fail('expected always "tool" or "input"', answer.always);
   }

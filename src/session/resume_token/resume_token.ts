@@ -86,7 +86,7 @@ interface Sealed {
  * // Another request contains the resume token and an answer.
  * const next = memory();
  * await next.save({ ...await open(resumeToken, { session: "s1" }), version: 0 });
- * const answers = questions.map(({ callId = "" }) => ({ callId, type: "approve" } as const));
+ * const answers = questions.map(({ callId }) => ({ callId, type: "approve" } as const));
  * const { text } = await assistant.resume({ session: "s1", answers, store: next }).result;
  * assertEquals(text, "It is gone.");
  * ```
