@@ -81,7 +81,8 @@ export async function converse({ chance, network, person, prompts, trace }: Conv
       }
       return "end";
     } catch (error) {
-      if (error instanceof ClientError && (error.status === 409 || error.code === "lost")) return "refused";
+      if (!(error instanceof ClientError)) throw error;
+      if (error.status === 409 || error.message.endsWith("attempts failed")) return "refused";
       throw error;
     }
   }
