@@ -272,6 +272,13 @@ Deno.test("a call without an end fails the request, unless the response was cut"
   ]]);
 });
 
+Deno.test("a streamed call that turns out to be one of the provider needs no end", async () => {
+  const part = { type: "provider_call", callId: "a", name: "web_search", input: {} } as const;
+  const begun = call("a", "{}").slice(0, 2);
+  const { errors, status } = await receive([...begun, { type: "part", part }, { type: "finish", reason: "stop" }]);
+  assertEquals([status, errors], ["done", []]);
+});
+
 Deno.test("a response that a hook returns again makes new calls, and a warning names the hook", async () => {
   let kept: ModelResponse | undefined;
   const cache: Middleware = {

@@ -38,6 +38,10 @@ const values: Readonly<Record<string, unknown>> = {
   "a toJSON() that throws": { failing },
   "a nested thenable": { rows: { password: "hunter2", then: () => {} } },
   "a toJSON() that returns a BigInt": { inner: { toJSON: () => 1n } },
+};
+
+/** Values that JSON writes as an empty object. */
+const emptied: Readonly<Record<string, unknown>> = {
   "a Response": new Response("the page"),
   "a generator": (async function* () {})(),
   "an Error": new Error("No such city"),
@@ -66,33 +70,25 @@ function resultsIn(events: readonly Event[]): readonly CallResult["status"][] {
   return events.flatMap((event) => event.type === "tool.finished" ? [event.result.status] : []);
 }
 
-for (const [name, value] of Object.entries(values)) {
-  Deno.test(`${name} in the result, the progress or the data of a tool is an error of that call only`, async () => {
-    const ways: readonly AnyTool["execute"][] = [
-      () => value,
-      () => ({ type: "result", status: "ok", parts: [], artifacts: [value] }),
-      (_, { progress }) => progress(value),
-      (_, { emit }) => emit({ type: "data", name: "d", data: value as never }),
-    ];
-    for (const execute of ways) {
+/** The ways in which a tool gives a value to the model, and those in which it gives it to the client. */
+const toModel: readonly ((value: unknown) => AnyTool["execute"])[] = [
+  (value) => () => value,
+  (value) => () => ({ type: "result", status: "ok", parts: [], artifacts: [value] }),
+];
+const toClient: readonly ((value: unknown) => AnyTool["execute"])[] = [
+  (value) => (_, { progress }) => progress(value),
+  (value) => (_, { emit }) => emit({ type: "data", name: "d", data: value as never }),
+];
+
+for (const [name, value] of Object.entries({ ...values, ...emptied })) {
+  const ways = name in emptied ? toModel : [...toModel, ...toClient];
+  Deno.test(`${name} ${name in emptied ? "in the result" : "from a tool"} is an error of that call only`, async () => {
+    for (const execute of ways.map((way) => way(value))) {
       const { events, next } = await served(execute);
       assertEquals(resultsIn(events), ["error", "ok"]);
       assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1)); // no number is left out
       assertEquals([events.at(-1)?.type, next], ["run.finished", "run.finished"]);
     }
-  });
-
-  Deno.test(`${name} in a question is refused, and denies the call at a guard`, async () => {
-    assertThrows(() => new Pause([{ questions: ["Really?"], schema: { value } }]), TypeError, "Cannot pause: it ");
-    const guard: Middleware = {
-      name: "guard",
-      approval: () => Promise.resolve({ type: "ask", questions: ["Really?"], schema: { value } }),
-    };
-    const { events, next, reported } = await served(() => "Seen.", [guard]);
-    assertEquals(resultsIn(events), ["denied", "denied"]);
-    const refusal = "TypeError: Cannot use the decision of a guard: it ";
-    assertEquals(reported.map((error) => error.slice(0, refusal.length)), [refusal, refusal]); // of both calls
-    assertEquals([events.at(-1)?.type, next], ["run.finished", "run.finished"]);
   });
 
   Deno.test(`${name} as the initial value of a state is refused, and the session is not busy`, async () => {
@@ -133,6 +129,28 @@ for (const [name, value] of Object.entries(values)) {
     assertEquals(next, "run.finished");
   });
 }
+
+for (const [name, value] of Object.entries(values)) {
+  Deno.test(`${name} in a question is refused, and denies the call at a guard`, async () => {
+    assertThrows(() => new Pause([{ questions: ["Really?"], schema: { value } }]), TypeError, "Cannot pause: it ");
+    const guard: Middleware = {
+      name: "guard",
+      approval: () => Promise.resolve({ type: "ask", questions: ["Really?"], schema: { value } }),
+    };
+    const { events, next, reported } = await served(() => "Seen.", [guard]);
+    assertEquals(resultsIn(events), ["denied", "denied"]);
+    const refusal = "TypeError: Cannot use the decision of a guard: it ";
+    assertEquals(reported.map((error) => error.slice(0, refusal.length)), [refusal, refusal]); // of both calls
+    assertEquals([events.at(-1)?.type, next], ["run.finished", "run.finished"]);
+  });
+}
+
+Deno.test("what a tool sends to the client may be empty as JSON: it does not fail a call that has had its effect", async () => {
+  for (const execute of toClient.map((way) => way({ problem: new Error("Slow") }))) {
+    const { events } = await served(execute);
+    assertEquals(resultsIn(events), ["ok", "ok"]);
+  }
+});
 
 Deno.test("the error about a result names the type of an object whose content JSON leaves out", async () => {
   const { reported } = await served(() => ({ page: new Response("the page") }));

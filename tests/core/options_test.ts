@@ -145,3 +145,10 @@ Deno.test("agent() and tool() without options say what is missing", () => {
   assertThrows(() => untypedAgent(nothing), TypeError, 'Cannot create the agent "agent": it has no model; expected');
   assertThrows(() => untypedTool(nothing), TypeError, "Cannot create tool undefined: expected a name of");
 });
+
+Deno.test("agent() and tool() accept the exports of a module, and unknown options that are undefined", async () => {
+  const options = await import(`data:text/javascript,export const name = "exported", model = { stream() {} };`);
+  assertEquals(untypedAgent(options).name, "exported");
+  assertEquals(untypedAgent({ model: scripted(), middleware: undefined }).name, "agent");
+  assertEquals(untypedTool({ ...named, strict: undefined }).name, named.name);
+});

@@ -39,6 +39,16 @@ Deno.test("the output is the value that the schema returns", async () => {
   assertEquals(output, { city: "nowhere" });
 });
 
+Deno.test("the output may be a value that JSON cannot hold: the events have it as far as they can", async () => {
+  const byCity = z.codec(output, z.map(z.string(), z.number()), {
+    decode: ({ city, degrees }) => new Map([[city, degrees]]),
+    encode: (_) => kyoto,
+  });
+  const run = agent({ model: scripted(good), output: byCity }).run("Where?");
+  const { status, output: value } = await run.result;
+  assertEquals([status, value], ["done", new Map([["Kyoto", 21]])]);
+});
+
 Deno.test("an answer that does not match is requested again, with the validation error", async () => {
   const { ended, value, messages } = await answered("Kyoto", '{"city":"Kyoto"}', good);
   assertEquals([ended, value], [["done", undefined, good], kyoto]);

@@ -69,7 +69,7 @@ async function executeOne(
   const { record, place: { index } } = call;
   try {
     call.raw = await executeCall(call, decision);
-    const raw = call.raw.error === undefined ? call.raw : { ...call.raw, error: undefined }; // a thrown value is not JSON
+    const { error: _, ...raw } = call.raw; // a thrown value is not JSON
     records[index] = { call: record.call, state: "ran", raw, ...allowedOf(call, decision) };
   } catch (error) {
     call.failures.push(error);

@@ -58,7 +58,7 @@ export function toResult(returned: unknown): ToolResult {
     return returned;
   }
   if (typeof returned === "string") return text(returned);
-  expectJson("Cannot use the result of a tool", returned);
+  expectJson("Cannot use the result of a tool", returned, { whole: true });
   return text(JSON.stringify(returned) ?? "");
 }
 
@@ -71,7 +71,7 @@ function expectParts({ parts, context, artifacts }: ToolResult): void {
   if (context?.some((each) => typeof each !== "string")) {
     throw new TypeError("Cannot use the result of a tool: expected a `context` of strings");
   }
-  if (artifacts) expectJson("Cannot use the artifacts of a tool", artifacts);
+  if (artifacts) expectJson("Cannot use the artifacts of a tool", artifacts, { whole: true });
 }
 
 /** Returns the value that a hook returned if it is a result. Throws a `TypeError` otherwise. */

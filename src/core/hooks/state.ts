@@ -9,7 +9,7 @@ import type { Scope } from "./scope.ts";
 
 /** A named value in the state of a run or session. */
 export interface State<T> {
-  /** Returns the value. Throws a `TypeError` if it is initialized with a value that JSON cannot hold. */
+  /** Returns the value. Throws a `TypeError` if its initial value is one that JSON cannot hold. */
   get(at: Scope): T;
   /** Replaces the value. Throws a `TypeError` for a value that JSON cannot hold. */
   set(at: Scope, value: T): void;
@@ -64,7 +64,7 @@ export function state<T>(
     return held.get(key) as T; // only this state writes this key
   }
   function write(at: Scope, value: T): T {
-    expectJson(writing, value);
+    expectJson(writing, value, { whole: true });
     const held = mapOf(at);
     validated?.add(held);
     held.set(key, value);

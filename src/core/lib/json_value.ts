@@ -7,9 +7,17 @@
 /** The deepest nesting that is accepted, as for JSON from clients. */
 const maxDepth = 100;
 
-/** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. `toJSON()` is called only if `convert` is true. */
-export function expectJson(operation: string, value: unknown, convert = true): void {
-  const found = obstacle(value, maxDepth, convert);
+/** The parts of the check that not every value needs. */
+interface JsonCheck {
+  /** True if `toJSON()` is called. Default: true. */
+  readonly convert?: boolean;
+  /** True if an object whose content JSON leaves out, such as a Map, is refused. Default: false. */
+  readonly whole?: boolean;
+}
+
+/** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. */
+export function expectJson(operation: string, value: unknown, check: JsonCheck = {}): void {
+  const found = obstacle(value, maxDepth, check);
   if (found) throw new TypeError(`${operation}: it ${found.why}`, { cause: found.cause });
 }
 
@@ -19,7 +27,7 @@ interface Obstacle {
   readonly cause?: unknown;
 }
 
-function obstacle(value: unknown, levels: number, convert: boolean): Obstacle | undefined {
+function obstacle(value: unknown, levels: number, check: JsonCheck): Obstacle | undefined {
   if (typeof value === "bigint") return { why: "has a BigInt" };
   if (typeof value !== "object" || value === null) return undefined;
   if (levels === 0) return { why: `contains itself, or is nested deeper than ${maxDepth} levels` };
@@ -27,21 +35,25 @@ function obstacle(value: unknown, levels: number, convert: boolean): Obstacle | 
     const { then, toJSON }: { then?: unknown; toJSON?: unknown } = value; // reading a field is twice as fast as `in`
     if (typeof then === "function") return { why: "has a promise or another thenable; await it" };
     if (typeof toJSON === "function") {
-      return convert ? obstacle(toJSON.call(value), levels - 1, convert) : undefined;
+      return check.convert === false ? undefined : obstacle(toJSON.call(value), levels - 1, check);
     }
     const fields = Object.values(value);
-    const type = fields.length === 0 ? typeOf(value) : "Object";
-    if (type !== "Object" && JSON.stringify(value) === "{}") {
-      return { why: `has a value of type ${type}, which is {} as JSON; expected plain values` };
+    if (check.whole && fields.length === 0 && !isEmpty(value) && JSON.stringify(value) === "{}") {
+      return { why: `has a value of type ${typeOf(value)}, which is {} as JSON; expected plain values` };
     }
     for (const inner of fields) {
-      const found = obstacle(inner, levels - 1, convert);
+      const found = obstacle(inner, levels - 1, check);
       if (found) return found;
     }
   } catch (cause) {
     return { why: "has a getter or toJSON() that throws", cause };
   }
   return undefined;
+}
+
+/** Whether an object without fields has no other content. */
+function isEmpty(value: object): boolean {
+  return typeOf(value) === "Object" || Array.isArray(value) || ArrayBuffer.isView(value);
 }
 
 /** Returns the built-in type of an object, such as "Response" or "Map", and "Object" for those of other classes. */

@@ -66,7 +66,7 @@ export class Events {
   readonly emit: Emit = (event) => {
     if (this.closed) return;
     if (fromTools.has(event.type)) {
-      expectJson(`Cannot emit ${event.type}`, "data" in event ? event.data : event, false); // receivers call toJSON(), if there are any
+      expectJson(`Cannot emit ${event.type}`, "data" in event ? event.data : event, { convert: false }); // receivers call toJSON(), if there are any
     }
     if (event.type === this.#due) this.#due = undefined;
     const { observers, derive } = this.#audience;

@@ -71,6 +71,7 @@ export class ResponseAccumulator {
         return this.#grow(event);
       case "part":
         this.#endPart();
+        if ("callId" in event.part) this.#calls.delete(event.part.callId); // the provider runs the call that was streamed
         this.shown = true;
         this.#emit(addedEvent(event.part, { turn: this.#turn, part: this.#parts.length }));
         this.#parts.push(event.part);
