@@ -24,24 +24,3 @@ Deno.test("turn() uses the timers of the platform, which a test fakes later, and
     Object.defineProperty(globalThis, "setTimeout", platform);
   }
 });
-
-Deno.test("soon() calls a function when the event loop turns, with and without setImmediate(), unless it is cancelled", async () => {
-  const platform = Object.getOwnPropertyDescriptor(globalThis, "setImmediate") ?? {};
-  try {
-    for (const copy of ["immediate", "timer"]) {
-      const { soon } = await import(`../../src/stream/turn.ts?${copy}`); // a copy that has read no timer yet
-      const called: string[] = [];
-      const cancel = soon(() => called.push("cancelled"));
-      const done = new Promise<void>((resolve) => void soon(resolve));
-      soon(() => called.push("second"));
-      cancel();
-      assertEquals(called, []);
-      await done;
-      await new Promise<void>((resolve) => void soon(resolve));
-      assertEquals(called, ["second"]);
-      Reflect.deleteProperty(globalThis, "setImmediate"); // as on platforms that lack it
-    }
-  } finally {
-    Object.defineProperty(globalThis, "setImmediate", platform);
-  }
-});

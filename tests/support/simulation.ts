@@ -22,7 +22,7 @@ interface World {
   readonly outside: Set<Promise<void>>;
 }
 
-const platform = { Date, setTimeout, clearTimeout, setInterval, clearInterval, clearImmediate, random: Math.random };
+const platform = { Date, setTimeout, clearTimeout, setInterval, clearInterval, random: Math.random };
 const { randomUUID, subtle: { digest } } = crypto;
 const longest = 24 * 60 * 60 * 1_000;
 let world: World | undefined;
@@ -116,10 +116,6 @@ Object.assign(globalThis, {
   setInterval: starting(platform.setInterval, true),
   clearTimeout: clearing(platform.clearTimeout),
   clearInterval: clearing(platform.clearInterval),
-  setImmediate: (run: (...args: unknown[]) => void, ...args: unknown[]) =>
-    world ? globalThis.setTimeout(run, 0, ...args) : setImmediate(run, ...args),
-  clearImmediate: (id?: number | Parameters<typeof clearImmediate>[0]) =>
-    typeof id === "number" ? world?.timers.delete(id) : platform.clearImmediate(id),
 });
 Math.random = () => world ? world.chance.below(2 ** 32) / 2 ** 32 : platform.random();
 Object.assign(crypto, {

@@ -6,7 +6,7 @@
 import type { Emit, Event, Point, WarningCode } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Sink } from "../../stream/channel.ts";
-import { soon } from "../../stream/turn.ts";
+import { turn } from "../../stream/turn.ts";
 
 /** An event and its number in the run. */
 export interface NumberedEvent {
@@ -117,7 +117,7 @@ export class Events {
   gather(): void {
     if (this.closed) return;
     this.#audience.sink.cork();
-    this.#cancelRelease ??= soon(() => this.#release());
+    this.#cancelRelease ??= turn(() => this.#release());
   }
 
   #release(): void {
