@@ -183,24 +183,47 @@ Deno.test("a message sent before the run holds its session waits", async () => {
   await refused.result;
 });
 
-Deno.test("send() to a run that has lost its session is refused with that reason", async () => {
-  const { store } = recordingStore();
-  const begun = Promise.withResolvers<void>();
-  const gate = Promise.withResolvers<void>();
-  const model = scripted({
-    before: () => {
-      begun.resolve();
-      return gate.promise;
-    },
-    text: "One.",
-  }, "Two.");
-  const assistant = agent({ model });
-  const run = assistant.run({ prompt: "1", session: "s", store });
-  await begun.promise;
-  await assistant.run({ prompt: "2", session: "s", store, busy: "replace" }).result;
-  await assertRejects(() => run.send("Make it red"), SessionError, "Cannot send a message to run");
-  gate.resolve();
-  assertEquals((await run.result).reason, "lost");
+Deno.test("send() to a run that has lost its session, and finish(), are refused with that reason", async () => {
+  for (const action of ["send", "finish"] as const) {
+    const { store } = recordingStore();
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const model = scripted({
+      before: () => {
+        begun.resolve();
+        return gate.promise;
+      },
+      text: "One.",
+    }, "Two.");
+    const assistant = agent({ model });
+    const run = assistant.run({ prompt: "1", session: "s", store });
+    await begun.promise;
+    await assistant.run({ prompt: "2", session: "s", store, busy: "replace" }).result;
+    if (action === "send") await assertRejects(() => run.send("Red"), SessionError, "Cannot send a message to run");
+    else await assertRejects(() => run.finish(), SessionError, "Cannot finish run");
+    gate.resolve();
+    assertEquals((await run.result).reason, "lost");
+  }
+});
+
+Deno.test("finish() of a run that is over, or that cannot begin, is refused; callers need not wait", async () => {
+  const over = agent({ model: scripted("One.") }).run("1");
+  const { run } = await over.result;
+  const error = await assertRejects(() => over.finish(), SessionError, `Cannot finish run "${run}": it is over`);
+  assertEquals(error.code, "unknown");
+  const refused = agent({ model: scripted() }).resume({ session: "s", store: recordingStore().store, answers: [] });
+  void refused.finish();
+  await assertRejects(() => refused.finish(), SessionError, 'Cannot resume session "s"');
+  void over.finish();
+  await refused.result;
+});
+
+Deno.test("finish() before the run holds its session takes effect", async () => {
+  const model = scripted("Two.");
+  const run = agent({ model }).run({ prompt: "1", session: "s", store: recordingStore().store });
+  await run.finish();
+  const { status, reason } = await run.result;
+  assertEquals([status, reason, model.requests[0]?.tools], ["done", "interrupted", []]);
 });
 
 Deno.test("a run whose process died before it finished still answers a waiting message", async () => {

@@ -1,5 +1,6 @@
 import { agent, compacted, memory, type Middleware, serve, tool, user } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
+import { durable } from "../../src/session/durable/mod.ts";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -66,6 +67,21 @@ Deno.test("POST /runs/:id/finish makes a run finish with one more answer", async
   assertEquals((await post(app, `/runs/${run}/finish`)).status, 204);
   const { status, reason, text } = first("run.finished", await rest());
   assertEquals([status, reason, text, model.requests[1]?.tools], ["done", "interrupted", "Done.", []]);
+});
+
+Deno.test("POST /runs/:id/finish is refused if another process has taken the session", async () => {
+  const store = durable(memory());
+  const gate = Promise.withResolvers<void>();
+  const app = serve(agent({ model: scripted({ text: "One.", before: () => gate.promise }) }), { store });
+  const { run, session } = await (await post(app, "/runs", { prompt: "Go" }, { prefer: "respond-async" })).json();
+  const stored = await store.load(session);
+  if (stored) await store.save({ ...stored, lease: { until: Date.now() + 60_000 } }); // by the other process
+  assertEquals(await refusalOf(post(app, `/runs/${run}/finish`)), [409, {
+    code: "busy",
+    message: `Cannot finish run "${run}": it is ending`,
+  }]);
+  gate.resolve();
+  await app.settled();
 });
 
 Deno.test("a request to finish that was answered is kept if the process of the run dies", async () => {

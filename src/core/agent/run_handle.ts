@@ -33,7 +33,10 @@ export interface RunHandle<O> {
    * saved. Rejects with a `RangeError` if ten messages wait, and with a `SessionError` if the run is over.
    */
   readonly send: Started["send"];
-  /** Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves as `send()` does; callers need not wait. */
+  /**
+   * Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves as `send()` does. Rejects with a
+   * `SessionError` if the run is over, or ends before the request is saved. Callers need not wait.
+   */
   readonly finish: Started["finish"];
 }
 

@@ -58,7 +58,7 @@ export interface Started {
   send(message: string | UserMessage, options?: SendOptions): Promise<void>;
   /**
    * Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves once the request is accepted; of a run that is
-   * saved as it works, once it is saved.
+   * saved as it works, once it is saved. Rejects with a `SessionError` if the run is over, or ends before the request is saved. Callers need not wait.
    */
   finish(): Promise<void>;
   /** Ends the run after its turn, as a limit does. */

@@ -49,9 +49,25 @@ export function start(
     return next;
   }
 
-  /** Saves the requests that wait for the run, if a store outlives the process. */
-  async function saveNow({ engine, writer }: Ready): Promise<void> {
-    if (writer.durable) await writer.checkpoint(engine.loop.position, true);
+  /** Throws if the run is over. */
+  function expectOpen(failure: string): void {
+    if (steering.closed) throw new SessionError(`${failure}: it is over`, "unknown");
+  }
+
+  /** Saves the requests that wait for the run, if a store outlives the process. Throws if the run ends, which may be without them. */
+  async function saveNow({ engine, writer }: Ready, failure: string): Promise<void> {
+    if (!writer.durable) return;
+    await writer.checkpoint(engine.loop.position, true);
+    if (control.aborted) throw new SessionError(`${failure}: it is ending`, "busy");
+  }
+
+  /** Requests the last answer at once, also before the run has its session, and waits until the request is saved. */
+  async function finish(): Promise<void> {
+    if (!steering.closed) steering.finish();
+    const run = await ready.promise;
+    const failure = `Cannot finish run "${run.engine.id}"`;
+    expectOpen(failure);
+    await saveNow(run, failure);
   }
 
   return {
@@ -61,10 +77,9 @@ export function start(
     stop: (reason = "stop", stopOptions) => control.abort(reason, stopOptions),
     drain: (reason) => steering.drain(reason),
     finish() {
-      steering.finish();
-      const saved = ready.promise.then(saveNow);
-      saved.catch(() => {}); // callers need not wait
-      return saved;
+      const accepted = finish();
+      accepted.catch(() => {}); // callers need not wait
+      return accepted;
     },
     handOver(grace) {
       const hand = options.store.handOver as typeof handOver; // or the abort of memory()
@@ -72,16 +87,13 @@ export function start(
     },
     async send(message, sendOptions) {
       const run = await ready.promise; // messages that waited before come first
-      const { engine, writer } = run;
-      const named = `Cannot send a message to run "${engine.id}"`;
-      const over = () => new SessionError(`${named}: it is over`, "unknown");
-      if (steering.closed) throw over();
+      const failure = `Cannot send a message to run "${run.engine.id}"`;
+      expectOpen(failure);
       const given = typeof message === "string" ? user(message) : message;
-      const accepted = definition.reviewsInput ? await review(engine, given) : [given];
-      if (steering.closed) throw over();
+      const accepted = definition.reviewsInput ? await review(run.engine, given) : [given];
+      expectOpen(failure);
       steering.add(accepted, sendOptions);
-      await saveNow(run);
-      if (writer.durable && control.aborted) throw new SessionError(`${named}: it is ending`, "busy");
+      await saveNow(run, failure);
     },
   };
 }
