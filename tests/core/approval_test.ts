@@ -148,6 +148,19 @@ Deno.test("a tool asks always, for some inputs, or never", async () => {
   }]);
 });
 
+Deno.test("a tool asks unless its ask function returns false, also for values that types forbid", async () => {
+  for (const value of [undefined, null, 0, "", {}, true]) {
+    const pay = tool({
+      name: "pay",
+      description: "Pays",
+      input: z.object({ city: z.string() }),
+      ask: () => value as never, // as code without types returns it
+      execute: () => "paid",
+    });
+    assertEquals(await outcome([], [pay], "pay"), "paused: Run pay?");
+  }
+});
+
 Deno.test("a tool whose ask function throws is denied", async () => {
   const nervous = tool({
     name: "nervous",

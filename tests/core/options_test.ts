@@ -9,6 +9,7 @@ import { within } from "@jizai/jizai/middleware/within";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import * as z from "zod";
+import { lines } from "../support/transcript_lines.ts";
 
 const untypedAgent = agent as (options: object) => ReturnType<typeof agent>; // as code without types calls it
 const untypedTool = tool as (options: object) => ReturnType<typeof tool>; // as code without types calls it
@@ -69,6 +70,44 @@ Deno.test("tool() creates a variant of a tool, and agent() accepts each of its o
     trace: undefined,
   };
   assertEquals((await untypedAgent(all).run("Hi").result).text, "Hello!");
+});
+
+Deno.test("tool() keeps the options that a class declares as methods or getters", async () => {
+  class Pay {
+    get name() {
+      return "pay";
+    }
+    get description() {
+      return "Pays";
+    }
+    get input() {
+      return z.object({});
+    }
+    get parallel() {
+      return false;
+    }
+    execute() {
+      return "paid";
+    }
+  }
+  class Guarded extends Pay {
+    ask() {
+      return true;
+    }
+  }
+  class Asking extends Pay {
+    get ask() {
+      return true;
+    }
+  }
+  async function run(options: Pay) {
+    const model = scripted({ calls: [["pay", {}]] }, "Done.");
+    const { status, messages } = await agent({ model, tools: [tool(options)] }).run("Hi").result;
+    return [status, lines(messages).at(2)];
+  }
+  assertEquals(await run(new Pay()), ["done", "ok paid"]);
+  assertEquals([await run(new Guarded()), await run(new Asking())], [["paused", undefined], ["paused", undefined]]);
+  assertEquals([tool(new Pay()).parallel, tool(new Pay()).description], [false, "Pays"]);
 });
 
 Deno.test("a tool that was changed to an `ask` of another type asks a person", async () => {

@@ -37,7 +37,7 @@ export interface Tool<I, O, V> {
   readonly input: Schema;
   /** The definition that the model receives. */
   readonly definition: ToolDefinition;
-  /** Whether a person must approve: every call, or those for which the function returns true. */
+  /** Whether a person must approve: every call, or those for which the function does not return false. */
   readonly ask?: boolean | ((input: I, scope: Scope<V>) => boolean | Promise<boolean>);
   /** True if a call may run again, with the same idempotency key, after its process died. */
   readonly idempotent?: boolean;
@@ -86,7 +86,7 @@ export interface ToolOptions<S extends Schema, O, V> {
   readonly description: string;
   /** The schema of its input: a Standard Schema that converts to JSON Schema. */
   readonly input: S;
-  /** Whether a person must approve a call before it runs. Default: false. */
+  /** Whether a person must approve a call before it runs. A call runs without approval only if the function returns exactly false. Default: false. */
   readonly ask?: boolean | ((input: NoInfer<Infer<S>>, scope: Scope<V>) => boolean | Promise<boolean>);
   /**
    * True if a call may run again, with the same `idempotencyKey`, after its process died. Default: false, and the model reads that the call was
@@ -120,7 +120,8 @@ export interface ToolOptions<S extends Schema, O, V> {
  * ```
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
-  const { name, description, input, ask, execute } = Object(options) as typeof options; // code without types may pass nothing
+  const given = Object(options) as typeof options; // code without types may pass nothing
+  const { name, description, input, ask, idempotent, parallel, readOnly, execute } = given;
   if (typeof name !== "string" || !toolNamePattern.test(name)) {
     throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
   }
@@ -132,7 +133,18 @@ export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O
   if (ask !== undefined && typeof ask !== "boolean" && typeof ask !== "function") {
     throw new TypeError(`${operation}: its \`ask\` is ${ask}; expected true, false or a function`);
   }
-  return { ...options, definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) } };
+  return {
+    ...options,
+    name, // by name from here on: the spread has no methods or getters of a class, and the guard may be one
+    description,
+    input,
+    execute,
+    ...(ask !== undefined && { ask }),
+    ...(idempotent !== undefined && { idempotent }),
+    ...(parallel !== undefined && { parallel }),
+    ...(readOnly !== undefined && { readOnly }),
+    definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) },
+  };
 }
 
 /** The names of the options, and of the field that a tool has in addition: `tool({ ...other, name })` creates a variant. */

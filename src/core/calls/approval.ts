@@ -60,11 +60,11 @@ function stricter(outer: Approval, inner: Approval): Approval {
   return rank[outer.type] >= rank[inner.type] ? outer : inner;
 }
 
-/** The core of `approval`: the tool's own `ask`. */
+/** The core of `approval`: the tool's own `ask`. A function that forgot its `return` asks. */
 async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Approval> {
   const { tool, name } = ctx;
   const asks = typeof tool?.ask === "function"
-    ? !("input" in parsed) || await tool.ask(parsed.input as never, ctx) // parsed by the tool's own schema
+    ? !("input" in parsed) || await tool.ask(parsed.input as never, ctx) !== false // parsed by the tool's own schema
     : Boolean(tool?.ask); // also a value that types forbid asks
   return asks ? { type: "ask", questions: [`Run ${name}?`] } : { type: "allow" };
 }
