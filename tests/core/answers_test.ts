@@ -446,3 +446,27 @@ Deno.test("a question about the run takes only a reply", async () => {
   }
   assertEquals((await answer({ type: "reply", text: "Blue" })).status, "done");
 });
+
+for (const type of ["approve", "deny"] as const) {
+  Deno.test(`resume() refuses "${type}" for the question of a subagent's run, and the reply that follows reaches the subagent`, async () => {
+    const child = agent({
+      name: "helper",
+      description: "Helps",
+      model: scripted("Blue it is."),
+      use: [blueOrRed("stop")],
+    });
+    const model = scripted({ calls: [["helper", { prompt: "Paint" }]] }, "Done.");
+    const boss = agent({ model, tools: [asTool(child)] });
+    const { session, questions } = await boss.run("Go").result;
+    const [{ callId } = {}] = questions;
+    assertEquals([questions.length, callId], [1, "call_1/"]);
+    const refused = await boss.resume({ session, answers: [{ callId, type }], onError: () => {} }).result;
+    assertEquals(
+      [refused.status, String(refused.error)],
+      ["failed", `SessionError: Cannot answer call call_1/: expected type "reply", got "${type}"`],
+    );
+    const { status, messages } = await boss.resume({ session, answers: [{ callId, type: "reply", text: "Blue" }] })
+      .result;
+    assertEquals([status, lines(messages).filter((line) => line.startsWith("ok"))], ["done", ["ok Blue it is."]]);
+  });
+}

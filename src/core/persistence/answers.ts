@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PersonAnswer } from "../../protocol/question.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { describeIssues } from "../agent/schema.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
@@ -14,15 +14,19 @@ import { SessionError } from "./session_error.ts";
 const kinds: readonly unknown[] = ["approve", "deny", "reply"];
 const scopes: readonly unknown[] = ["tool", "input", undefined];
 
-/** Throws for an answer of an unknown type, one to the question of a run that is no reply, or one that always allows calls in an unknown scope. */
-function checkKind(answer: PersonAnswer, { messages }: Session): void {
+/**
+ * Throws for an answer of an unknown type, one to the question of a run or of a subagent's run that is no reply, or one that always allows calls in an unknown
+ * scope.
+ */
+function checkKind(answer: PersonAnswer, question: Question | undefined, { messages }: Session): void {
   const { callId, type } = answer;
   const fail = (expected: string, got: unknown): never => {
     const operation = `Cannot answer ${subjectOf(callId)}`;
     throw new SessionError(`${operation}: ${expected}, got "${got}"`, "invalid", undefined, messages);
   };
   if (!kinds.includes(type)) fail('expected type "approve", "deny" or "reply"', type);
-  if (callId === undefined && type !== "reply") fail('expected type "reply"', type);
+  const isAboutRun = question ? question.tool === undefined : callId === undefined;
+  if (isAboutRun && type !== "reply") fail('expected type "reply"', type);
   if (answer.type === "approve" && !scopes.includes(answer.always)) {
     fail('expected always "tool" or "input"', answer.always);
   }
@@ -41,9 +45,9 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
   const taken = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
   const given = new Map<string | undefined, AnsweredQuestion>();
   for (const answer of answers) {
-    checkKind(answer, stored);
     const { callId } = answer;
     const question = questions.find((question) => question.callId === callId);
+    checkKind(answer, question, stored);
     const twice = given.has(callId);
     if (question && !twice) given.set(callId, { question, answer });
     else if (twice || !taken.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
