@@ -1,4 +1,4 @@
-import { agent, serve } from "@jizai/jizai";
+import { agent, continueWith, type Middleware, reply, serve, user } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
@@ -7,8 +7,8 @@ import { lookAndDrop } from "../support/asking.ts";
 import { reaching } from "../support/chat.ts";
 
 /** Serves an agent with both of OpenAI's APIs, and returns OpenAI's client of it. */
-function clientOf(model: ScriptedModel): OpenAI {
-  const app = serve(agent({ model, tools: lookAndDrop().tools }), { wires: [chatCompletions(), responses()] });
+function clientOf(model: ScriptedModel, use: readonly Middleware[] = []): OpenAI {
+  const app = serve(agent({ model, tools: lookAndDrop().tools, use }), { wires: [chatCompletions(), responses()] });
   return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
 }
 
@@ -84,3 +84,41 @@ Deno.test("responses() reports the tokens of each response of a run that an appr
     [300, 20, 320],
   ]);
 });
+
+/** Replacements of the second turn, in which the model is not asked. */
+const secondTurns: Readonly<Record<string, NonNullable<Middleware["turn"]>>> = {
+  "is answered by a hook": () => Promise.resolve({ response: reply("Whole answer."), results: [] }),
+  "is ended by a hook": ({ run }) => {
+    throw run.end("enough");
+  },
+};
+
+/** Serves an agent whose first turn is cut. `second` replaces the second turn. */
+function clientOfCut(second: NonNullable<Middleware["turn"]>): OpenAI {
+  let turns = 0;
+  const use: Middleware = {
+    name: "continuing",
+    turn: (ctx, next) => ++turns === 2 ? second(ctx, next) : next(),
+    stop: (_, next) => turns === 1 ? Promise.resolve(continueWith(user("Go on"))) : next(),
+  };
+  return clientOf(scripted({ text: "The first half of", finish: "length" }), [use]);
+}
+
+for (const [title, second] of Object.entries(secondTurns)) {
+  Deno.test(`responses() reports a response as completed if its last turn ${title} after one that was cut`, async () => {
+    const { status, incomplete_details } = await clientOfCut(second).responses.create({ input: "Hi" });
+    assertEquals([status, incomplete_details], ["completed", undefined] as never);
+    const events = await Array.fromAsync(await clientOfCut(second).responses.create({ input: "Hi", stream: true }));
+    assertEquals(events.at(-1)?.type, "response.completed");
+  });
+
+  Deno.test(`chatCompletions() reports the finish reason "stop" if the last turn ${title} after one that was cut`, async () => {
+    const request = { model: "any", messages: [{ role: "user" as const, content: "Hi" }] };
+    const { choices: [choice] } = await clientOfCut(second).chat.completions.create(request);
+    assertEquals(choice?.finish_reason, "stop");
+    const chunks = await Array.fromAsync(
+      await clientOfCut(second).chat.completions.create({ ...request, stream: true }),
+    );
+    assertEquals(chunks.at(-1)?.choices[0]?.finish_reason, "stop");
+  });
+}

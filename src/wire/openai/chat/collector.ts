@@ -61,6 +61,9 @@ export function completionCollector(model: string): ResponseCollector {
       case "run.started":
         if (run === "") ({ run, session, usage: before = noUsage } = event);
         break;
+      case "turn.started":
+        finish = "other"; // a hook may answer the turn without the model
+        break;
       case "model.started":
       case "model.reset":
         return begin(event);

@@ -81,6 +81,10 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
       beforeDelta = frame({ choices: [{ index: 0, delta: { content: "" } }] }).slice(0, -'""}}]}\n\n'.length);
       return chunk({ role: "assistant", content: "" });
     },
+    "turn.started"() {
+      finish = "other"; // a hook may answer the turn without the model
+      return "";
+    },
     "model.started": endParagraph,
     "model.reset": endParagraph,
     "model.finished"(event) {

@@ -78,6 +78,10 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
       head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };
       return items.frame("created", { response: snapshot("in_progress") });
     },
+    "turn.started"() {
+      finish = "other"; // a hook may answer the turn without the model
+      return "";
+    },
     "model.started"(event) {
       const discarded = event.turn === turn ? items.discard() : ""; // asked again, because the process that asked it first died
       turn = event.turn;
