@@ -254,6 +254,24 @@ Deno.test("agUi() returns calls of a declared tool to the client, and resumes wi
   assertEquals(pending, [["call_1"], []]);
 });
 
+Deno.test("agUi() reports the tokens of each run of a client whose tools pause the run", async () => {
+  const paints = (input: number) => ({ calls: [["paint", {}]], usage: { input, output: 10, cached: 1 } } as const);
+  const model = scripted(paints(100), paints(200), { text: "Done.", usage: { input: 300, output: 20 } });
+  const { client } = served({ model });
+  const usages: unknown[] = [];
+  client.subscribe({ onRunFinishedEvent: ({ event }) => void usages.push(event.usage) });
+  await send(client, "Go", { tools: [paint] });
+  for (const toolCallId of ["call_1", "call_2"]) {
+    client.addMessage({ id: `of ${toolCallId}`, role: "tool", toolCallId, content: "wet" });
+    await run(client, { tools: [paint] });
+  }
+  assertEquals(usages, [
+    [{ inputTokens: 100, outputTokens: 10, cachedInputTokens: 1 }],
+    [{ inputTokens: 200, outputTokens: 10, cachedInputTokens: 1 }],
+    [{ inputTokens: 300, outputTokens: 20, cachedInputTokens: 0 }],
+  ]);
+});
+
 Deno.test("agUi() asks for approval before a client runs its own tool", async () => {
   const guard: Middleware = {
     name: "guard",

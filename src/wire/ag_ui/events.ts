@@ -4,10 +4,11 @@
  * @module
  */
 import type { Question } from "../../protocol/question.ts";
-import type { Usage } from "../../protocol/message.ts";
+import { noUsage, type Usage } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { tableEncoder } from "../encoder.ts";
 import { frameOf } from "../frames.ts";
+import { usageSince } from "../usage.ts";
 import type { EventEncoder } from "../wire.ts";
 import { agentEncoder } from "./agent_encoder.ts";
 import { historyOf } from "./history.ts";
@@ -17,12 +18,14 @@ import { interruptId, type RunInput } from "./request.ts";
 export function runEncoder({ threadId, runId, messages: sent }: RunInput): EventEncoder {
   const history = historyOf(sent);
   let run = "";
+  let before = noUsage;
   const agent = agentEncoder(() => run, history);
 
-  /** Encodes the event that ends the response. */
+  /** Encodes the event that ends the response. Its usage is that of this response, because each response is a run of its own in AG-UI. */
   function end(usage: Usage, fields: object): string {
-    const usages = [{ inputTokens: usage.input, outputTokens: usage.output, cachedInputTokens: usage.cached }];
-    return frameOf({ ...fields, usage: usages });
+    const { input, output, cached } = usageSince(usage, before);
+    const cachedInputTokens = usage.cached === undefined ? undefined : cached;
+    return frameOf({ ...fields, usage: [{ inputTokens: input, outputTokens: output, cachedInputTokens }] });
   }
 
   function finished(usage: Usage, outcome: object, result?: unknown): string {
@@ -39,7 +42,7 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
   return tableEncoder({
     "run.started"(event) {
       if (run !== "") return "";
-      run = event.run;
+      ({ run, usage: before = noUsage } = event);
       return frameOf({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
     },
     "run.paused"({ questions, usage, resumeToken }, id) {

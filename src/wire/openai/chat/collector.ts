@@ -11,7 +11,7 @@ import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
-import { usageSince } from "../usage.ts";
+import { usageSince } from "../../usage.ts";
 
 /** The output of one turn. */
 interface Turn {

@@ -11,7 +11,7 @@ import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
-import { usageSince } from "../usage.ts";
+import { usageSince } from "../../usage.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
 export function completionEncoder(model: string, includeUsage: boolean): EventEncoder {

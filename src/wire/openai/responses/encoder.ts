@@ -14,7 +14,7 @@ import { encodeCallId } from "../call_id.ts";
 import { itemEncoder } from "./items.ts";
 import { failedResponse } from "../../failed_response.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
-import { usageSince } from "../usage.ts";
+import { usageSince } from "../../usage.ts";
 
 /** The reasons for an incomplete response, by the finish reason of its last turn. */
 const incompleteReasons: { readonly [key in FinishReason]?: string } = {

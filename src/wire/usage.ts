@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Usage } from "../../protocol/message.ts";
+import type { Usage } from "../protocol/message.ts";
 
 /** Returns the usage of a response: that of its run at the end, without the tokens that the run had used before. A run that is lost reports none. */
 export function usageSince(usage: Usage, before: Usage): Required<Usage> {
