@@ -416,6 +416,12 @@ Deno.test("a command whose directory does not exist is refused at construction",
     });
   assertThrows(copilot({ cwd }), TypeError, error("preToolUse", `${cwd}/.`));
   assertThrows(copilot({ cwd: disk.path }, { cwd: "none" }), TypeError, error("preToolUse"));
+  await Deno.writeTextFile(`${disk.path}/file`, "");
+  for (const name of ["file", "file/sub", "a".repeat(300), "a\0b"]) {
+    const at = `${disk.path}/${name}`;
+    assertThrows(() => command_hooks(on("PreToolUse", "exit 2"), { cwd: at }), TypeError, error("PreToolUse", at));
+    assertThrows(copilot({ cwd: disk.path }, { cwd: name }), TypeError, error("preToolUse", at));
+  }
   copilot({ cwd: disk.path })();
   command_hooks(on("PreToolUse", "exit 2"), { cwd: disk.path });
 });

@@ -50,7 +50,7 @@ export function expectDirectory(cwd: string): void {
   try {
     if (statSync(cwd).isDirectory()) return;
   } catch (error) {
-    if (!hasCode(error, "ENOENT")) return; // without the permission to read, the command fails later
+    if (isDenied(error)) return; // it may exist; if it does not, the command fails later
   }
   throw new TypeError(`the directory "${cwd}" does not exist; expected one in which commands can run`);
 }
@@ -144,6 +144,11 @@ function killGroup(child: ChildProcessWithoutNullStreams | undefined): void {
   } catch (error) {
     if (!hasCode(error, "ESRCH")) throw error; // it has exited
   }
+}
+
+/** Whether the system, or Deno, denied the permission to read. */
+function isDenied(error: unknown): boolean {
+  return hasCode(error, "EACCES") || hasCode(error, "EPERM") || (error instanceof Error && error.name === "NotCapable");
 }
 
 function hasCode(error: unknown, code: string): boolean {
