@@ -99,14 +99,17 @@ function compileAll<V>(decision: CompiledRule<V>["decision"], rules: readonly Ru
 function compile<V>(given: Rule<V>, decision: CompiledRule<V>["decision"]): CompiledRule<V> {
   const rule = typeof given === "string" ? { tool: given } : given;
   expectNames(`${subject}: a rule of \`${decision}\``, rule, ["tool", "when", "why"]);
-  const { tool = "tool" in rule ? undefined : "*", when } = rule;
+  const { tool = "tool" in rule ? undefined : "*", when, why } = rule;
   if (typeof tool !== "string" || !/^[\w*-]+$/.test(tool)) {
     throw new TypeError(`${subject}: no tool can have the name "${tool}"; expected A-Z a-z 0-9 _ - and *`);
   }
-  if (when !== undefined && typeof when !== "function") {
+  if ("when" in rule && typeof when !== "function") { // undefined may be a misspelt condition, without which the rule applies to all calls
     throw new TypeError(
       `${subject}: \`when\` of a rule of \`${decision}\` is ${JSON.stringify(when)}; expected a function`,
     );
+  }
+  if (why !== undefined && typeof why !== "string") {
+    throw new TypeError(`${subject}: \`why\` of a rule of \`${decision}\` is ${JSON.stringify(why)}; expected a text`);
   }
   return { ...rule, decision, matches: wildcard(tool) };
 }

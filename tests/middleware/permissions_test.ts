@@ -85,6 +85,12 @@ Deno.test("permissions() throws for options and rules from JSON that it cannot u
     ],
     [{ allow: [null] }, "a rule of `allow`: got Null; expected an object with tool, when, why"],
     [{ allow: [/^rm$/] }, "a rule of `allow`: got RegExp; expected an object with tool, when, why"],
+    [
+      { allow: [{ tool: "rm", when: undefined }] },
+      "`when` of a rule of `allow` is undefined; expected a function",
+    ],
+    [{ deny: [{ tool: "rm", why: 5 }] }, "`why` of a rule of `deny` is 5; expected a text"],
+    [{ ask: [{ why: null }] }, "`why` of a rule of `ask` is null; expected a text"],
     [{ allow: [{ tool: undefined }] }, 'no tool can have the name "undefined"; expected A-Z a-z 0-9 _ - and *'],
     [{ deny: [{ tool: null }] }, 'no tool can have the name "null"; expected A-Z a-z 0-9 _ - and *'],
     [{ deny: [{ tool: ["rm"] }] }, 'no tool can have the name "rm"; expected A-Z a-z 0-9 _ - and *'],
