@@ -929,6 +929,8 @@ Deno.test("yoi: hooks in camel case and values that are no hooks are refused, an
     const error = "Cannot use preToolCall: unknown hook; expected pre_tool_call";
     assertThrows(() => yoi_hooks(hook as YoiHook), TypeError, error);
   }
+  const both = { pre_tool_call: () => "Skip", preToolCall: () => "Skip" };
+  for (const hook of [both, { onAbort: undefined }, { preToolCall: 5 }]) yoi_hooks(hook as YoiHook);
   for (const none of [undefined, null, "Skip", [null]]) {
     const error = "Cannot use hooks: expected an object with `pre_tool_call` and others";
     assertThrows(() => yoi_hooks(none as never), TypeError, error);

@@ -81,7 +81,7 @@ const events = [...new Set(Object.values(needs).flat())];
  *
  * A `warning` reports methods named `on_`, `pre_` or `post_` that yoi does not have.
  *
- * Throws a `TypeError` for a method that is not a function, and for a name in camel case, such as `preToolCall`.
+ * Throws a `TypeError` for a method that is not a function, and for one whose name is in camel case, such as `preToolCall`, if there is no `pre_tool_call`.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -119,7 +119,7 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "list
     if (!isObject(hook)) throw new TypeError("Cannot use hooks: expected an object with `pre_tool_call` and others");
     const wrong = events.find((event) => !["undefined", "function"].includes(typeof hook[event]));
     if (wrong) throw new TypeError(`Cannot use ${wrong}: expected a function, received ${typeof hook[wrong]}`);
-    const misspelt = events.find((event) => camelCase(event) in hook);
+    const misspelt = events.find((event) => hook[event] === undefined && typeof hook[camelCase(event)] === "function");
     if (misspelt) throw new TypeError(`Cannot use ${camelCase(misspelt)}: unknown hook; expected ${misspelt}`);
   }
   const unknown = inwards.flatMap((hook) => Object.keys(hook))
