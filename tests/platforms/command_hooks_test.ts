@@ -391,12 +391,12 @@ Deno.test("a warning reports hooks that never run, and the other hooks of the fi
   const { lines, events } = await ran(settings as CommandSettings); // as `JSON.parse` returns it
   assertEquals(lines[1], "denied Blocked by a hook.");
   assertEquals(warnings(events), [
-    'Hooks of PreToolUse never run: unknown type "telepathy" of handler. What they would block is not blocked.',
+    'Hooks of PreToolUse with the type "telepathy" never run: it is unknown. What they would block is not blocked.',
     "Hooks of TaskCompleted never run: the event does not occur here.",
     "Hooks of preToolUse never run: unknown event; did you mean PreToolUse?",
     "Hooks of Anything never run: unknown event.",
-    'Hooks of PostToolUse never run: the matcher "Bash(" is an invalid regular expression.',
-    'Hooks of PermissionRequest never run: the matcher "Bash(rm *)" matches no tool; expected its name, or a regular expression for names. What they would block is not blocked.',
+    'Hooks of PostToolUse with the matcher "Bash(" never run: it is an invalid regular expression.',
+    'Hooks of PermissionRequest with the matcher "Bash(rm *)" never run: it matches no tool; expected its name, or a regular expression for names. What they would block is not blocked.',
   ]);
 });
 

@@ -100,14 +100,23 @@ Deno.test("Copilot commands: stopping a run kills the running command", async ()
 
 Deno.test("Copilot commands: a warning reports entries that never run, and invalid entries are refused", async () => {
   const { events, lines } = await ran({
-    preToolUse: [bash("exit 1", { matcher: "(" }), { type: "http", url: "http://localhost" }],
+    preToolUse: [
+      bash("exit 1", { matcher: "(" }),
+      bash("exit 1", { matcher: "Bash(rm *)" }),
+      bash("exit 1", { matcher: "Bash, Edit" }),
+      { type: "http", url: "http://localhost" },
+    ],
+    sessionStart: [bash("true", { matcher: "no tool" })],
     PreToolUse: [{ type: "command", command: "exit 2" }],
     notification: [bash("true")],
   });
   assertEquals(lines[1], "ok ran rm -rf dist");
   assertEquals(warnings(events), [
-    'Hooks of preToolUse never run: the matcher "(" is an invalid regular expression. What they would block is not blocked.',
-    'Hooks of preToolUse never run: expected the type "command", got "http". What they would block is not blocked.',
+    'Hooks of preToolUse with the matcher "(" never run: it is an invalid regular expression. What they would block is not blocked.',
+    ...["Bash(rm *)", "Bash, Edit"].map((matcher) =>
+      `Hooks of preToolUse with the matcher "${matcher}" never run: it matches no tool; expected its name, or a regular expression for names. What they would block is not blocked.`
+    ),
+    'Hooks of preToolUse with the type "http" never run: expected the type "command". What they would block is not blocked.',
     'Hooks of PreToolUse never run: they are written for "claude". What they would block is not blocked.',
     "Hooks of notification never run: the event does not occur here.",
   ]);

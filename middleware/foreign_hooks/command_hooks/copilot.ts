@@ -4,11 +4,10 @@
  * @module
  */
 import * as z from "zod";
-import { patternOf } from "../claude_hooks/config/matcher.ts";
+import { invalidPattern, isForNoTool, noTool, patternOf } from "../claude_hooks/config/matcher.ts";
 import { invalidHooks } from "../claude_hooks/config/config.ts";
 import { neverRun } from "../claude_hooks/config/events.ts";
 import type { HookOptions, SessionHooks } from "../copilot_hooks/hooks.ts";
-
 import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
 import { callWithin } from "../kit/deadline.ts";
 import { joinLines, maybe } from "../kit/fields.ts";
@@ -41,14 +40,14 @@ export function readCopilot({ hooks = {}, disableAllHooks = false }: CommandSett
   const silent: string[] = [];
   for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
     const name = hookNames.find((name) => name === `on${event.charAt(0).toUpperCase()}${event.slice(1)}`);
-    const skip = (reason: string) => silent.push(neverRun(event, reason));
+    const skip = (...problem: Problem) => silent.push(neverRun(event, ...problem));
     if (/^[A-Z]/.test(event)) skip('they are written for "claude"');
     else if (!name) skip("the event does not occur here");
     else {
       const entries = parse(event, z.array(entry), given);
       const usable = entries.filter((entry) => {
-        const problem = problemOf(entry);
-        if (problem !== undefined) skip(problem);
+        const problem = problemOf(event, entry);
+        if (problem) skip(...problem);
         return problem === undefined;
       });
       handlers[name] = handlerOf(event, usable.map((entry) => commandOf(event, entry, place)));
@@ -57,9 +56,14 @@ export function readCopilot({ hooks = {}, disableAllHooks = false }: CommandSett
   return { hooks: handlers as SessionHooks, silent }; // outputs of commands are validated like those of every handler
 }
 
-function problemOf({ type, matcher = ".*" }: Entry): string | undefined {
-  if (type !== "command") return `expected the type "command", got "${type}"`;
-  return patternOf(wholeName(matcher)) ? undefined : `the matcher "${matcher}" is an invalid regular expression`;
+/** The reason why hooks never run, and the hooks of the event that it is about. Default: all of them. */
+type Problem = readonly [reason: string, which?: string];
+
+function problemOf(event: string, { type, matcher = ".*" }: Entry): Problem | undefined {
+  if (type !== "command") return ['expected the type "command"', `the type "${type}"`];
+  const which = `the matcher "${matcher}"`;
+  if (!patternOf(wholeName(matcher))) return [invalidPattern, which];
+  return /ToolUse|ToolCall/.test(event) && isForNoTool(matcher) ? [noTool, which] : undefined; // others ignore the matcher
 }
 
 function wholeName(matcher: string): string {

@@ -82,11 +82,10 @@ export function readSettings(
     if (!occurs(event)) continue;
     const all = parse(event, matchers, given);
     for (const { type, onFailure } of all.flatMap(({ hooks }) => hooks).filter(({ type }) => !isKnown(type))) {
-      const reason = `unknown type "${type}" of handler`;
       if (onFailure === "block" && isGuard(event)) {
-        throw invalidHooks(event, `${reason}, which has \`onFailure: "block"\``);
+        throw invalidHooks(event, `unknown type "${type}" of handler, which has \`onFailure: "block"\``);
       }
-      silent.push(neverRun(event, reason));
+      silent.push(neverRun(event, "it is unknown", `the type "${type}"`));
     }
     const read = all.flatMap((each) => defined(each, event, dialect, hookOf));
     silent.push(...unmatched(event, read, dialect));

@@ -535,16 +535,25 @@ Deno.test("Claude, Qoder: a warning reports matchers that match no tool, and wha
     const { events } = await ran({ [event]: [{ matcher, hooks: deny }, { matcher, hooks: deny }] }, { dialect });
     return warnings(events);
   };
-  const start = "Hooks of PreToolUse never run: the matcher";
+  const start = "Hooks of PreToolUse with the matcher";
   const end = "What they would block is not blocked.";
   for (const matcher of ["(", "Bash(", "(?i)bash", "Bash(*)"]) {
-    const problem = [`${start} "${matcher}" is an invalid regular expression. ${end}`];
+    const problem = [`${start} "${matcher}" never run: it is an invalid regular expression. ${end}`];
     assertEquals([await warned(matcher, "qoder"), await warned(matcher, "claude")], [problem, problem]);
   }
   const wrong = (matcher: string) => [
-    `${start} "${matcher}" matches no tool; expected its name, or a regular expression for names. ${end}`,
+    `${start} "${matcher}" never run: it matches no tool; expected its name, or a regular expression for names. ${end}`,
   ];
-  for (const matcher of ["Bash(rm *)", "Edit(src/.*)", "WebFetch(domain:a.b)"]) {
+  for (
+    const matcher of [
+      "Bash(rm *)",
+      "Edit(src/.*)",
+      "WebFetch(domain:a.b)",
+      "Bash(npm ci|git:*)",
+      "Bash rm",
+      "a b|Bash:rm",
+    ]
+  ) {
     const problem = wrong(matcher);
     assertEquals([await warned(matcher, "qoder"), await warned(matcher, "claude")], [problem, problem]);
   }
@@ -552,12 +561,14 @@ Deno.test("Claude, Qoder: a warning reports matchers that match no tool, and wha
     wrong("Edit, Write"),
     [],
   ]);
-  for (const matcher of ["Edit", "mcp__(?:a|b)__.{1,9}", "[^ /]+_x", "Edit|Read file", ".*", "*", ""]) {
+  const maybe = ["Edit", "mcp__(?:a|b)__.{1,9}", "[^ /]+_x", "Edit|Read file", ".*", "*", "", "Notebook(Edit|Read)"];
+  const optional = ["(?i:Bash)", "Bash( .*)?", "Bash ?", "Bash:?", "^(?!mcp__x:)Bash", "Bash[\\]:]?", "Bash( *)"];
+  for (const matcher of [...maybe, ...optional]) {
     assertEquals([await warned(matcher, "qoder"), await warned(matcher, "claude")], [[], []], matcher);
   }
   assertEquals([await warned("(", "qoder", "SessionStart"), await warned("(", "claude", "SessionStart")], [
     [], // compared with the text
-    ['Hooks of SessionStart never run: the matcher "(" is an invalid regular expression.'],
+    ['Hooks of SessionStart with the matcher "(" never run: it is an invalid regular expression.'],
   ]);
   assertEquals(await warned("(", "claude", "Stop"), []); // matchers are ignored at this event
 });

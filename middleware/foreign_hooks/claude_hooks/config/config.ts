@@ -86,8 +86,10 @@ export function configured(config: HookConfig, dialect: Dialect): Configured {
 /** Returns one sentence for each matcher of an event that matches nothing. */
 export function unmatched(event: string, definitions: readonly Definition[], dialect: Dialect): string[] {
   const matchers = new Set(definitions.map(({ matcher }) => matcher));
-  const problems = [...matchers].map((matcher) => matcherProblem(matcher, event, dialect));
-  return problems.filter((problem) => problem !== undefined).map((problem) => neverRun(event, problem));
+  return [...matchers].flatMap((matcher) => {
+    const problem = matcherProblem(matcher, event, dialect);
+    return problem === undefined ? [] : neverRun(event, problem, `the matcher "${matcher}"`);
+  });
 }
 
 function defined(given: HookCallbackMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {

@@ -84,9 +84,10 @@ export function isGuard(event: string): boolean {
   return Object.entries(events).some(([name, { guards }]) => guards && name.toLowerCase() === event.toLowerCase());
 }
 
-/** Returns the message that hooks of an event never run. For guards, it adds that nothing is blocked. */
-export function neverRun(event: string, reason: string): string {
-  return `Hooks of ${event} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
+/** Returns the message that hooks of an event, or those of them that `which` describes, never run. For guards, it adds that nothing is blocked. */
+export function neverRun(event: string, reason: string, which?: string): string {
+  const hooks = `Hooks of ${event}${which === undefined ? "" : ` with ${which}`}`;
+  return `${hooks} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
 }
 
 /** Returns the value in the input of an event that matchers test. For a file, it is the name without the directory. */

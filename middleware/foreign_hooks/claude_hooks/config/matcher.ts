@@ -12,43 +12,59 @@ export type Matches = (value: string | undefined) => boolean;
 /** Compiles a matcher for the hooks of an event. */
 export function matching(matcher: string | undefined, event: string, { nameList, malformed }: Dialect): Matches {
   if (matcher === undefined || isAll(matcher)) return () => true;
-  const test = namesIn(matcher, event, nameList) ?? patternOf(matcher);
+  const names = namesIn(matcher, event, nameList);
+  const pattern = names ? undefined : patternOf(matcher);
   return (value) => {
     if (value === undefined) return true;
-    return test ? test.test(value) : malformed === "itself" && value === matcher;
+    if (names) return names.has(value);
+    return pattern ? pattern.test(value) : malformed === "itself" && value === matcher;
   };
 }
 
 /** Says why a matcher matches no tool and no value; undefined if it may match one. */
 export function matcherProblem(matcher: string, event: string, { nameList, malformed }: Dialect): string | undefined {
   const matches = occurs(event) ? events[event].matches : undefined;
-  if (matches === undefined || isAll(matcher) || namesIn(matcher, event, nameList)) return undefined;
+  if (matches === undefined || isAll(matcher)) return undefined;
   const isForTools = matches === "tool_name";
+  const names = namesIn(matcher, event, nameList);
+  if (names) return isForTools && [...names].every(isForNoTool) ? noTool : undefined;
   if (!patternOf(matcher)) {
     const isText = malformed === "itself" && !isForTools; // such as the name of a file
-    return isText ? undefined : `the matcher "${matcher}" is an invalid regular expression`;
+    return isText ? undefined : invalidPattern;
   }
-  return isForTools && isForNoTool(matcher)
-    ? `the matcher "${matcher}" matches no tool; expected its name, or a regular expression for names`
-    : undefined;
+  return isForTools && isForNoTool(matcher) ? noTool : undefined;
 }
 
-/** Whether each alternative of a regular expression contains a character that no name of a tool contains, such as the space in `Bash(rm *)`. */
-function isForNoTool(pattern: string): boolean {
-  const literal = pattern.replace(/\[[^\]]*\]|\{[\d,]*\}|\(\?[:=!]/g, "");
-  return literal.split("|").every((piece) => /[\s,:/]/.test(piece));
+/** The problem of a matcher that is an invalid regular expression. */
+export const invalidPattern = "it is an invalid regular expression";
+
+/** The problem of a matcher that matches no tool. */
+export const noTool = "it matches no tool; expected its name, or a regular expression for names";
+
+/**
+ * Whether a matcher certainly matches no tool: it is a permission rule, such as `Bash(rm *)`, or a text without operators other than `|`, and each of its
+ * alternatives needs a character that no name of a tool contains. Other regular expressions may match one.
+ */
+export function isForNoTool(matcher: string): boolean {
+  const rule = /^[\w-]+\(([^()[\]{}?\\]*)\)$/.exec(matcher)?.[1];
+  const text = rule ?? (/^[\w\s,:/|-]*$/.test(matcher) ? matcher : "");
+  return text.split("|").every((piece) => /[\s,:/](?!\*)|\w[\s:]\*$/.test(piece));
 }
 
 function isAll(matcher: string): boolean {
   return matcher === "" || matcher === "*";
 }
 
-function namesIn(matcher: string, event: string, { tools, values, other }: Dialect["nameList"]) {
+/** Returns the names in a list of names; undefined if the matcher is a regular expression. */
+function namesIn(
+  matcher: string,
+  event: string,
+  { tools, values, other }: Dialect["nameList"],
+): ReadonlySet<string> | undefined {
   const row = occurs(event) ? events[event] : undefined;
   const list = row?.matches === "tool_name" ? tools : (occurs(event) && other[event]) || values;
   if (!list?.test(matcher)) return undefined;
-  const names = new Set(matcher.split(/[|,]/).map((name) => name.trim()));
-  return { test: (value: string) => names.has(value) };
+  return new Set(matcher.split(/[|,]/).map((name) => name.trim()));
 }
 
 /** Compiles a regular expression; undefined for an invalid one. */
