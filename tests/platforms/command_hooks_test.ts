@@ -511,6 +511,18 @@ Deno.test("invalid settings are refused, and disabled settings do nothing", asyn
       assertThrows(() => command_hooks(inner, { dialect }), TypeError, error);
     }
   }
+  for (const name of ["Hooks", "HOOKS", "hook"]) {
+    const file = { [name]: on("PreToolUse", "exit 2").hooks };
+    assertThrows(
+      () => command_hooks(file),
+      TypeError,
+      `Cannot use settings: there is no field "${name}"; expected "hooks"`,
+    );
+  }
+  const beside = { hooks: {}, userPromptSubmitted: [{ bash: "exit 2" }] };
+  const expected = 'Cannot use settings: "userPromptSubmitted" is not in `hooks`';
+  assertThrows(() => command_hooks(beside, { dialect: "copilot" }), TypeError, expected);
+  command_hooks({ notification: "off", hook: "off", hooks: {} } as CommandSettings); // other settings of the file
   assertEquals((await ran({ ...on("PreToolUse", "exit 2"), disableAllHooks: true })).lines[1], "ok ran ls");
   const more = {
     $schema: "x",

@@ -10,6 +10,7 @@ import type { Dialect } from "../claude_hooks/config/dialect.ts";
 import { eventNamed, isGuard, neverRun, occurs, silenceOf } from "../claude_hooks/config/events.ts";
 import type { HookEvent } from "../claude_hooks/config/input.ts";
 import { matching } from "../claude_hooks/config/matcher.ts";
+import { hookNames } from "../copilot_hooks/outputs.ts";
 import { isObject, maybe } from "../kit/fields.ts";
 import { handler, type HandlerConfig } from "./handler_config.ts";
 
@@ -52,17 +53,31 @@ export interface CommandSettings {
 export function joinFiles(files: readonly CommandSettings[]): CommandSettings {
   const { error } = z.array(file).safeParse(files);
   if (error) throw new TypeError(`Cannot use settings: ${describeIssues(error.issues)}`);
-  const misplaced = files.flatMap((file) => Object.keys(file)).find(eventNamed);
-  if (misplaced !== undefined) {
-    throw new TypeError(
-      `Cannot use settings: "${misplaced}" is not in \`hooks\`; expected { hooks: { "${misplaced}": [...] } }`,
-    );
-  }
+  files.forEach(expectInHooks);
   const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
   return {
     hooks: Object.fromEntries([...events].map((event) => [event, files.flatMap(({ hooks }) => hooks?.[event] ?? [])])),
     disableAllHooks: files.some(({ disableAllHooks }) => disableAllHooks),
   };
+}
+
+/** Throws a `TypeError` if hooks are at another place of a file than `hooks`: they would never run. */
+function expectInHooks(file: CommandSettings): void {
+  for (const [name, value] of Object.entries(file)) {
+    if (name !== "hooks" && /^hooks?$/i.test(name) && isObject(value)) {
+      throw new TypeError(`Cannot use settings: there is no field "${name}"; expected "hooks"`);
+    }
+    if (Array.isArray(value) && isEventName(name)) {
+      throw new TypeError(
+        `Cannot use settings: "${name}" is not in \`hooks\`; expected { hooks: { "${name}": [...] } }`,
+      );
+    }
+  }
+}
+
+/** Whether a name is that of an event of any system. Capital letters do not matter. */
+function isEventName(name: string): boolean {
+  return eventNamed(name) !== undefined || hookNames.some((hook) => hook.toLowerCase() === `on${name.toLowerCase()}`);
 }
 
 /** Creates the hook of a handler. Throws a `TypeError` for a handler that cannot run here. */
