@@ -62,6 +62,10 @@ const refused: Readonly<Record<string, readonly [Create, ...(readonly [unknown, 
     mcp,
     [undefined, "got Undefined; expected an object with servers"],
     [{}, "it has no servers; expected `servers`, an object with a server for each name"],
+    [
+      { servers: new Map([["docs", { url: "https://docs.example/mcp" }]]) },
+      "it has no servers; expected `servers`, an object with a server for each name",
+    ],
     [{ mcpServers: {} }, 'there is no option "mcpServers"; expected one of servers'],
   ],
   redact: [
@@ -112,6 +116,11 @@ Deno.test("mcp() throws for options of a server that it cannot understand: all o
     [{ ...docs, tools: "search" }, '`tools` is "search"; expected a list of names'],
     [{ ...docs, tools: null }, "`tools` is null; expected a list of names"],
     [null, "got Null; expected an object with url, headers, transport, tools, time, type"],
+    [{}, "it has no address; expected `url`, or `transport`, a function"],
+    [{ transport: undefined }, "it has no address; expected `url`, or `transport`, a function"],
+    [{ transport: "stdio" }, '`transport` is "stdio"; expected a function'],
+    [{ ...docs, transport: "http" }, '`transport` is "http"; expected a function'],
+    [{ url: null }, "`url` is null; expected an http or https URL"],
   ];
   for (const [server, error] of cases) {
     const create = () => mcp({ servers: { docs: server as never } }); // as it comes from a file

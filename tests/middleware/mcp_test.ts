@@ -509,6 +509,13 @@ Deno.test("mcp() throws for invalid names, URLs, lists and times", () => {
   for (const time of [0, -1, NaN, 2 ** 31]) assertThrows(() => mcp({ servers: { a: { url, time } } }), RangeError);
 });
 
+Deno.test("mcp() connects to the URL of a server whose transport is undefined", async () => {
+  await using server = served(weather);
+  const docs = { url: server.url, transport: undefined };
+  const { results, reported } = await called([["mcp__s__weather", { city: "Kyoto" }]], { s: docs as never });
+  assertEquals([results.length, reported], [1, []]);
+});
+
 Deno.test("mcp() copies readOnlyHint, which matters only if a middleware requests groups", async () => {
   const log: string[] = [];
   const note = (name: string) => () => {

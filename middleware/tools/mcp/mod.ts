@@ -73,7 +73,7 @@ export interface McpOptions<V = unknown> {
 export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
   expectNames("Cannot create mcp()", options, ["servers"]);
   const { servers } = options;
-  if (!isObject(servers)) {
+  if (Object.prototype.toString.call(servers) !== "[object Object]") { // a Map would have no entries
     throw new TypeError(
       "Cannot create mcp(): it has no servers; expected `servers`, an object with a server for each name",
     );
@@ -112,15 +112,27 @@ function expectServer<V>(name: string, server: McpServer<V>): void {
     throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
   }
   expectNames(subject, server, ["url", "headers", "transport", "tools", "time", "type"]); // files of other clients have a type
-  if ("url" in server && !/^https?:$/.test(URL.parse(server.url)?.protocol ?? "")) {
-    throw new TypeError(`${subject}: \`url\` is ${JSON.stringify(server.url)}; expected an http or https URL`);
-  }
+  expectAddress(subject, server);
   const { time = 1, tools } = server;
   if (tools !== undefined && !Array.isArray(tools)) {
     throw new TypeError(`${subject}: \`tools\` is ${JSON.stringify(tools)}; expected a list of names`);
   }
   if (tools?.length === 0) throw new TypeError(`${subject}: \`tools\` is empty; expected at least one name`);
   expectTime(`${subject}: \`time\``, time);
+}
+
+/** Throws a `TypeError` if a server has neither a URL nor a function that creates a transport. */
+function expectAddress<V>(subject: string, server: McpServer<V>): void {
+  const { url, transport }: { readonly url?: unknown; readonly transport?: unknown } = server;
+  if (transport !== undefined && typeof transport !== "function") {
+    throw new TypeError(`${subject}: \`transport\` is ${JSON.stringify(transport)}; expected a function`);
+  }
+  if (url !== undefined && !/^https?:$/.test(URL.parse(String(url))?.protocol ?? "")) {
+    throw new TypeError(`${subject}: \`url\` is ${JSON.stringify(url)}; expected an http or https URL`);
+  }
+  if (url === undefined && transport === undefined) {
+    throw new TypeError(`${subject}: it has no address; expected \`url\`, or \`transport\`, a function`);
+  }
 }
 
 /** Connects to a server. Returns `undefined` if that fails: the run continues without it. */
@@ -137,8 +149,8 @@ async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promi
 }
 
 async function transportOf<V>(server: McpServer<V>, ctx: Scope<V>): Promise<McpTransport> {
-  if ("transport" in server) return await server.transport(ctx);
-  const { url, headers = {} } = server;
+  if ("transport" in server && server.transport !== undefined) return await server.transport(ctx);
+  const { url, headers = {} } = server as McpHttpServer<V>; // a server without a transport has a URL: expectAddress()
   return httpTransport(url, typeof headers === "function" ? await headers(ctx) : headers);
 }
 
