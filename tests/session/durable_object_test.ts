@@ -4,6 +4,7 @@ import { agent, serve, type ServeOptions, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { advance } from "../support/fake_time.ts";
 import { post } from "../support/requests.ts";
 import { storage } from "../support/sql.ts";
 
@@ -125,7 +126,11 @@ Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes 
 });
 
 /** Serves an agent from a Durable Object, and records its alarms. `Infinity`: the alarm was deleted. */
-function objectOf(disk: ObjectStorage, options: Pick<ServeOptions, "onEnd">, before?: () => Promise<void>) {
+function objectOf(
+  disk: ObjectStorage,
+  options: Pick<ServeOptions, "onEnd" | "singleProcess">,
+  before?: () => Promise<void>,
+) {
   const alarms: number[] = [];
   const alarm = {
     setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
@@ -147,6 +152,42 @@ Deno.test("the alarm of durableObjectStore() rings at the end of a run's lease, 
     await app.settled();
     assertEquals(alarms.at(-1), Infinity);
   }
+});
+
+Deno.test("durableObjectStore() sets the alarm for the first lease after it rings, also if an ended lease is found", async () => {
+  using time = new FakeTime(0);
+  const alarms: number[] = [];
+  const alarm = {
+    setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
+    deleteAlarm: () => Promise.resolve(void alarms.push(Infinity)),
+  };
+  const store = durableObjectStore(storage(), { alarm });
+  for (const [id, until] of [["report", 300], ["run", 900], ["late", 1_200]] as const) {
+    await store.save({ ...sessionOf(0, "a"), id, lease: { until } });
+  }
+  time.tick(300);
+  assertEquals([await store.pending(300, 10), alarms], [["report"], [300, 900]]);
+  time.tick(600);
+  assertEquals([await store.pending(900, 1), alarms], [["report"], [300, 900, 1_200]]);
+  time.tick(300);
+  assertEquals([await store.pending(1_200, 10), alarms], [["report", "run", "late"], [300, 900, 1_200]]); // not in a loop
+});
+
+Deno.test("recover() of a single process leaves the alarm of durableObjectStore() set while a run lives", async () => {
+  using time = new FakeTime(0);
+  const gate = Promise.withResolvers<void>();
+  const { alarms, app } = objectOf(storage(), { singleProcess: true }, () => gate.promise);
+  const { run } = await (await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" })).json();
+  await advance(time, 100);
+  await post(app, `/runs/${run}/finish`); // it is saved, so the lease is renewed between two alarms
+  for (let step = 0; step < 8; step++) await advance(time, 100);
+  assertEquals([Date.now(), alarms], [900, [900]]);
+  await app.recover();
+  assertEquals(alarms, [900, 1_600]);
+  await post(app, `/runs/${run}/stop`);
+  gate.resolve();
+  await app.settled();
+  assertEquals(alarms.at(-1), Infinity);
 });
 
 Deno.test("the alarm of durableObjectStore() rings again for a report that is due later", async () => {

@@ -1,5 +1,5 @@
 /**
- * The alarm of a Durable Object as a waker: it rings when the first lease ends, so that an object that was killed starts again.
+ * The alarm of a Durable Object as a waker: it rings at the end of the next lease, so that an object that was killed starts again.
  *
  * @module
  */
@@ -15,7 +15,7 @@ export interface ObjectAlarm {
 
 /**
  * Returns a store that keeps an alarm set while a session has a lease. The alarm is set once for each lease, not for each save: a run that lives sets the
- * next one when it renews its lease. A recovery that finds no ended lease sets it for the next one.
+ * next one when it renews its lease. A recovery sets it for the first lease that has not ended yet, also if it finds ended ones.
  */
 export function alarmed(store: Store, alarm: ObjectAlarm): Store {
   let due: number | undefined;
@@ -26,9 +26,11 @@ export function alarmed(store: Store, alarm: ObjectAlarm): Store {
     await alarm.setAlarm(until);
   }
 
-  /** Sets the alarm for the lease that ends first. */
+  /** Sets the alarm for the first lease that ends after now. An alarm for an ended lease would ring at once, again and again. */
   async function setForNext(): Promise<void> {
-    const [id] = await store.pending(Number.MAX_SAFE_INTEGER, 1);
+    const ended = new Set(await store.pending(Date.now(), Number.MAX_SAFE_INTEGER));
+    const first = await store.pending(Number.MAX_SAFE_INTEGER, ended.size + 1);
+    const id = first.find((id) => !ended.has(id));
     const session = id === undefined ? undefined : await store.load(id);
     if (session?.lease) await set(Math.ceil(session.lease.until));
   }
@@ -53,7 +55,7 @@ export function alarmed(store: Store, alarm: ObjectAlarm): Store {
     },
     async pending(before, limit) {
       const ids = await store.pending(before, limit);
-      if (ids.length === 0) await setForNext();
+      if (ids.length === 0 || due === undefined || due <= Date.now()) await setForNext();
       return ids;
     },
     async delete(id) {
