@@ -41,7 +41,10 @@ export class ClientError extends Error {
   }
 }
 
-/** Whether `fetch` can reach an address. One without a scheme, such as `localhost:8000`, needs a page, and is a path there. */
+/**
+ * Whether the platform's `fetch` can reach an address. A path needs the address of a page. `localhost:8000` is no path, because its host reads as a scheme. A
+ * global `fetch` that was replaced may reach others.
+ */
 export function isAddress(base: string): boolean {
   return base.includes("://") || (globalThis.location && !/^[^/]*:/.test(base));
 }

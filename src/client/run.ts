@@ -45,7 +45,6 @@ export function clientRun(
 
   async function* readEvents(): AsyncGenerator<Event> {
     const { attempts = 8, base } = server;
-    if (!server.fetch && !isAddress(base)) throw new ClientError(`Cannot reach the server: "${base}" has no scheme`);
     let due = opening;
     let cause: unknown;
     for (let attempt = 0;; attempt++) {
@@ -66,6 +65,9 @@ export function clientRun(
           yield frame.event;
         }
       } catch (error) {
+        if (error instanceof TypeError && state.at === at && !server.fetch && !isAddress(base)) {
+          throw new ClientError(`Cannot reach the server: "${base}" has no scheme`, 0, "lost", { cause: error });
+        }
         const status = error instanceof ClientError ? error.status : 0;
         if (!isTransient(status, attempt)) throw error;
         cause = error;

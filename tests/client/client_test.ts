@@ -1,6 +1,6 @@
 import { client, ClientError, fold, noRun, type RunState } from "@jizai/jizai/client";
 import { assertEquals, assertRejects } from "@std/assert";
-import { spy } from "@std/testing/mock";
+import { spy, stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import { logServer, type LogServerOptions } from "../support/log_server.ts";
 import { answers, recorded } from "../support/recorded.ts";
@@ -624,4 +624,16 @@ Deno.test("client() rejects answers to a run that has not begun, without a reque
   const leg = client("", server).run({ prompt: "Go" }).answer(answers[0] ?? []);
   await assertRejects(() => leg.result(), ClientError, "Cannot reach the run: it has not begun");
   assertEquals(server.requests, []);
+});
+
+Deno.test("client() uses a global fetch that resolves paths, and reads on after it lost a connection", async () => {
+  const server = faultyNetwork([{ type: "cut", after: 1_000 }]);
+  using _ = stub(globalThis, "fetch", (input, init) => server.fetch(String(input), init));
+  const { status, at } = await soon(() => client("").run({ prompt: "Go" }).result());
+  assertEquals([status, at, server.requests.length], ["paused", first.length, 2]);
+});
+
+Deno.test("client() rejects an address without a scheme with the error of the global fetch as its cause", async () => {
+  const error = await assertRejects(() => client("localhost:8000").run({ prompt: "Go" }).result(), ClientError);
+  assertEquals(error.cause instanceof TypeError, true);
 });
