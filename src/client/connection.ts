@@ -12,7 +12,10 @@ export interface ClientOptions {
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
   /** Headers of every request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The number of failed attempts in a row after which the client gives up. An event resets the count. Less than 1 reads nothing. Default: 8, which take about a minute. */
+  /**
+   * The number of failed attempts in a row after which the client gives up. An event resets the count. Less than 1 reads nothing. Default: 8, which take about a
+   * minute.
+   */
   readonly attempts?: number;
   /** Milliseconds without data after which a connection counts as lost. It has to exceed the heartbeat of the server; `Infinity` for never. Default: 45,000. */
   readonly silence?: number;
@@ -84,7 +87,10 @@ interface ErrorBody {
 /** The longest time of a timer. A longer one would run over, and end at once. */
 const longest = 2 ** 31 - 1;
 
-/** Sends a request and reads the frames of its response. Throws a `ClientError` with the status of a response without events. */
+/**
+ * Sends a request and reads the frames of its response. Throws a `ClientError` with the status of a response without events, or with 204 if the response has
+ * no content, whatever its status.
+ */
 export async function* readFrames(server: Server, request: ServerRequest, signal?: AbortSignal): AsyncGenerator<Frame> {
   const controller = new AbortController(); // not AbortSignal.any(), which the Edge runtime lacks
   let reader: ReadableStreamDefaultReader<string> | undefined;
@@ -93,7 +99,8 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
   try {
     const { body, status, headers } = await within(send(server, request, controller.signal));
     const type = headers.get("content-type");
-    if (!body || (type && !type.startsWith("text/event-stream"))) {
+    if (!body) throw new ClientError(`Cannot read the response: status ${status} has no content`, 204);
+    if (type && !/^text\/event-stream/i.test(type)) {
       throw new ClientError(`Cannot reach the server: it answered with status ${status} and type ${type}`, status);
     }
     reader = body.pipeThrough(new TextDecoderStream()).getReader();

@@ -637,3 +637,25 @@ Deno.test("client() rejects an address without a scheme with the error of the gl
   const error = await assertRejects(() => client("localhost:8000").run({ prompt: "Go" }).result(), ClientError);
   assertEquals(error.cause instanceof TypeError, true);
 });
+
+Deno.test("client() reads an event stream whatever the case of its content type", async () => {
+  const server = logServer(legs);
+  const fetch = async (url: string, init: RequestInit) => {
+    const { body } = await server.fetch(url, init);
+    return new Response(body, { headers: { "content-type": "Text/Event-Stream; charset=UTF-8" } });
+  };
+  assertEquals((await client("", { fetch }).run({ prompt: "Go" }).result()).status, "paused");
+});
+
+Deno.test("client() sends a request again after a response without content, whatever its status and type", async () => {
+  for (const headers of [{}, { "content-type": "text/html" }]) {
+    const server = logServer(legs);
+    const keys: unknown[] = [];
+    const fetch = async (url: string, init: RequestInit) => {
+      keys.push(new Headers(init.headers).get("idempotency-key"));
+      return keys.length === 1 ? new Response(null, { headers }) : await server.fetch(url, init);
+    };
+    assertEquals((await soon(() => client("", { fetch }).run({ prompt: "Go" }).result())).status, "paused");
+    assertEquals([keys.length, keys[0] === keys[1], server.requests], [2, true, ["POST /runs"]]);
+  }
+});
