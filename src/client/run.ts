@@ -21,8 +21,9 @@ export interface ClientRun {
   /** Reads the events to their end and returns the state. If a loop over the events was left, returns the state at that event. */
   result(): Promise<RunState>;
   /**
-   * Stops the run, also a paused one. Its events tell when it has stopped. Rejects with a `ClientError` if the run has not begun. If it is over, a server without
-   * a log rejects the request, too.
+   * Stops the run. The events of a running one tell when it has stopped. A paused one takes no answers afterwards; its state stays "paused". Rejects with a
+   * `ClientError` if the run has not begun, or if it is paused and the server has `resumeTokens` instead of stored sessions. If the run is over, a server
+   * without a log rejects the request, too.
    */
   stop(): Promise<void>;
   /** Answers the questions of a paused run. Returns the rest of the run, which rejects with a `ClientError` if the run has not begun. */

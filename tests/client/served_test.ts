@@ -153,3 +153,25 @@ Deno.test("client() over the network disconnects, and the server notices", async
   await assertRejects(reading, Error, "bye");
   assertEquals(await left.promise, "client-gone");
 });
+
+Deno.test("client() stops a paused run whose session is stored, and rejects if the server has resume tokens instead", async () => {
+  const tokens = resumeTokens({ keys: [{ id: "k1", secret: "a secret of at least thirty-two bytes" }] });
+  const outcomes: unknown[] = [];
+  for (
+    const options of [{}, { log: memoryLog() }, { resumeTokens: tokens }, { resumeTokens: tokens, log: memoryLog() }]
+  ) {
+    const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+    const { request } = serve(agent({ model, tools: [drop] }), options);
+    const run = client("", { fetch: request }).run({ prompt: "Drop" });
+    await run.result();
+    const outcome = await run.stop().then(() => "stopped", (error) => error instanceof ClientError && error.status);
+    const answer = run.answer([{ callId: "call_1", type: "approve" }]).result();
+    outcomes.push([outcome, run.state.status, await answer.then(({ status }) => status, () => "refused")]);
+  }
+  assertEquals(outcomes, [
+    ["stopped", "paused", "refused"],
+    ["stopped", "paused", "refused"],
+    [404, "paused", "done"],
+    [409, "paused", "done"],
+  ]);
+});
