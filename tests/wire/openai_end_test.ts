@@ -29,6 +29,21 @@ for (const [finish, reason] of reasons) {
   });
 }
 
+Deno.test("responses() reports the message that was cut as incomplete, and those before it as completed", async () => {
+  const steps = [{ text: "Let me look.", calls: [["look", { table: "a" }]] }, {
+    text: "The first half of",
+    finish: "length",
+  }] as const;
+  const statusesOf = (items: readonly OpenAI.Responses.ResponseOutputItem[]) =>
+    items.map((item) => item.type === "message" && item.status);
+  const { output } = await clientOf(scripted(...steps)).responses.create({ input: "Hi" });
+  assertEquals(statusesOf(output), ["completed", "incomplete"]);
+  const stream = await clientOf(scripted(...steps)).responses.create({ input: "Hi", stream: true });
+  const events = await Array.fromAsync(stream);
+  const items = events.flatMap((event) => event.type === "response.output_item.done" ? [event.item] : []);
+  assertEquals(statusesOf(items), ["completed", "incomplete"]);
+});
+
 Deno.test("responses() reports an answer as completed if only an earlier turn was cut", async () => {
   const model = scripted({ calls: [["look", { table: "a" }]], finish: "length" }, "Done.");
   const { status, incomplete_details, output_text } = await clientOf(model).responses.create({ input: "Hi" });

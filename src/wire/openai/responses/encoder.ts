@@ -91,7 +91,8 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     "model.reset": items.discard,
     "model.finished"(event) {
       finish = event.finish;
-      return event.text === undefined ? items.close() : items.replaceText(event.text);
+      const status = incompleteReasons[finish] ? "incomplete" : "completed";
+      return event.text === undefined ? items.close(status) : items.replaceText(event.text, status);
     },
     "run.paused": end,
     "run.finished": end,

@@ -20,8 +20,8 @@ export interface ItemEncoder {
   delta(kind: TextKind, text: string): string;
   /** Encodes a complete message; nothing for an empty text. */
   wholeText(text: string): string;
-  /** Replaces the text of the turn. The other parts of its messages are sent again. */
-  replaceText(text: string): string;
+  /** Replaces the text of the turn. The other parts of its messages are sent again. The last one ends with `status`. */
+  replaceText(text: string, status: string): string;
   /**
    * Encodes a part that is complete at once. A source is an annotation of the message that is streamed, or of the next one; a refusal and a file are further
    * content of a message. An image is an item, and so is a call that the provider runs.
@@ -29,8 +29,8 @@ export interface ItemEncoder {
   part(part: AddedPart): string;
   /** Encodes an item that is complete at once. */
   add(item: OutputItem): string;
-  /** Ends the item that is streamed. */
-  close(): string;
+  /** Ends the item that is streamed. Default status: "completed". */
+  close(status?: string): string;
   /** Encodes the final answer, unless a message has text, and the sources that no message followed. */
   finish(answer: string): string;
   /** Begins a turn, to which `discard()` goes back. */
@@ -137,12 +137,12 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     frame,
     delta,
     wholeText,
-    replaceText(text) {
+    replaceText(text, status) {
       const closed = close("incomplete");
       const parts = kept;
       items.push(...items.splice(before.length).filter(({ type }) => type !== "message"));
       rewind();
-      return closed + delta("output_text", text) + parts.map(part).join("") + close();
+      return closed + delta("output_text", text) + parts.map(part).join("") + close(status);
     },
     part,
     add,
