@@ -5,6 +5,7 @@
  */
 import { agent, compacted, continueWith, memory, type Message, type Middleware, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { asTool } from "@jizai/jizai/subagents";
 import { assertEquals, assertThrows } from "@std/assert";
 import { compacting } from "../support/compacting.ts";
 
@@ -41,18 +42,21 @@ for (const value of noMessages as readonly never[]) {
     });
   }
 
-  Deno.test(`stop and compact: an answer with the message ${title} is refused`, async () => {
-    const more: Middleware = { name: "mine", stop: () => Promise.resolve(continueWith(user("Go on"), value)) };
-    const { error } = await agent({ model: scripted("Hello!"), use: [more] }).run({ prompt: "Hi", onError: () => {} })
-      .result;
+  Deno.test(`stop and compact: an answer with the message ${title} is refused, except for a text at stop`, async () => {
+    const continued = scripted("Hello!", "Again.");
+    const more: Middleware = {
+      name: "mine",
+      stop: (_, next) => continued.requests.length === 1 ? Promise.resolve(continueWith(user("Go on"), value)) : next(),
+    };
+    const { error } = await agent({ model: continued, use: [more] }).run({ prompt: "Hi", onError: () => {} }).result;
     const shorten: Middleware = { name: "mine", compact: () => Promise.resolve(compacted([value])) };
     const errors: string[] = [];
     const options = { prompt: "Hi", onError: (error: unknown) => void errors.push(String(error)) };
     await compacting({ model: scripted("Hello!"), use: [shorten], limits: { context: 1 } }).run(options).result;
-    const answers = ["stop", "compact"].map((point) =>
-      `TypeError: Cannot use the answer of "mine" at ${point}: ${expected}`
-    );
-    assertEquals([value === "Hi" ? answers[0] : String(error), ...errors.slice(0, 1)], answers); // a text is a message for `stop`
+    const complaint = (point: string) => `TypeError: Cannot use the answer of "mine" at ${point}: ${expected}`;
+    const isText = typeof value === "string"; // continueWith() makes a message of a text
+    assertEquals([String(error), continued.requests.length], isText ? ["undefined", 2] : [complaint("stop"), 1]);
+    assertEquals(errors.slice(0, 1), [complaint("compact")]);
   });
 
   Deno.test(`run() refuses the message ${title}`, () => {
@@ -62,12 +66,28 @@ for (const value of noMessages as readonly never[]) {
   });
 }
 
-Deno.test("prompt and subagent: next() refuses a prompt that is not the person's", async () => {
+Deno.test("prompt: next() refuses a prompt that is not the person's", async () => {
   const answer: Message = { role: "assistant", parts: [{ type: "text", text: "Hi" }] };
   const use: Middleware = { name: "mine", prompt: (_, next) => next({ prompt: answer as never }) };
   const { error } = await agent({ model: scripted("Hello!"), use: [use] }).run({ prompt: "Hi", onError: () => {} })
     .result;
   assertEquals(String(error), `TypeError: Cannot use the change of "mine" at prompt: ${expected}`);
+});
+
+Deno.test("subagent: next() refuses a prompt that is not the person's, and the subagent does not run", async () => {
+  const answer: Message = { role: "assistant", parts: [{ type: "text", text: "Hi" }] };
+  const use: Middleware = { name: "mine", subagent: (_, next) => next({ prompt: answer as never }) };
+  const model = scripted("Hello!");
+  const child = agent({ name: "helper", description: "Helps", model });
+  const boss = agent({
+    model: scripted({ calls: [["helper", { prompt: "Go" }]] }, "Done."),
+    tools: [asTool(child)],
+    use: [use],
+  });
+  const errors: string[] = [];
+  await boss.run({ prompt: "Hi", onError: (error) => void errors.push(String(error)) }).result;
+  const complaint = `TypeError: Cannot use the change of "mine" at subagent: ${expected}`;
+  assertEquals([errors[0], model.requests.length], [complaint, 0]);
 });
 
 Deno.test("run() refuses a prompt that is no text, and nothing at all", () => {
