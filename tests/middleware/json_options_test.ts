@@ -11,7 +11,7 @@ import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { memoryKeyValue } from "@jizai/jizai/session/key_value";
-import { assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 
 const keyValue = memoryKeyValue();
 const moderator = { moderate: () => Promise.resolve({ flagged: false, categories: [] }) };
@@ -52,6 +52,10 @@ const refused: Readonly<Record<string, readonly [Create, ...(readonly [unknown, 
     cache,
     [undefined, "got Undefined; expected an object with keyValue, expireIn, model, tools, per"],
     [{}, "it has no database; expected `keyValue`, such as memoryKeyValue()"],
+    [{ keyValue, expireIn: "abc" }, '`expireIn` is "abc"; expected a positive number of milliseconds'],
+    [{ keyValue, expireIn: 0 }, "`expireIn` is 0; expected a positive number of milliseconds"],
+    [{ keyValue, model: "false" }, '`model` is "false"; expected true, false or a function'],
+    [{ keyValue, per: "user" }, '`per` is "user"; expected a function'],
     [{ keyValue, tools: "read_file" }, "`tools` is read_file; expected a list of names, or a function"],
     [
       { keyValue, key: () => "user" },
@@ -84,6 +88,11 @@ const refused: Readonly<Record<string, readonly [Create, ...(readonly [unknown, 
     [{}, "it has no service; expected `moderator`, such as openaiModerator({ apiKey })"],
     [{ moderator, input: null }, "`input` is null; expected true or false"],
     [{ moderator, output: 0 }, "`output` is 0; expected true or false"],
+    [{ moderator, timeout: "10" }, `\`timeout\` is 10; ${time}`],
+    [{ moderator, timeout: NaN }, `\`timeout\` is NaN; ${time}`],
+    [{ moderator, onFlagged: "log" }, '`onFlagged` is "log"; expected a function'],
+    [{ moderator, replacement: 5 }, "`replacement` is 5; expected a text"],
+    [{ moderator, reason: null }, "`reason` is null; expected a text"],
     [
       { moderator, onFlag() {} },
       'there is no option "onFlag"; expected one of moderator, window, timeout, replacement, reason, onFlagged, input, output, media',
@@ -94,8 +103,42 @@ const refused: Readonly<Record<string, readonly [Create, ...(readonly [unknown, 
 for (const [name, [create, ...cases]] of Object.entries(refused)) {
   Deno.test(`${name}() throws for options from JSON that it cannot understand`, () => {
     for (const [options, error] of cases) {
-      assertThrows(() => create(options as never), Error, `Cannot create ${name}(): ${error}`); // any type, as from JSON
+      const { name: type } = assertThrows(() => create(options as never), Error, `Cannot create ${name}(): ${error}`); // any type, as from JSON
+      assert(["TypeError", "RangeError"].includes(type), `${name}() threw a ${type}`);
     }
+  });
+}
+
+/** Options that are accepted, by the function that accepts them. */
+const accepted: Readonly<Record<string, readonly [Create, object]>> = {
+  timeout: [timeout, { model: 5_000, execute: undefined }],
+  budget: [budget, { tokens: 5, prices: undefined, name: undefined }],
+  callRate: [callRate, { ...rate, keyValue: undefined }],
+  rateLimit: [rateLimit, { ...rate, keyValue: undefined }],
+  cache: [cache, { keyValue, expireIn: undefined, model: undefined, tools: undefined, per: undefined }],
+  mcp: [mcp, { servers: { docs: { url: "https://docs.example/mcp", headers: undefined, time: undefined } } }],
+  redact: [redact, { secrets: ["hunter2"], patterns: undefined, window: undefined }],
+  moderation: [
+    moderation,
+    {
+      moderator,
+      window: undefined,
+      timeout: undefined,
+      replacement: undefined,
+      reason: undefined,
+      onFlagged: undefined,
+    },
+  ],
+};
+
+for (const [name, [create, options]] of Object.entries(accepted)) {
+  Deno.test(`${name}() accepts options that are undefined, and an instance of a class as its options`, () => {
+    class Options {
+      constructor() {
+        Object.assign(this, options);
+      }
+    }
+    for (const given of [options, new Options()]) assertEquals(typeof create(given as never), "object"); // any type
   });
 }
 

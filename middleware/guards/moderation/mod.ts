@@ -12,7 +12,7 @@ import {
   refused,
 } from "../../../mod.ts";
 import { screen, type Screening } from "../../../src/core/features/screen/mod.ts";
-import { expectNames, withinTime } from "../../../src/core/kit.ts";
+import { expectNames, expectTime, withinTime } from "../../../src/core/kit.ts";
 import type { Moderation, Moderator } from "./moderator.ts";
 
 export type { Moderation, Moderator } from "./moderator.ts";
@@ -46,8 +46,8 @@ export interface ModerationOptions {
  * after `redact()`, so that it checks the text that clients receive and the service receives no secret. Agents that are tools inherit it, so their answers are
  * checked too; an agent with a `moderation()` of its own asks both services, so give it the same object, or none.
  *
- * Throws a `RangeError` if `window` is not a whole number of 1 or more, and a `TypeError` without a `moderator`, for an unknown option, and for a check that
- * is neither true nor false.
+ * Throws a `RangeError` if `window` is not a whole number of 1 or more, or `timeout` is not positive or longer than a timer can run. Throws a `TypeError`
+ * without a `moderator`, and for an unknown option or one of the wrong type.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -127,9 +127,20 @@ function checkOptions(options: ModerationOptions): void {
   if (wrong) {
     throw new TypeError(`${subject}: \`${wrong}\` is ${JSON.stringify(options[wrong])}; expected true or false`);
   }
+  const { timeout = 1, onFlagged } = options;
+  if (!["undefined", "function"].includes(typeof onFlagged)) {
+    throw new TypeError(`${subject}: \`onFlagged\` is ${JSON.stringify(onFlagged)}; expected a function`);
+  }
+  const texts = ["replacement", "reason"] as const;
+  const other = texts.find((name) => !["undefined", "string"].includes(typeof options[name]));
+  if (other) throw new TypeError(`${subject}: \`${other}\` is ${JSON.stringify(options[other])}; expected a text`);
+  expectTime(`${subject}: \`timeout\``, timeout);
 }
 
-/** Returns the text and the media of a message, and the author that it names. The other parts of an answer that a client sends are checked as JSON, with the provider's own data. */
+/**
+ * Returns the text and the media of a message, and the author that it names. The other parts of an answer that a client sends are checked as JSON, with the
+ * provider's own data.
+ */
 function contentOf(message: Message): readonly ContentPart[] {
   const parts = message.role === "tool" ? message.results.flatMap((result) => result.parts) : message.parts;
   const author = message.role === "user" && message.from ? [{ type: "text", text: message.from } as const] : [];

@@ -46,7 +46,7 @@ const maxLength = 500_000;
  * secret. A subagent with a `cache()` of its own uses the `redact()` of its caller after it. List a tool only if its result depends on its input and the owner
  * alone; add to `per` what else it depends on, such as a value in `vars`.
  *
- * Throws a `TypeError` without a database, for an unknown option, and if `tools` is neither a list nor a function.
+ * Throws a `TypeError` without a database, and for an unknown option or one of the wrong type, and a `RangeError` if `expireIn` is not a positive number.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -65,14 +65,8 @@ const maxLength = 500_000;
  * ```
  */
 export function cache<V = unknown>(options: CacheOptions<V>): Middleware<V> {
-  expectNames("Cannot create cache()", options, ["keyValue", "expireIn", "model", "tools", "per"]);
+  checkOptions(options);
   const { keyValue, expireIn = 3_600_000, model = true, tools = [], per = ({ run }) => run.owner } = options;
-  if (typeof keyValue?.get !== "function") {
-    throw new TypeError("Cannot create cache(): it has no database; expected `keyValue`, such as memoryKeyValue()");
-  }
-  if (typeof tools !== "function" && !Array.isArray(tools)) {
-    throw new TypeError(`Cannot create cache(): \`tools\` is ${tools}; expected a list of names, or a function`);
-  }
   const responses = new Flights<ModelResponse>();
   const results = new Flights<ToolResult>();
   const isCachedRequest = typeof model === "function" ? model : () => model;
@@ -131,6 +125,29 @@ export function cache<V = unknown>(options: CacheOptions<V>): Middleware<V> {
       }, isOk);
     },
   };
+}
+
+function checkOptions<V>(options: CacheOptions<V>): void {
+  const subject = "Cannot create cache()";
+  expectNames(subject, options, ["keyValue", "expireIn", "model", "tools", "per"]);
+  const { keyValue, expireIn = 1, model, tools = [], per } = options;
+  if (typeof keyValue?.get !== "function") {
+    throw new TypeError(`${subject}: it has no database; expected \`keyValue\`, such as memoryKeyValue()`);
+  }
+  if (typeof tools !== "function" && !Array.isArray(tools)) {
+    throw new TypeError(`${subject}: \`tools\` is ${tools}; expected a list of names, or a function`);
+  }
+  if (!["undefined", "boolean", "function"].includes(typeof model)) {
+    throw new TypeError(`${subject}: \`model\` is ${JSON.stringify(model)}; expected true, false or a function`);
+  }
+  if (!["undefined", "function"].includes(typeof per)) {
+    throw new TypeError(`${subject}: \`per\` is ${JSON.stringify(per)}; expected a function`);
+  }
+  if (!(typeof expireIn === "number" && expireIn > 0)) {
+    throw new RangeError(
+      `${subject}: \`expireIn\` is ${JSON.stringify(expireIn)}; expected a positive number of milliseconds`,
+    );
+  }
 }
 
 /** Emits the parts of a cached response, so that clients receive them in order with the other events. The engine emits its calls. */
