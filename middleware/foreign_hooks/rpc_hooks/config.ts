@@ -87,16 +87,14 @@ const process = {
   observe: texts,
   intercept: texts,
 };
+const timeouts = {
+  observer_timeout_ms: time(500),
+  interceptor_timeout_ms: time(5_000),
+  approval_timeout_ms: time(60_000),
+};
 const config = {
   enabled: z.boolean().default(true),
-  defaults: z.prefault(
-    struct({
-      observer_timeout_ms: time(500),
-      interceptor_timeout_ms: time(5_000),
-      approval_timeout_ms: time(60_000),
-    }),
-    {},
-  ),
+  defaults: z.prefault(struct(timeouts), {}),
   builtins: z.record(z.string(), struct(builtin)).default({}),
   processes: z.record(z.string(), struct(process)).default({}),
 };
@@ -123,15 +121,19 @@ function contentOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): 
 /** Returns the unknown fields of a configuration, which PicoClaw ignores: one may be a misspelt hook. */
 export function ignoredFields(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): string[] {
   const content = objectOf(contentOf(given));
-  const inEntries = Object.entries(content).flatMap(([list, entries]) => {
-    const known = entryFields[list.toLowerCase()];
+  const below = Object.entries(content).flatMap(([field, value]) => {
+    if (field.toLowerCase() === "defaults") return unknownIn(value, timeouts, `${field}.`);
+    const known = entryFields.get(field.toLowerCase());
     if (!known) return [];
-    return Object.entries(objectOf(entries)).flatMap(([name, entry]) => unknownIn(entry, known, `${list}.${name}.`));
+    return Object.entries(objectOf(value)).flatMap(([name, entry]) => unknownIn(entry, known, `${field}.${name}.`));
   });
-  return [...unknownIn(content, config, ""), ...inEntries];
+  return [...unknownIn(content, config, ""), ...below];
 }
 
-const entryFields: Readonly<Record<string, object>> = { builtins: builtin, processes: process };
+const entryFields: ReadonlyMap<string, object> = new Map<string, object>([["builtins", builtin], [
+  "processes",
+  process,
+]]);
 
 function unknownIn(given: unknown, known: object, path: string): string[] {
   const names = Object.keys(known).map((name) => name.toLowerCase());

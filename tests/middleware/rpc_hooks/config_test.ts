@@ -72,14 +72,21 @@ Deno.test("PicoClaw: a warning reports the unknown fields of a configuration, wh
     builtin: { own: { enabled: true } },
     Builtins: { own: { enable: true, config: { any: 1 } } },
     processes: { gate },
-    defaults: null,
+    defaults: { approval_timeout_msec: 3, Observer_Timeout_Ms: 400 },
+    constructor: { a: { b: 1 } },
   };
   const { stdio } = programs({ gate: answering({ "hook.before_tool": () => void log.push("asked") }) });
   await using hooks = rpc_hooks({ hooks: config as RpcHooksConfig }, { stdio }); // as it comes from a file
   const { events } = await runBatch([call("a")], { use: [hooks] });
   assertEquals([log, events.filter(({ type }) => type === "warning")], [
     [],
-    ["builtin", "Builtins.own.enable", "processes.gate.intercepts"].map((field) => ({
+    [
+      "builtin",
+      "constructor",
+      "Builtins.own.enable",
+      "processes.gate.intercepts",
+      "defaults.approval_timeout_msec",
+    ].map((field) => ({
       type: "warning",
       code: "hook.skipped",
       message: `${field} is ignored: unknown field.`,
