@@ -32,10 +32,10 @@ export interface HandoffOptions {
 const transferTool = "transfer";
 
 /**
- * Gives the model a tool `transfer`, with which it hands the conversation to a specialist. From the next turn on, requests have the instructions, the tools and
- * the model of the specialist, and the same messages. The specialist can transfer it further, or back. The choice belongs to the session, so the next prompt
- * goes to the specialist too. Clients receive a `data` event named `agent`. The middleware and the `output` of the agent apply to all specialists. Place it before
- * `fallback`, so that the other models are asked if the model of a specialist fails.
+ * Gives the model a tool `transfer`, with which it hands the conversation to a specialist. From the next turn on, requests have the instructions, the tools
+ * and the model of the specialist, and the same messages. The specialist can transfer it further, or back. The choice belongs to the session, so the next
+ * prompt goes to the specialist too. Clients receive a `data` event named `agent`. The middleware and the `output` of the agent apply to all specialists.
+ * Place it before `fallback`, so that the other models are asked if the model of a specialist fails.
  *
  * A call of a tool that the active agent does not have fails. Throws a `TypeError` if two agents have the same name.
  *

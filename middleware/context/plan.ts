@@ -29,8 +29,8 @@ export interface PlanOptions {
 const statuses = ["pending", "active", "done"];
 
 /**
- * Gives the model a tool `update_plan`, with which it keeps a list of tasks. The plan belongs to the session. Each request contains the current plan, so that it
- * outlives a compaction. Clients receive it as a `data` event named `plan` when it changes, and when a session is opened.
+ * Gives the model a tool `update_plan`, with which it keeps a list of tasks. The plan belongs to the session. Each request contains the current plan, so that
+ * it outlives a compaction. Clients receive it as a `data` event named `plan` when it changes, and when a session is opened.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

@@ -15,16 +15,16 @@ export interface CallRateOptions<V = unknown> {
   /** Returns the key whose calls are counted. Default: the name of the tool. */
   readonly per?: (ctx: ExecuteContext<V>) => string | Promise<string>;
   /**
-   * The database in which processes count together. Each tenth of the window has a counter, so a call may count for a tenth of the window longer. If the database
-   * fails, so does the call. Default: the memory of this process.
+   * The database in which processes count together. Each tenth of the window has a counter, so a call may count for a tenth of the window longer. If the
+   * database fails, so does the call. Default: the memory of this process.
    */
   readonly keyValue?: KeyValue;
 }
 
 /**
- * Executes at most `limit` calls of each tool within each `window`, over all runs of the agent. A further call is answered as skipped, and the model reads when to
- * try again. A call counts when it is executed, so a denied call does not count, and an attempt that pauses the run counts once. If it stands after `retry`,
- * every attempt counts. Several limits of one agent count separately.
+ * Executes at most `limit` calls of each tool within each `window`, over all runs of the agent. A further call is answered as skipped, and the model reads
+ * when to try again. A call counts when it is executed, so a denied call does not count, and an attempt that pauses the run counts once. If it stands after
+ * `retry`, every attempt counts. Several limits of one agent count separately.
  *
  * `only("search_.*", callRate(...))` limits some tools; `per` can count them together, or each user separately. The calls are counted in the memory of this
  * process, or in `keyValue`. A key is forgotten after its last call.

@@ -15,8 +15,8 @@ export interface RateLimitOptions<V = unknown> {
   /** Length of the window in milliseconds. */
   readonly window: number;
   /**
-   * The database in which processes count together. Each tenth of the window has a counter, so a prompt may count for a tenth of the window longer. If the database
-   * fails, so does the run. Default: the memory of this process.
+   * The database in which processes count together. Each tenth of the window has a counter, so a prompt may count for a tenth of the window longer. If the
+   * database fails, so does the run. Default: the memory of this process.
    */
   readonly keyValue?: KeyValue;
 }

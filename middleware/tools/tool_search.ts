@@ -22,9 +22,9 @@ const searchTool = "search_tools";
 type Search = (query: string) => readonly ToolDefinition[];
 
 /**
- * Hides the tools of the agent from the model, and gives it a tool `search_tools` that finds them by words of their names, descriptions and parameters. The tools
- * that a search finds are active for the rest of the session: requests contain them. A call of a tool that is not active fails. The tools of middleware and of
- * MCP servers count too, if their hooks stand before this one in `use`.
+ * Hides the tools of the agent from the model, and gives it a tool `search_tools` that finds them by words of their names, descriptions and parameters. The
+ * tools that a search finds are active for the rest of the session: requests contain them. A call of a tool that is not active fails. The tools of middleware
+ * and of MCP servers count too, if their hooks stand before this one in `use`.
  *
  * Throws a `RangeError` if `limit` or `active` is not a whole number of 1 or more.
  *

@@ -32,9 +32,9 @@ const name = "compaction";
  * "compaction"; the next compaction includes it in its summary.
  *
  * It stands last among the middleware with a `compact` hook, because it does not call `next()`. Instructions from `next({ instructions })` and from
- * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. A summary of more than a quarter of a request is
- * shortened. If the summary fails, the run continues without the oldest messages. Requests for a summary do not pass the `model` hooks; their tokens count for
- * the run when they are answered, also if a later part or a hook fails.
+ * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. A summary of more than a quarter of a
+ * request is shortened. If the summary fails, the run continues without the oldest messages. Requests for a summary do not pass the `model` hooks; their
+ * tokens count for the run when they are answered, also if a later part or a hook fails.
  *
  * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *

@@ -26,10 +26,11 @@ export interface NotesOptions<V = unknown> {
 
 /**
  * Gives the model the tools `read_notes`, `write_note` and `delete_note`. Notes belong to the owner of the session and outlive it. A new session begins with
- * the notes in its context, or without them if the database fails. Each note has a key of its own, so that sessions which write at the same time keep each other's notes.
+ * the notes in its context, or without them if the database fails. Each note has a key of its own, so that sessions which write at the same time keep each
+ * other's notes.
  *
- * Notes of one owner are never shown to another. Without an owner, or if it is an empty text, calls fail, and no note is read: on a server set `owner` of `serve()`, and elsewhere `owner`
- * of the run or of `notes()`. Throws a `RangeError` if `max` or `maxLength` is not a whole number of 1 or more.
+ * Notes of one owner are never shown to another. Without an owner, or if it is an empty text, calls fail, and no note is read: on a server set `owner` of
+ * `serve()`, and elsewhere `owner` of the run or of `notes()`. Throws a `RangeError` if `max` or `maxLength` is not a whole number of 1 or more.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

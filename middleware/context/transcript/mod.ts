@@ -27,9 +27,9 @@ interface Written {
 
 /**
  * Writes each session to a file of JSON lines, one per message, in the format of Claude Code and Qoder: `<dir>/<session>.jsonl`, and
- * `<dir>/<session>/subagents/agent-<run>.jsonl` for a subagent. The file is updated when a turn begins, before the agent finishes, and when the session closes.
- * Written lines never change: if the session goes back to an earlier message, such as for another answer, the conversation is written again, from a line without
- * `parentUuid`. If `claude_hooks()` and similar middleware stand after it in `use`, hooks receive the path as `transcript_path`.
+ * `<dir>/<session>/subagents/agent-<run>.jsonl` for a subagent. The file is updated when a turn begins, before the agent finishes, and when the session
+ * closes. Written lines never change: if the session goes back to an earlier message, such as for another answer, the conversation is written again, from a
+ * line without `parentUuid`. If `claude_hooks()` and similar middleware stand after it in `use`, hooks receive the path as `transcript_path`.
  *
  * Deno asks for permission to write to `dir`, and for a relative `dir` to read the working directory. If a write fails, the run continues, and a warning
  * says that the transcript is incomplete. Place it before `compaction`, so that the file contains the summaries.

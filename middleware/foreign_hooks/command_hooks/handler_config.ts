@@ -12,7 +12,8 @@ export interface AnyHandler {
   readonly timeout?: number | undefined;
   /**
    * The calls that the handler is for, such as `Bash(git *)` or `Edit(src/*)`. It also runs for a command that contains such a command, and for a command
-   * that cannot be evaluated without a shell: with variables, substitutions, or syntax that cannot be parsed. At events without a call it does not run. Default: all calls.
+   * that cannot be evaluated without a shell: with variables, substitutions, or syntax that cannot be parsed. At events without a call it does not run.
+   * Default: all calls.
    */
   readonly if?: string | undefined;
   /** Whether a failure blocks. Default: "continue". */

@@ -72,13 +72,13 @@ export interface CommandHooksOptions {
  * Exit code 0 has no objection, and JSON on standard output is the output of the hook. Exit code 2 blocks; the reason is the one in the JSON, or the text on
  * standard error. Any other exit code is a failure. In "claude", standard output is JSON only if all of it is one object, and exit code 2 has no effect at
  * `PermissionRequest`, `PermissionDenied` and `Notification`; in the other dialects, an object in some lines of it counts too. Other text is context for the
- * model at `SessionStart`, `UserPromptSubmit`, `UserPromptExpansion` and `PostModelSwitch`. A failure blocks only with `onFailure: "block"`, and so does a late command, in every dialect; a `warning`
- * reports it, and the error, with the command and its output, goes to `onError`.
+ * model at `SessionStart`, `UserPromptSubmit`, `UserPromptExpansion` and `PostModelSwitch`. A failure, also of a late command, blocks only with
+ * `onFailure: "block"`; a `warning` reports it, and the error, with the command and its output, goes to `onError`.
  *
- * A command that is late, or whose run is stopped, is killed with all processes that it has started. A command in the background decides nothing. Its
- * context is a message before the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same handler
- * runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the file
- * `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.
+ * A command that is late, or whose run is stopped, is killed with all processes that it has started. A command in the background decides nothing. Its context
+ * is a message before the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same
+ * handler runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the
+ * file `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.
  *
  * The dialect "copilot" accepts the files in `.github/hooks/*.json` and passes them to `copilot_hooks()`. Commands receive
  * `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and run in sequence. They answer with JSON; at `preToolUse`, every exit code except 0

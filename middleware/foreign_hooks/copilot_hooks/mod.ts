@@ -63,8 +63,9 @@ const needs: Needs<HookName | "unknown"> = {
  * - `onSessionStart` runs when a session begins, and when it continues with another prompt. Its context is a message before the prompt; in a known session,
  *   after it.
  * - `onUserPromptSubmitted` and `onUserPromptTransformed` run for a prompt, and for a message to a run while it works; neither can refuse it.
- * - `onPreToolUse` runs before each call, in the model's order; the call and `onPostToolUse` end before the next one begins. `modifiedArgs` replace the input, also in the transcript. A denial
- *   is final, "ask" asks a person, and "allow" answers questions of the tool and of inner guards, and overrides no denial. It runs once per call.
+ * - `onPreToolUse` runs before each call, in the model's order; the call and `onPostToolUse` end before the next one begins. `modifiedArgs` replace the
+ *   input, also in the transcript. A denial is final, "ask" asks a person, and "allow" answers questions of the tool and of inner guards, and overrides no
+ *   denial. It runs once per call.
  * - `onPreMcpToolCall` runs right before a call of a tool of an MCP server; the tool reads the metadata with `metaOf()`.
  * - `onPostToolUse` runs after a successful call, `onPostToolUseFailure` after a failed one; neither after a call that was denied, late or cut short.
  * - `additionalContext` is a message for the model after the results.

@@ -12,7 +12,10 @@ export type Shape = Readonly<Record<string, z.core.$ZodType>>;
 /** The valid fields of an answer. */
 export type Fields<S extends Shape> = { readonly [K in keyof S]?: z.output<S[K]> };
 
-/** Returns the fields of `shape` that are present and valid; `onInvalid` receives one text per invalid field. Null counts as absent unless the schema accepts it. */
+/**
+ * Returns the fields of `shape` that are present and valid; `onInvalid` receives one text per invalid field. Null counts as absent unless the schema accepts
+ * it.
+ */
 export function readFields<S extends Shape>(
   shape: S,
   given: Readonly<Record<string, unknown>>,

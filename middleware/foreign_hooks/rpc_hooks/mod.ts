@@ -37,7 +37,10 @@ export interface RpcHooksOptions {
   readonly fetch?: Fetch;
   /** Creates the hooks in this process, by their names in the configuration. Default: none. */
   readonly builtins?: Readonly<Record<string, (config: unknown) => Builtin>>;
-  /** The version of the wire: that of the document, or "head", in which events have another form and system messages and tools cannot be changed. Default: "document". */
+  /**
+   * The version of the wire: that of the document, or "head", in which events have another form and system messages and tools cannot be changed. Default:
+   * "document".
+   */
   readonly wire?: WireVersion;
   /** The form of the kinds of events: `tool_exec_start`, 8, or `agent.tool.exec_start`. Default: "names" in "document", "dotted" in "head". */
   readonly kinds?: KindForm;
@@ -55,9 +58,10 @@ export type RpcHooks = Middleware & AsyncDisposable;
 /**
  * Runs hooks of PicoClaw, unchanged: processes, URLs, and objects in this process.
  *
- * `config` is the object under `hooks` in PicoClaw's configuration file. Hooks in this process are asked first, then hooks of lower priority, then by name; each receives the changes of
- * the hooks before it. A hook that fails, is late or returns an invalid reply is skipped, and a `warning` reports it; an approver denies in that case.
- * Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the hooks.
+ * `config` is the object under `hooks` in PicoClaw's configuration file. Hooks in this process are asked first, then hooks of lower priority, then by name;
+ * each receives the changes of the hooks before it. A hook that fails, is late or returns an invalid reply is skipped, and a `warning` reports it; an
+ * approver denies in that case. Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the
+ * hooks.
  *
  * If a hook responds to a call, the call neither runs nor is approved by other hooks of this kind; every other guard is still asked. An approval answers no
  * question of a guard or a tool. `abort_turn` ends the run as failed and keeps the messages; `hard_abort` ends it, and the

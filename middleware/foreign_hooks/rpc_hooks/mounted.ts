@@ -112,7 +112,9 @@ export interface Sources {
   readonly open: (process: Process) => () => Wire;
 }
 
-/** Creates the hooks of a configuration, in their order: hooks in this process first, then by priority, then by name. Throws a `TypeError` for an invalid one. */
+/**
+ * Creates the hooks of a configuration, in their order: hooks in this process first, then by priority, then by name. Throws a `TypeError` for an invalid one.
+ */
 export function mountedBy(
   { enabled, builtins, processes }: Config,
   { builtin: create, open }: Sources,

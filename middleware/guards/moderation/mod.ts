@@ -42,9 +42,9 @@ export interface ModerationOptions {
 
 /**
  * Checks messages from outside before they are accepted, and the answer while it streams, with a moderation service. A flagged message is refused. A flagged
- * answer is cut before the flagged text or file. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`, but
- * after `redact()`, so that it checks the text that clients receive and the service receives no secret. Agents that are tools inherit it, so their answers are
- * checked too; an agent with a `moderation()` of its own asks both services, so give it the same object, or none.
+ * answer is cut before the flagged text or file. If the service fails or takes too long, the message is refused, or the answer is cut. Put it first in `use`,
+ * but after `redact()`, so that it checks the text that clients receive and the service receives no secret. Agents that are tools inherit it, so their
+ * answers are checked too; an agent with a `moderation()` of its own asks both services, so give it the same object, or none.
  *
  * Throws a `RangeError` if `window` is not a whole number of 1 or more, or `timeout` is not positive or longer than a timer can run. Throws a `TypeError`
  * without a `moderator`, and for an unknown option or one of the wrong type.

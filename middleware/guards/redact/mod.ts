@@ -49,10 +49,11 @@ export const credentials: readonly RegExp[] = [
 ];
 
 /**
- * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in what the
- * model reads (messages, context, instructions, tools), in what is summarized and in the summary, in the model's answers, thoughts and calls while they stream, in the inputs and results of tools before they
- * are saved, in questions and reasons, in events, and in everything that the store keeps of a session, with the state of middleware. A secret that is split
- * over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents that are tools inherit it.
+ * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in what the model
+ * reads (messages, context, instructions, tools), in what is summarized and in the summary, in the model's answers, thoughts and calls while they stream, in
+ * the inputs and results of tools before they are saved, in questions and reasons, in events, and in everything that the store keeps of a session, with the
+ * state of middleware. A secret that is split over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents
+ * that are tools inherit it.
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
  * so they must read their keys elsewhere. Not masked: media, ids (of calls, runs, sessions, owners), names that the application chose (of agents, middleware,
@@ -63,8 +64,8 @@ export const credentials: readonly RegExp[] = [
  * Place it first in `use`, so that it is around all others; only `truncate()` and `cache()` stand before it. A subagent with one of these of its own uses the
  * same `redact()` after it. `otel({ content })` needs its `mask`.
  *
- * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more. Throws a `TypeError` for an unknown option, and for secrets and
- * patterns of another type, which would mask nothing.
+ * Throws a `RangeError` for an empty secret, and if `window` is not a whole number of 1 or more. Throws a `TypeError` for an unknown option, and for secrets
+ * and patterns of another type, which would mask nothing.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

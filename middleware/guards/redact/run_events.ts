@@ -22,7 +22,10 @@ const boundaries: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
   "run.aborted",
 ]);
 
-/** Masks the events of one run, and of the agents below it. Deltas that its `model` hook has not released come from tools and other hooks: they are masked too. */
+/**
+ * Masks the events of one run, and of the agents below it. Deltas that its `model` hook has not released come from tools and other hooks: they are masked
+ * too.
+ */
 export class RunEvents {
   readonly #mask: Mask;
   readonly #emit: Emit;

@@ -60,7 +60,10 @@ export function maskEach<T>(items: readonly T[], masked: (item: T) => T): readon
 
 export type Part = AnswerPart | ContentPart;
 
-/** Masks the texts, the thoughts, the calls, the sources and the provider's calls and results of parts. A secret that is split over several texts is found too. Of media, only the provider's own data is masked. */
+/**
+ * Masks the texts, the thoughts, the calls, the sources and the provider's calls and results of parts. A secret that is split over several texts is found
+ * too. Of media, only the provider's own data is masked.
+ */
 export function maskParts<P extends Part>(parts: readonly P[], mask: Mask): readonly P[] {
   let clean = true;
   const calls = parts.map((part) => {

@@ -35,9 +35,10 @@ export interface AuditOptions {
 
 /**
  * Writes a line of JSON for every message of a person, every call and every end of a run, and waits until it is written. Place it first in `use`, but after
- * `redact()`, so that it sees every call and no secret. It records the tool and the input that ran in the end. Agents that are tools inherit it, so their calls
- * and the ends of their runs are recorded too, with the run and the call that they work for. An agent with an `audit()` of its own writes to both, so give it the same object, or none. If `write` throws or rejects, the run continues, because a call
- * cannot be undone; the error is reported to the operator, and a warning says that a record is missing.
+ * `redact()`, so that it sees every call and no secret. It records the tool and the input that ran in the end. Agents that are tools inherit it, so their
+ * calls and the ends of their runs are recorded too, with the run and the call that they work for. An agent with an `audit()` of its own writes to both, so
+ * give it the same object, or none. If `write` throws or rejects, the run continues, because a call cannot be undone; the error is reported to the operator,
+ * and a warning says that a record is missing.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";

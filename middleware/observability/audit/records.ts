@@ -41,7 +41,10 @@ export type CallRecord = AuditStamp & AuditInput & {
   readonly decision?: Decision;
   /** The source of the decision. */
   readonly by?: "policy" | "person" | "rule";
-  /** Status of the result. `ended` or `threw`: a hook ended the run or failed before there was a result. `aborted`: also if the run stopped before the hooks reviewed it. */
+  /**
+   * Status of the result. `ended` or `threw`: a hook ended the run or failed before there was a result. `aborted`: also if the run stopped before the hooks
+   * reviewed it.
+   */
   readonly status: ResultStatus | "ended" | "threw";
   /** Milliseconds from the entry of the call to its result, which include the wait for its batch. */
   readonly ms: number;

@@ -13,8 +13,8 @@ export type { LogLevel } from "./text.ts";
 /** Options of `logger()`. */
 export interface LoggerOptions {
   /**
-   * The least important level that is written. error: a point threw, or the run failed; warn: denied, aborted, timed out; debug: `input`, `turn`, `approval`, `execute` and
-   * `stop`. Default: "info".
+   * The least important level that is written. error: a point threw, or the run failed; warn: denied, aborted, timed out; debug: `input`, `turn`, `approval`,
+   * `execute` and `stop`. Default: "info".
    */
   readonly level?: LogLevel;
   /** The form of a line: text for people, or JSON. Default: "text" if standard output is a terminal, otherwise "json". */

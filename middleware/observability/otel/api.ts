@@ -73,7 +73,10 @@ export interface Meter {
   createHistogram(name: string, options?: HistogramOptions): Histogram;
 }
 
-/** The part of the module `@opentelemetry/api` that is used. The optional functions show whether a provider is registered; without them, every run is recorded. */
+/**
+ * The part of the module `@opentelemetry/api` that is used. The optional functions show whether a provider is registered; without them, every run is
+ * recorded.
+ */
 export interface Telemetry {
   /** Creates tracers and sets the current span. */
   readonly trace: {

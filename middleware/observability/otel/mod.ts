@@ -39,10 +39,10 @@ export interface OtelOptions {
 }
 
 /**
- * Emits a span for every run (`invoke_agent`), every request to a model (`chat`) and every call of a tool (`execute_tool`), with the attributes of the semantic
- * conventions for generative AI. A message that is refused or changed at `input` has a span too. With `agent({ trace })`, it also emits a span for every hook that changed something. It records durations in
- * `gen_ai.client.operation.duration` and tokens in `gen_ai.client.token.usage`. `api` is the module `@opentelemetry/api`; register a provider
- * before. Deno has one built in: `OTEL_DENO=true`.
+ * Emits a span for every run (`invoke_agent`), every request to a model (`chat`) and every call of a tool (`execute_tool`), with the attributes of the
+ * semantic conventions for generative AI. A message that is refused or changed at `input` has a span too. With `agent({ trace })`, it also emits a span for
+ * every hook that changed something. It records durations in `gen_ai.client.operation.duration` and tokens in `gen_ai.client.token.usage`. `api` is the
+ * module `@opentelemetry/api`; register a provider before. Deno has one built in: `OTEL_DENO=true`.
  *
  * Spans nest on every platform. If the platform tracks the current context, spans that tools and models emit nest too. Agents that run as tools inherit this
  * middleware, and their spans nest in the call. Place it after `retry` and `fallback`, so that every attempt has a span. An agent with its own `retry` or

@@ -27,8 +27,8 @@ export interface CacheOptions<V = unknown> {
   /** The names of the tools whose results are cached, or a function that decides about a call. Default: none. */
   readonly tools?: readonly string[] | ((ctx: ExecuteContext<V>) => boolean | Promise<boolean>);
   /**
-   * Returns a second key of the entries, besides the request or the call: only runs with the same value share them. Default: the owner of the session. `() => "all"`
-   * shares entries with all owners.
+   * Returns a second key of the entries, besides the request or the call: only runs with the same value share them. Default: the owner of the session.
+   * `() => "all"` shares entries with all owners.
    */
   readonly per?: (scope: Scope<V>) => string | undefined | Promise<string | undefined>;
 }
@@ -37,9 +37,9 @@ export interface CacheOptions<V = unknown> {
 const maxLength = 500_000;
 
 /**
- * Answers a request to a model, and a call of a tool, from the cache if the same was answered before. The key of a response contains the owner, the model, the
- * instructions, the messages, the tools and the options; the key of a result contains the owner, the tool and the input. The same work in progress is done once,
- * and each run that waits for it receives its outcome. If it fails, one of them does it again for all; if this fails too, each does it itself.
+ * Answers a request to a model, and a call of a tool, from the cache if the same was answered before. The key of a response contains the owner, the model,
+ * the instructions, the messages, the tools and the options; the key of a result contains the owner, the tool and the input. The same work in progress is
+ * done once, and each run that waits for it receives its outcome. If it fails, one of them does it again for all; if this fails too, each does it itself.
  *
  * Only complete responses and results with the status "ok" are kept. A cached response takes no tokens, and its text is streamed as one piece. If the database
  * fails, the model or the tool is asked, and the error is reported. Put `cache` outside of `retry`, and outside of `redact`, so that the database receives no

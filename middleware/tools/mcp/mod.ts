@@ -45,15 +45,17 @@ export interface McpOptions<V = unknown> {
 }
 
 /**
- * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such a
- * name ends with a hash. A tool whose name is in use already is left out and reported to the operator. A request that declares a tool of the client whose name
- * begins with `mcp__docs__` is refused with the status 400. Guards see the calls like those of every other tool. The model reads the descriptions that servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is
- * `readOnly`: where a middleware requests groups of calls, its calls may overlap with others.
+ * Adds the tools of MCP servers. The tool `search` of the server `docs` is called `mcp__docs__search`. Characters that providers refuse become `_`, and such
+ * a name ends with a hash. A tool whose name is in use already is left out and reported to the operator. A request that declares a tool of the client whose
+ * name begins with `mcp__docs__` is refused with the status 400. Guards see the calls like those of every other tool. The model reads the descriptions that
+ * servers give, so use servers that you trust, and name the tools that you need. A tool with `readOnlyHint` is `readOnly`: where a middleware requests groups
+ * of calls, its calls may overlap with others.
  *
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
  * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again.
  *
- * Throws a `TypeError` for an unknown option, and for an invalid name or URL of a server, and a `RangeError` if `time` is not positive or longer than a timer can run.
+ * Throws a `TypeError` for an unknown option, for an invalid name or URL of a server, and for a server without a URL or a transport, and a `RangeError` if
+ * `time` is not positive or longer than a timer can run.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";

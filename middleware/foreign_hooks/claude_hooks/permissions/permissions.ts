@@ -10,7 +10,10 @@ import { matchesCall, type Rule } from "./rule.ts";
 
 /** A mode, and rules. */
 export interface Permissions {
-  /** Decides about calls that no hook and no rule decides: `bypassPermissions` and `yolo` allow them, `dontAsk` denies them, and in every other mode a person is asked. */
+  /**
+   * Decides about calls that no hook and no rule decides: `bypassPermissions` and `yolo` allow them, `dontAsk` denies them, and in every other mode a person
+   * is asked.
+   */
   readonly mode: string;
   readonly rules: readonly BehaviorRule[];
 }

@@ -15,7 +15,10 @@ import { type Exited, expectDirectory, type Place, start } from "./process.ts";
 /** The first line of a command that continues in the background. */
 const firstLine = z.object({ async: z.literal(true), asyncTimeout: z.number().positive().default(15_000) });
 
-/** Creates the handler. Throws a `TypeError` if its directory does not exist. A command is killed, with all processes that it started, when the run no longer waits for it. */
+/**
+ * Creates the handler. Throws a `TypeError` if its directory does not exist. A command is killed, with all processes that it started, when the run no longer
+ * waits for it.
+ */
 export function commandHandler(hook: CommandHook, place: Place, environments: Environments): Handler {
   expectDirectory(place.cwd);
   const name = [hook.command, ...hook.args ?? []].join(" ");

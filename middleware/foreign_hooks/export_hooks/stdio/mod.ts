@@ -11,8 +11,8 @@ import { linesOf } from "../../rpc_hooks/lines.ts";
 import { export_hooks, type Exported, type ExportOptions } from "../mod.ts";
 
 /**
- * Serves middleware as a hook process of PicoClaw, until the standard input ends. Messages are answered at the same time, and may be answered out of order. Errors are written to
- * the standard error, unless `onError` is given.
+ * Serves middleware as a hook process of PicoClaw, until the standard input ends. Messages are answered at the same time, and may be answered out of order.
+ * Errors are written to the standard error, unless `onError` is given.
  *
  * The program is one line. PicoClaw runs it with a `command` under `hooks.processes`:
  *
