@@ -42,7 +42,7 @@ export const invalidPattern = "it is an invalid regular expression";
 export const noTool = "it matches no tool; expected its name, or a regular expression for names";
 
 /**
- * Whether a matcher certainly matches no tool: it is a permission rule, such as `Bash(rm *)`, or a text without operators other than `|`, and each of its
+ * Whether a matcher certainly matches no tool. It is a permission rule, such as `Bash(rm *)`, or a text without operators other than `|`, and each of its
  * alternatives needs a character that no name of a tool contains. Other regular expressions may match one.
  */
 export function isForNoTool(matcher: string): boolean {
