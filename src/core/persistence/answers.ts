@@ -14,10 +14,7 @@ import { SessionError } from "./session_error.ts";
 const kinds: readonly unknown[] = ["approve", "deny", "reply"];
 const scopes: readonly unknown[] = ["tool", "input", undefined];
 
-/**
- * Throws for an answer of an unknown type, one to the question of a run or of a subagent's run that is no reply, or one that always allows calls in an unknown
- * scope.
- */
+/** Throws for an answer of an unknown type or scope. The question of a run, or of a subagent's run, accepts only a reply. */
 function checkKind(answer: PersonAnswer, question: Question | undefined, { messages }: Session): void {
   const { callId, type } = answer;
   const fail = (expected: string, got: unknown): never => {
