@@ -11,6 +11,7 @@ import {
   memory,
   type Middleware,
   Pause,
+  type Scope,
   serve,
   state,
   tool,
@@ -91,43 +92,29 @@ for (const [name, value] of Object.entries({ ...values, ...emptied })) {
     }
   });
 
-  Deno.test(`${name} as the initial value of a state is refused, and the session is not busy`, async () => {
-    const kept = state<unknown>("kept", () => value);
-    const errors: string[] = [];
-    const reading: Middleware = {
-      name: "reading",
-      tool(ctx, next) {
-        try {
-          kept.get(ctx);
-        } catch (error) {
-          errors.push(String(error).slice(0, 37));
-        }
-        return next();
-      },
-    };
-    const { next } = await served(() => "Seen.", [reading]);
-    assertEquals(errors, Array(2).fill('TypeError: Cannot set the state "kept'));
-    assertEquals(next, "run.finished");
-  });
-
-  Deno.test(`${name} in the state is refused, and the session is not busy`, async () => {
-    const kept = state<unknown>("kept", () => 0);
-    const errors: string[] = [];
-    const setting: Middleware = {
-      name: "setting",
-      tool(ctx, next) {
-        try {
-          kept.set(ctx, value);
-        } catch (error) {
-          errors.push(String(error).slice(0, 37));
-        }
-        return next();
-      },
-    };
-    const { next } = await served(() => "Seen.", [setting]);
-    assertEquals(errors, Array(2).fill('TypeError: Cannot set the state "kept'));
-    assertEquals(next, "run.finished");
-  });
+  const uses: readonly (readonly [where: string, use: (at: Scope) => unknown])[] = [
+    ["as the initial value of a state", state<unknown>("kept", () => value).get],
+    ["in the state", (at) => state<unknown>("kept", () => 0).set(at, value)],
+  ];
+  for (const [where, use] of uses) {
+    Deno.test(`${name} ${where} is refused, and the session is not busy`, async () => {
+      const errors: string[] = [];
+      const using: Middleware = {
+        name: "using",
+        tool(ctx, next) {
+          try {
+            use(ctx);
+          } catch (error) {
+            errors.push(String(error).slice(0, 37));
+          }
+          return next();
+        },
+      };
+      const { next } = await served(() => "Seen.", [using]);
+      assertEquals(errors, Array(2).fill('TypeError: Cannot set the state "kept'));
+      assertEquals(next, "run.finished");
+    });
+  }
 }
 
 for (const [name, value] of Object.entries(values)) {

@@ -76,10 +76,11 @@ Deno.test("at most ten messages wait for a run in another process, and a finishe
   }
 });
 
-Deno.test("a message to a run that ends is kept for the next run", async () => {
+/** Begins a run whose end is saved once it is released. `ending` resolves when the run begins to save it. */
+async function endingElsewhere() {
   const { promise: ending, resolve: end } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const { among, there, run, session, rest } = await elsewhere((store) => ({
+  const begun = await elsewhere((store) => ({
     ...store,
     async save(session) {
       if (!session.run) {
@@ -89,6 +90,11 @@ Deno.test("a message to a run that ends is kept for the next run", async () => {
       return await store.save(session);
     },
   }));
+  return { ...begun, ending, release };
+}
+
+Deno.test("a message to a run that ends is kept for the next run", async () => {
+  const { among, there, run, session, rest, ending, release } = await endingElsewhere();
   const all = rest();
   await ending;
   assertEquals((await send(there, run, "Make it red")).status, 202);
@@ -99,18 +105,7 @@ Deno.test("a message to a run that ends is kept for the next run", async () => {
 });
 
 Deno.test("a message to a run that ends with a rollback is not kept", async () => {
-  const { promise: ending, resolve: end } = Promise.withResolvers<void>();
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  const { among, here, there, run, session, rest } = await elsewhere((store) => ({
-    ...store,
-    async save(session) {
-      if (!session.run) {
-        end();
-        await released;
-      }
-      return await store.save(session);
-    },
-  }));
+  const { among, here, there, run, session, rest, ending, release } = await endingElsewhere();
   assertEquals((await post(here.app, `/runs/${run}/stop?rollback`)).status, 204);
   await ending;
   assertEquals((await send(there, run, "Make it red")).status, 202);

@@ -135,10 +135,7 @@ export class Loop<S extends LoopScope> {
     if (to) this.#position = to;
     if (to?.at === "turnEnd") this.#answers = this.#answers.filter(({ answer }) => answer.callId === undefined);
     if (error) throw error.thrown;
-    if (exit) {
-      this.#exit.offer(exit, undefined);
-      return undefined;
-    }
+    if (exit) return void this.#exit.offer(exit, undefined);
     this.#exit.check(); // an end is saved once, as a whole
     if (announce) this.#unsent = announce;
     const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "input";

@@ -30,7 +30,6 @@ export function recordsOf(log: Log, host: RunHost): Records {
   const endOf = (run: string, requester: Owned) => readEnd(log, recordKey(run, requester));
   const load = async (id: string | undefined, requester: Requester) =>
     id === undefined ? undefined : await host.load(id, requester);
-
   const sessions = runSessions(log, host);
 
   /** Whether the process of the run that has the session is dead. */
