@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import {
   agent,
+  memory,
   type Middleware,
   type RunResult,
   type Session,
@@ -12,6 +13,7 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import * as z from "zod";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { heldUntilSaved, recordingStore, storeWith } from "../support/recording_store.ts";
@@ -364,6 +366,30 @@ Deno.test("a run may replace the run that holds the session, which then stops", 
   await time.tickAsync(10_000);
   const { status, reason } = await first.result;
   assertEquals([status, reason, lines(second.messages)], ["aborted", "lost", ["user 1", "user 2", "assistant Two."]]);
+});
+
+Deno.test("a run whose save took longer than its lease does nothing more if another run has the session by then", async () => {
+  using time = new FakeTime();
+  const kept = memory();
+  const late = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const slow = durable({
+    ...kept,
+    async save(session) {
+      const version = await kept.save(session);
+      if (session.run?.position.at === "tools") await late.promise;
+      return version;
+    },
+  });
+  const model = scripted({ calls: [["send", {}]] });
+  const first = agent({ model, tools: tools(done) }).run({ prompt: "1", session: "s", store: slow, lease: 3_000 });
+  while ((await kept.load("s"))?.run?.position.at !== "tools") await time.tickAsync(1);
+  await time.tickAsync(3_001);
+  const next = agent({ model: scripted("Two.") }).run({ prompt: "2", session: "s", store: durable(kept) });
+  assertEquals((await next.result).status, "done");
+  late.resolve();
+  const { status, reason } = await advanceUntilSettled(time, first.result);
+  assertEquals([status, reason, done], ["aborted", "lost", []]);
 });
 
 Deno.test("closing ends a paused run: its calls are answered, and its cleanup runs", async () => {

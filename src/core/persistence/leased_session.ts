@@ -51,6 +51,16 @@ export class LeasedSession {
     return this.#stored !== undefined;
   }
 
+  /** Milliseconds until the stored lease ends. */
+  get #left(): number {
+    return (this.#held?.until ?? Infinity) - Date.now();
+  }
+
+  /** True if the lease has ended during the last change: another process may have taken the session since. */
+  get #isLate(): boolean {
+    return this.#left <= 0 && !this.#closed;
+  }
+
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
   readonly #patience = (): number => {
     const isLeaving = this.#run.closing !== undefined || this.#next?.released;
@@ -80,13 +90,12 @@ export class LeasedSession {
   #inTurn(change: () => Promise<boolean>): Promise<boolean> {
     const done = this.#running.then(async () => {
       clearTimeout(this.#renewal);
-      while (!await change()) {
+      while (!await change() || (this.#isLate && !await this.#extend())) {
         if (await this.#receive()) continue;
         this.#run.stopLogging();
         return false;
       }
-      const left = (this.#held?.until ?? Infinity) - Date.now(); // less than a lease after a change that was retried
-      this.#renewAfter(Math.max(left - this.#options.lease * 2 / 3, 0));
+      this.#renewAfter(Math.max(this.#left - this.#options.lease * 2 / 3, 0)); // less than a lease after a change that was retried
       return true;
     });
     this.#running = done.catch(() => {}); // the caller of save() handles the failure
