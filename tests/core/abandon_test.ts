@@ -6,6 +6,8 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/lib/cancellation.ts";
 import { Semaphore } from "../../src/core/lib/semaphore.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { recordingStore } from "../support/recording_store.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -164,6 +166,21 @@ Deno.test("a hook that ignores the end of its run is abandoned, at every point",
       assertEquals(time.next(), false, "no timer is left");
     }
   }
+});
+
+Deno.test("the calls of an abandoned hook are saved before their results are shown", async () => {
+  using time = new FakeTime();
+  const { store, saved } = recordingStore();
+  const { here, wait } = ignoredSignal();
+  const progress: unknown[] = [];
+  const observe = ({ type }: Event) => type === "tool.finished" && progress.push(saved.at(-1)?.run?.position.at);
+  const model = scripted({ calls: [["look", {}], ["look", {}]] });
+  const use = [{ tool: async () => (await wait(), text("late")) }];
+  const run = agent({ model, tools: [look], use, limits, observe }).run({ prompt: "Hi", session: "s", store });
+  await here;
+  run.stop();
+  const { status } = await advanceUntilSettled(time, run.result);
+  assertEquals([status, progress], ["aborted", ["tools", "tools"]]);
 });
 
 Deno.test("hooks inside an abandoned hook set no timer once the run is over", async () => {

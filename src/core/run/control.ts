@@ -94,7 +94,7 @@ export class RunControl implements Cancellation {
 
 /** The work in progress of a run: its end unwinds the work, keeps the unfinished answer, and cleans up once. */
 export class OpenWork {
-  readonly #unwinders = new Set<() => void>();
+  readonly #unwinders = new Set<() => Promise<void>>();
   #partial: (() => AssistantMessage) | undefined;
   #cleanup: Promise<void> | undefined;
 
@@ -109,15 +109,16 @@ export class OpenWork {
   }
 
   /** Registers a function that unwinds work when the run ends without it. Returns a function that removes it. */
-  onUnwind(unwind: () => void): () => void {
+  onUnwind(unwind: () => Promise<void>): () => void {
     this.#unwinders.add(unwind);
     return () => this.#unwinders.delete(unwind);
   }
 
-  /** Unwinds the work. */
-  unwind(): void {
-    for (const unwind of this.#unwinders) unwind();
+  /** Unwinds the work. Resolves once it is saved, if it has to be. */
+  async unwind(): Promise<void> {
+    const unwinding = Array.from(this.#unwinders, (unwind) => unwind());
     this.#unwinders.clear();
+    await Promise.all(unwinding);
   }
 
   /** Runs the cleanup, once. */

@@ -37,8 +37,9 @@ export async function exitWith(scope: FailureScope, error: unknown, source: Poin
 /** Ends the work of a run that has an exit, runs the cleanup, and returns the result. */
 export async function conclude(engine: EngineRun): Promise<RunResult> {
   const { loop, work, control } = engine;
-  work.unwind();
+  const unwound = work.unwind();
   loop.detach();
+  await unwound;
   const { position } = loop;
   const exit: Exit = engine.exit.current ?? { status: "failed" };
   if (exit.status === "failed") control.abort("failure"); // stops work that nothing waits for
