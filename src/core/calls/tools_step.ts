@@ -80,13 +80,12 @@ function record({ records, scope }: Batch, call: OpenCall, result: ToolResult): 
   records[call.place.index] = { call: call.record.call, state: "done", result: announceResult(scope, call, result) };
 }
 
-/** Unwinds the open calls of a run that ended without waiting for them. The calls are saved before their results are shown. */
-async function abandon(batch: Batch, calls: readonly OpenCall[]): Promise<void> {
-  const { position, records, checkpoint, scope: { engine } } = batch;
-  for (const call of calls) call.reject(new End("the run is over"));
-  const open = calls.filter(({ place }) => records[place.index]?.state !== "done");
-  if (engine.writer.durable && open.length > 0) await checkpoint(position);
-  for (const call of open) record(batch, call, stopped);
+/** Unwinds the open calls of a run that ended without waiting for them. */
+function abandon(batch: Batch, calls: readonly OpenCall[]): void {
+  for (const call of calls) {
+    call.reject(new End("the run is over"));
+    if (batch.records[call.place.index]?.state !== "done") record(batch, call, stopped);
+  }
 }
 
 /** Ends the step: all calls have results, which enter the transcript together. */

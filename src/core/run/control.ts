@@ -94,7 +94,7 @@ export class RunControl implements Cancellation {
 
 /** The work in progress of a run: its end unwinds the work, keeps the unfinished answer, and cleans up once. */
 export class OpenWork {
-  readonly #unwinders = new Set<() => Promise<void>>();
+  readonly #unwinders = new Set<() => void>();
   #partial: (() => AssistantMessage) | undefined;
   #cleanup: Promise<void> | undefined;
 
@@ -109,16 +109,16 @@ export class OpenWork {
   }
 
   /** Registers a function that unwinds work when the run ends without it. Returns a function that removes it. */
-  onUnwind(unwind: () => Promise<void>): () => void {
+  onUnwind(unwind: () => void): () => void {
     this.#unwinders.add(unwind);
     return () => this.#unwinders.delete(unwind);
   }
 
-  /** Unwinds the work. Resolves once it is saved, if it has to be. */
-  async unwind(): Promise<void> {
-    const unwinding = Array.from(this.#unwinders, (unwind) => unwind());
+  /** Returns the functions that unwind the work, and removes them. */
+  takeUnwinders(): readonly (() => void)[] {
+    const unwinders = [...this.#unwinders];
     this.#unwinders.clear();
-    await Promise.all(unwinding);
+    return unwinders;
   }
 
   /** Runs the cleanup, once. */

@@ -37,9 +37,10 @@ export async function exitWith(scope: FailureScope, error: unknown, source: Poin
 /** Ends the work of a run that has an exit, runs the cleanup, and returns the result. */
 export async function conclude(engine: EngineRun): Promise<RunResult> {
   const { loop, work, control } = engine;
-  const unwound = work.unwind();
-  loop.detach();
-  await unwound;
+  const unwinders = work.takeUnwinders();
+  const saved = loop.detach({ save: unwinders.length > 0 }); // no client reads a result of calls that the store does not have
+  if (saved) await saved;
+  for (const unwind of unwinders) unwind();
   const { position } = loop;
   const exit: Exit = engine.exit.current ?? { status: "failed" };
   if (exit.status === "failed") control.abort("failure"); // stops work that nothing waits for

@@ -175,9 +175,11 @@ export class Loop<S extends LoopScope> {
     this.transcript.rollBack();
   }
 
-  /** Ignores moves and checkpoints from now on: those of steps that the run has abandoned. */
-  detach(): void {
+  /** Ignores moves and checkpoints from now on: those of steps that the run has abandoned. Saves the position before, if `save` is true. */
+  detach({ save = false } = {}): Promise<void> | undefined {
+    const saved = this.#checkpoint(this.#position, { save });
     this.#detached = true;
+    return saved;
   }
 
   /** Ends the work on the position. Nothing is saved before the end. */
