@@ -509,33 +509,53 @@ Deno.test("a batch that a hook did not await is added once, however long the cle
   assertEquals(outcome, ["failed", ...toolCalled, "aborted Stopped before it was done."]);
 });
 
-for (const [point, key] of [["session", "status"], ["prompt", "status"], ["stop", "type"]] as const) {
-  for (const given of ["Hello!", true, null, { text: "Hello!" }]) {
+const statuses = "done, limit, cancelled, aborted, failed";
+for (
+  const [point, key, expected] of [
+    ["session", "status", statuses],
+    ["prompt", "status", "done, limit, cancelled"],
+    ["stop", "type", "finish, continue, pause"],
+  ] as const
+) {
+  for (const given of ["Hello!", true, null, { text: "Hello!" }, text("Hello!"), { [key]: "paused" }]) {
     Deno.test(`${point}: a hook that returns ${JSON.stringify(given)} is named in the error`, async () => {
       const wrong = at(point, "wrong", async (_, next) => {
         await next();
         return given;
       });
       const { result } = await reach(point, [wrong], { log: [] });
-      const complaint = `TypeError: Cannot leave ${point}: "wrong" returned a value without "${key}"`;
-      assertEquals([result.status, String(result.error)], ["failed", complaint]);
+      const problem = `returned a value without a valid "${key}": expected ${expected}`;
+      assertEquals([result.status, String(result.error)], [
+        "failed",
+        `TypeError: Cannot leave ${point}: "wrong" ${problem}`,
+      ]);
     });
   }
 }
 
+for (const point of ["session", "prompt"] as const) {
+  Deno.test(`${point}: a hook that returns an answer without a text is named in the error`, async () => {
+    const wrong = at(point, "wrong", () => Promise.resolve({ status: "done" }));
+    const { result } = await reach(point, [wrong]);
+    const complaint = `TypeError: Cannot leave ${point}: "wrong" returned a value without a valid "text"`;
+    assertEquals([result.status, String(result.error)], ["failed", complaint]);
+  });
+}
+
 for (
-  const [point, key, status] of [
-    ["turn", "response", "failed"],
-    ["model", "parts", "failed"],
-    ["compact", "type", "done"],
-    ["subagent", "status", "done"],
+  const [point, key, status, expected] of [
+    ["turn", "response", "failed", ""],
+    ["model", "parts", "failed", ""],
+    ["compact", "type", "done", ": expected compacted, declined"],
+    ["subagent", "status", "done", `: expected ${statuses}`],
   ] as const
 ) {
   for (const given of ["Hello!", true, null, { text: "Hello!" }]) {
     Deno.test(`${point}: a hook that returns ${JSON.stringify(given)} is named in the error of the operator`, async () => {
       const wrong = at(point, "wrong", () => Promise.resolve(given));
       const { result, errors } = await reach(point, [wrong]);
-      const complaint = `TypeError: Cannot leave ${point}: "wrong" returned a value without "${key}"`;
+      const problem = `returned a value without a valid "${key}"${expected}`;
+      const complaint = `TypeError: Cannot leave ${point}: "wrong" ${problem}`;
       assertEquals([result.status, errors.map(String)], [status, [complaint]]);
     });
   }

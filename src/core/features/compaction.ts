@@ -49,7 +49,10 @@ export function compact<V, O>(
   return runHandle((sink) => agent.start(given, sink));
 }
 
-const requireType = /* @__PURE__ */ requireField<CompactContext, Compaction, EngineRun>("compact", "type");
+const requireType = /* @__PURE__ */ requireField<CompactContext, Compaction, EngineRun>("compact", "type", [
+  "compacted",
+  "declined",
+]);
 
 const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> = /* @__PURE__ */ policyOf(
   "compact",

@@ -90,17 +90,36 @@ export function mergeSettings<C extends { readonly settings: object }>(inner: C,
   return inner.settings === settings ? inner : { ...inner, settings: merged(settings, inner.settings) };
 }
 
-/** Returns a `finalize` that rejects an answer without a valid field `key`: by default a text. Hooks written without types may return anything. */
+/** Returns a `finalize` that rejects an answer whose field `key` is none of `valid`, or fails that check. Hooks written without types may return anything. */
 export function requireField<C, R extends object, E>(
   point: Point,
   key: keyof R & string,
-  isValid: (value: unknown) => boolean = (value) => typeof value === "string",
+  valid: readonly unknown[] | ((value: unknown) => boolean),
 ): (answer: HookAnswer<C, R, E>) => R {
+  const [isValid, expected] = typeof valid === "function"
+    ? [valid, ""]
+    : [(value: unknown) => valid.includes(value), `: expected ${valid.join(", ")}`];
   return ({ name, returned }) => {
     if (isValid(returned?.[key])) return returned;
-    throw new TypeError(`Cannot leave ${point}: "${name}" returned a value without "${key}"`);
+    throw new TypeError(`Cannot leave ${point}: "${name}" returned a value without a valid "${key}"${expected}`);
   };
 }
+
+/** Returns a `finalize` that rejects an answer with another status than `statuses`, or without a text. Only a run that paused is "paused". */
+export function requireStatus<C, R extends { readonly status: string; readonly text: string }, E>(
+  point: Point,
+  statuses: readonly R["status"][],
+): (answer: HookAnswer<C, R, E>) => R {
+  const requireKnown = requireField<C, R, E>(point, "status", statuses);
+  const requireText = requireField<C, R, E>(point, "text", (text) => typeof text === "string");
+  return (answer) => {
+    if (answer.returned?.status !== "paused" || answer.below?.status !== "paused") requireKnown(answer);
+    return requireText(answer);
+  };
+}
+
+/** The statuses of a result that a hook may return. */
+export const endStatuses = ["done", "limit", "cancelled", "aborted", "failed"] as const;
 
 /** Returns `base` with the defined values of `change`. */
 export function merged<T extends object>(base: T, change: Partial<T>): T {

@@ -69,7 +69,7 @@ function endWith(answer: Answer): Position {
 
 const policy: PointPolicy<StopContext, Change, Stop, undefined> = /* @__PURE__ */ policyOf("stop", [], {
   core: () => Promise.resolve(finish()),
-  finalize: /* @__PURE__ */ requireField("stop", "type"),
+  finalize: /* @__PURE__ */ requireField("stop", "type", ["finish", "continue", "pause"]),
 });
 
 /** Asks the `stop` hooks. Leads to `promptEnd`, or to another turn. */

@@ -6,7 +6,7 @@
 import type { Message, UserMessage } from "../../protocol/message.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { Answer, PromptChange, PromptContext } from "../hooks/points/run.ts";
-import { policyOf, requireField } from "../hooks/policy.ts";
+import { policyOf, requireStatus } from "../hooks/policy.ts";
 import type { Move, Position, PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Inner, Region, Steps } from "../run/step.ts";
@@ -69,7 +69,7 @@ const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall>
       throw new TypeError(`Cannot leave the prompt: the run is at "${reached.at}"; expected "promptEnd"`);
     },
     derive: (inner, { resumed, prompt, context }) => resumed ? { ...inner, prompt, context } : inner,
-    finalize: /* @__PURE__ */ requireField("prompt", "status"),
+    finalize: /* @__PURE__ */ requireStatus("prompt", ["done", "limit", "cancelled"]),
   },
 );
 

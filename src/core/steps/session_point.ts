@@ -5,7 +5,7 @@
  */
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { RunResult, SessionChange, SessionContext } from "../hooks/points/run.ts";
-import { mergeSettings, policyOf, requireField } from "../hooks/policy.ts";
+import { endStatuses, mergeSettings, policyOf, requireStatus } from "../hooks/policy.ts";
 import { conclude, exitWith } from "../run/finish.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import { contextMessages } from "../run/transcript.ts";
@@ -17,7 +17,7 @@ export const sessionPolicy: PointPolicy<SessionContext, SessionChange, RunResult
   {
     core: runSession,
     derive: mergeSettings,
-    finalize: /* @__PURE__ */ requireField("session", "status"),
+    finalize: /* @__PURE__ */ requireStatus("session", endStatuses),
   },
 );
 

@@ -15,7 +15,7 @@ import { Pause } from "../../hooks/interrupt.ts";
 import type { PointPolicy } from "../../hooks/onion.ts";
 import type { ExecuteContext } from "../../hooks/points/call.ts";
 import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/points/run.ts";
-import { mergeSettings, policyOf, requireField } from "../../hooks/policy.ts";
+import { endStatuses, mergeSettings, policyOf, requireStatus } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { memory } from "../../persistence/memory.ts";
 import type { Session } from "../../persistence/session.ts";
@@ -109,7 +109,7 @@ interface ChildCall {
 const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall> = /* @__PURE__ */ policyOf(
   "subagent",
   ["prompt", "settings"],
-  { core: startChild, derive: mergeSettings, finalize: /* @__PURE__ */ requireField("subagent", "status") },
+  { core: startChild, derive: mergeSettings, finalize: /* @__PURE__ */ requireStatus("subagent", endStatuses) },
 );
 
 /** Runs a child for a call of its parent. */
