@@ -119,7 +119,7 @@ function changePart(parts: readonly PartView[], id: number | string, change: Par
   const index = parts.findIndex((part) => part.id === id);
   const old = parts[index];
   const text = (old?.text ?? "") + (change.text ?? "");
-  const part = { id, ...old, ...change, text } as PartView; // the first change has the type
+  const part = { ...old, ...change, id, text } as PartView; // the first change has the type
   return old && change.status !== "ready" ? parts.with(index, part) : [...parts.filter((each) => each !== old), part];
 }
 

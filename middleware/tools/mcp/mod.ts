@@ -152,7 +152,7 @@ function toolOf(name: string, serverTool: ServerTool, connection: Connection): A
 
 /** Returns the schema of a tool's input. Only its type is checked here, the rest by the server. */
 function inputOf({ inputSchema }: ServerTool): Schema<Record<string, unknown>> {
-  return schemaOf(
+  return schemaOf<Record<string, unknown>>(
     inputSchema,
     (value) => isObject(value) ? { value } : { issues: [{ message: "expected an object" }] },
   );
