@@ -19,7 +19,6 @@ import { endStatuses, mergeSettings, policyOf, requireStatus } from "../../hooks
 import { failed, text } from "../../hooks/results.ts";
 import { memory } from "../../persistence/memory.ts";
 import type { Session } from "../../persistence/session.ts";
-import type { RunStore } from "../../persistence/store.ts";
 import type { OpenCall } from "../../calls/call.ts";
 import type { NumberedEvent } from "../../run/events.ts";
 import { limited, type Limits } from "../../run/limits.ts";
@@ -64,15 +63,14 @@ export function asTool<V, O>(
   /** The child of each parent, composed once. */
   const children = new WeakMap<object, AgentDefinition<StepScope>>();
 
-  function childOf(parent: AgentDefinition<StepScope>): AgentDefinition<StepScope> {
-    const composed = children.get(parent) ?? inheritFrom(parent, child);
-    children.set(parent, composed);
-    return composed;
-  }
-
   return {
     ...tool({ name, description, input: promptSchema(), execute: () => "" }),
-    "~execute": (ctx: ExecuteContext, call: OpenCall) => runChild(childOf(call.scope.engine.definition), ctx, call),
+    "~execute"(ctx: ExecuteContext, call: OpenCall) {
+      const parent = call.scope.engine.definition;
+      const composed = children.get(parent) ?? inheritFrom(parent, child);
+      children.set(parent, composed);
+      return runChild(composed, ctx, call);
+    },
   };
 }
 
@@ -93,45 +91,54 @@ function promptSchema() {
   );
 }
 
-/** The engine's own values of the `subagent` onion. */
-interface ChildCall {
-  readonly child: AgentDefinition<StepScope>;
-  /** The name of the tool that the child is. */
-  readonly tool: string;
-  /** The run of the parent. */
-  readonly parent: EngineRun;
-  /** Keeps the child's session. */
-  readonly store: RunStore;
-  /** The child's session, if the child has paused. */
-  readonly saved: Session | undefined;
-}
+/** Starts the child of one call, with what the hooks decided. */
+type StartChild = (ctx: SubagentContext) => Promise<RunResult>;
 
-const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, ChildCall> = /* @__PURE__ */ policyOf(
+const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, StartChild> = /* @__PURE__ */ policyOf(
   "subagent",
   ["prompt", "settings"],
-  { core: startChild, derive: mergeSettings, finalize: /* @__PURE__ */ requireStatus("subagent", endStatuses) },
+  {
+    core: (ctx, startChild) => startChild(ctx),
+    derive: mergeSettings,
+    finalize: /* @__PURE__ */ requireStatus("subagent", endStatuses),
+  },
 );
 
-/** Runs a child for a call of its parent. */
+/** Runs a child for a call of its parent, with its events among the parent's. A child that has paused continues. */
 async function runChild(
   child: AgentDefinition<StepScope>,
   { run, signal, emit, vars, callId: call, tool: { name: tool }, input }: ExecuteContext,
   { record, scope: { engine: parent } }: OpenCall,
 ): Promise<ToolResult> {
-  const { path, limits, definition } = parent;
+  const { path, limits, definition, events, onError } = parent;
+  const { name: agent } = child;
   const depth = path.length + 1;
   if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
-  const ctx = { run, signal, emit, vars, child: child.name, prompt: user(prompt), depth, call, settings: {} };
   const store = memory();
   const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // the child's pause saved it
   if (saved) await store.save({ ...saved, version: 0 });
-  const result = await definition.onions.subagent(ctx, { child, tool, parent, store, saved }, policy);
-  const { status, text: answer, reason = status, questions, session } = result;
-  if (status === "done") return text(answer);
+
+  async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
+    const begin = saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] };
+    const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
+    const options = { ...begin, store, signal, vars, onError, parent: { run: parent, call, tool, settings } };
+    const { opened, result } = start(child, options, new SinkFilter(parent.sink, write, () => {}));
+    events.announce(emit, { type: "subagent.started", call, agent, run: (await opened).run });
+    const { status, text } = await result;
+    const partial = status !== "done" && text !== "" && { text }; // for clients: the model does not read it
+    events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
+    return result;
+  }
+
+  const ctx = { run, signal, emit, vars, child: agent, prompt: user(prompt), depth, call, settings: {} };
+  const result = await definition.onions.subagent(ctx, startChild, policy);
+  const { status, reason = status } = result;
+  if (status === "done") return text(result.text);
   if (status === "aborted") signal.throwIfAborted();
-  if (status !== "paused") return failed(`${child.name} did not finish: ${reason}`);
-  throw new Pause(questions.map((question) => questionOfChild(call, tool, question)), await store.load(session));
+  if (status !== "paused") return failed(`${agent} did not finish: ${reason}`);
+  const questions = result.questions.map((question) => questionOfChild(call, tool, question));
+  throw new Pause(questions, await store.load(result.session));
 }
 
 /** Returns a question of a child as its parent asks it. */
@@ -146,27 +153,4 @@ function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
     if (taken || callId !== `${call}/${own}`) return [];
     return [{ ...answer, ...(own && { callId: own }) } as PersonAnswer]; // the child's own question has no id
   });
-}
-
-/** The core of `subagent`: runs the child, with its events among the parent's. A child that has paused continues. */
-async function startChild(
-  { emit, call, child: agent, prompt, settings, signal, vars }: SubagentContext,
-  { child, tool, parent, store, saved }: ChildCall,
-): Promise<RunResult> {
-  const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
-  const sink = new SinkFilter(parent.sink, write, () => {});
-  const started = start(child, {
-    ...(saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] }),
-    store,
-    signal,
-    vars,
-    onError: parent.onError,
-    parent: { run: parent, call, tool, settings },
-  }, sink);
-  parent.events.announce(emit, { type: "subagent.started", call, agent, run: (await started.opened).run });
-  const result = await started.result;
-  const { status, text: answer } = result;
-  const partial = status !== "done" && answer !== "" && { text: answer }; // for clients: the model does not read it
-  parent.events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
-  return result;
 }
