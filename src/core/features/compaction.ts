@@ -113,13 +113,12 @@ async function compactTranscript(
   instructions = "",
 ): Promise<Compaction> {
   const engine = engineOf(run);
-  const scope = { run, signal, emit, vars };
   const { definition: { onions }, events, limits, loop, loop: { transcript }, settings: { model } } = engine;
   const { messages, tokens: before } = transcript;
   const budget = Math.floor(Math.min(before, limits.context) / 2);
-  const ctx = { ...scope, trigger, transcript: messages, instructions, budget, model };
+  const ctx = { run, signal, emit, vars, trigger, transcript: messages, instructions, budget, model };
   const compact = () => onions.compact(ctx, engine, policy);
-  const failing = { ...scope, engine };
+  const failing = { ...ctx, engine };
   let failed = false;
   events.announce(emit, { type: "compact.started", trigger });
   const compaction = trigger === "manual"
@@ -131,9 +130,7 @@ async function compactTranscript(
   if (compaction.usage) engine.spend(compaction.usage);
   engine.control.signal.throwIfAborted();
   if (compaction.type === "compacted") {
-    const session = await engine.writer.archive();
-    if (session !== undefined) transcript.archiveAs(session);
-    await loop.replaceTranscript(compaction.messages);
+    await loop.replaceTranscript(compaction.messages, await engine.writer.archive());
   }
   events.announce(emit, {
     type: "compact.finished",

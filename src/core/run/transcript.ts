@@ -78,8 +78,9 @@ export class Transcript {
     this.#learn(messages);
   }
 
-  /** Replaces the messages. The ids of removed calls stay in use. */
-  replace(messages: readonly Message[]): void {
+  /** Replaces the messages. The ids of removed calls stay in use. `archive` is the session that keeps the messages from before, if one does. */
+  replace(messages: readonly Message[], archive = this.#archive): void {
+    this.#archive = archive;
     this.#knownIds();
     const own = new Set(this.#messages.slice(this.#before));
     const first = messages.findIndex((message) => own.has(message));
@@ -96,11 +97,6 @@ export class Transcript {
       this.#size = 0;
     }
     this.#messages = messages;
-  }
-
-  /** Names the session that keeps the messages as they are now. */
-  archiveAs(session: string): void {
-    this.#archive = session;
   }
 
   /** Removes everything that the run added. */
