@@ -256,6 +256,23 @@ Deno.test("a run that was being stopped when its process died is ended, with the
   ]);
 });
 
+Deno.test("a stop is saved at once, so that a run whose process dies while a hook hangs is ended", async () => {
+  using time = new FakeTime();
+  const { store, saved } = recordingStore();
+  const here = Promise.withResolvers<void>();
+  const hang: Middleware = { tool: () => (here.resolve(), new Promise(() => {})) };
+  const model = scripted({ text: "I do.", calls });
+  const run = agent({ model, tools: tools([]), use: [hang] }).run({ prompt: "Go", session: "s", store });
+  await here.promise;
+  run.stop("enough");
+  for (let round = 0; round < 10; round++) await time.tickAsync(1);
+  const left = saved.at(-1);
+  assertEquals([left?.lease?.closing, left?.run?.position.at], ["enough", "model"]);
+  const { result, done } = await continueRun(left);
+  assertEquals([result.status, result.reason, done], ["aborted", "enough", []]);
+  await advanceUntilSettled(time, run.result);
+});
+
 Deno.test("a run whose process died during a model response begins that turn again, under the same number", async () => {
   using time = new FakeTime();
   const { store, saved } = recordingStore();

@@ -5,20 +5,9 @@
  */
 import { startTimer } from "../lib/cancellation.ts";
 import { outage, saveWithRetries, withRetries } from "./retries.ts";
-import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
+import type { Lease, Mail } from "./session.ts";
+import { complete, type Draft, type Unsaved } from "./draft.ts";
 import type { OpenWriter, WriterOptions, WriterRun } from "./store.ts";
-
-/** A session without its version. */
-export type Unsaved = Omit<Session, "version">;
-
-/** A session to save. */
-interface Draft {
-  readonly session: Unsaved;
-  /** The messages from other processes that have arrived since it was read. */
-  readonly arrived: Mail[];
-  /** True if the lease ends with it: another process continues the run. */
-  readonly released: boolean;
-}
 
 /** Changes the stored session of one run, and receives the messages that other processes put into it. */
 export class LeasedSession {
@@ -56,11 +45,6 @@ export class LeasedSession {
     return (this.#held?.until ?? Infinity) - Date.now();
   }
 
-  /** True if the lease has ended during the last change: another process may have taken the session since. */
-  get #isLate(): boolean {
-    return this.#left <= 0 && !this.#closed;
-  }
-
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
   readonly #patience = (): number => {
     const isLeaving = this.#run.closing !== undefined || this.#next?.released;
@@ -86,11 +70,14 @@ export class LeasedSession {
     return this.#inTurn(() => this.#put(draft));
   }
 
-  /** Changes the stored session after the change before, until that succeeds. Resolves to false if another process has the session. */
+  /**
+   * Changes the stored session after the change before, until that succeeds. If the lease has ended meanwhile, it is renewed before the run goes on. Resolves to
+   * false if another process has the session.
+   */
   #inTurn(change: () => Promise<boolean>): Promise<boolean> {
     const done = this.#running.then(async () => {
       clearTimeout(this.#renewal);
-      while (!await change() || (this.#isLate && !await this.#extend())) {
+      while (!await change() || (this.#left <= 0 && !this.#closed && !await this.#extend())) {
         if (await this.#receive()) continue;
         this.#run.stopLogging();
         return false;
@@ -104,32 +91,13 @@ export class LeasedSession {
 
   /** Stores a draft with a lease. Returns false if another process was faster. */
   async #put(draft: Draft): Promise<boolean> {
-    const session = this.#complete(draft);
+    const session = complete(draft, this.#run, this.#options.lease);
     const version = await saveWithRetries(this.#store, { ...session, version: this.#version }, this.#patience);
     if (version === undefined) return false;
     this.#version = version;
     this.#held = session.lease;
     this.#stored = draft;
     return true;
-  }
-
-  /** Adds the lease of a running run, and the messages that have arrived. */
-  #complete({ session, arrived, released }: Draft): Unsaved {
-    const { closing, rollback, rolledBack } = this.#run;
-    if (!session.run) {
-      const late = rolledBack ? [] : mailedMessages(arrived);
-      return { ...session, messages: [...session.messages, ...late] };
-    }
-    const lease: Lease = {
-      until: Math.ceil(Date.now() + (released ? 0 : this.#options.lease)),
-      ...((released || session.lease?.released) && { released: true }),
-      ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
-    };
-    return {
-      ...session,
-      ...(!session.run.exit && { lease }),
-      ...(arrived.length > 0 && { mail: [...session.mail ?? [], ...arrived] }),
-    };
   }
 
   /** Takes the messages that other processes put into the session. Returns false if they changed anything else. Reports a session that is gone. */
@@ -155,16 +123,19 @@ export class LeasedSession {
 
   /** Renews the lease, and saves nothing else. A failure is retried at the next renewal. */
   async #renew(): Promise<void> {
-    const stored = this.#stored;
-    if (this.#closed || !stored) return;
-    const isKnown = this.#held?.closing === this.#run.closing; // a process that takes over has to know that the run ends
+    if (this.#closed) return;
     try {
-      const renewed = await (isKnown ? this.#inTurn(() => this.#extend()) : this.write(stored, false));
-      if (!renewed) this.#run.abort("lost");
+      if (!await this.#inTurn(() => this.#renewed())) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
       this.#renewAfter(this.#options.lease / 3);
     }
+  }
+
+  /** Renews the lease. A process that takes over has to know that the run ends. */
+  #renewed(): Promise<boolean> {
+    const isKnown = this.#held?.closing === this.#run.closing;
+    return isKnown || !this.#stored ? this.#extend() : this.#put(this.#stored);
   }
 
   /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
@@ -187,8 +158,14 @@ export class LeasedSession {
     return this.#inTurn(() => this.#extend(0));
   }
 
+  /** Saves that the run is being stopped, unless it ends at once: if its process dies first, another one ends the run. */
+  saveStop(): void {
+    if (this.isStored && this.#run.closing !== undefined && !this.#run.leave) this.#renewAfter(0);
+  }
+
   /** Renews the lease after `ms` milliseconds. */
   #renewAfter(ms: number): void {
+    clearTimeout(this.#renewal);
     if (!this.#closed) this.#renewal = startTimer(() => void this.#renew(), ms); // #renew() reports its failures
   }
 

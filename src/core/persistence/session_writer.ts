@@ -6,7 +6,8 @@
 import type { Event } from "../../protocol/event.ts";
 import { turn } from "../../stream/turn.ts";
 import type { Position } from "../run/position.ts";
-import { LeasedSession, type Unsaved } from "./leased_session.ts";
+import type { Unsaved } from "./draft.ts";
+import { LeasedSession } from "./leased_session.ts";
 import { saveWithRetries } from "./retries.ts";
 import {
   archivedSession,
@@ -42,6 +43,7 @@ class DurableWriter implements SessionWriter {
     this.#run = run;
     this.#session = new LeasedSession(store, run, options);
     this.durable = options.always;
+    run.onStop(() => this.#session.saveStop());
   }
 
   /** True if the run has a named session, or has been saved. */

@@ -128,6 +128,8 @@ export interface WriterRun {
   read(): Omit<Session, "version">;
   /** Aborts the run. */
   abort(reason: string): void;
+  /** Calls `listener` when the run is stopped. */
+  onStop(listener: () => void): void;
   /** True if another process continues the run, so nothing more is saved. */
   readonly leave: boolean;
   /** The reason why the run is being stopped, if it is. */

@@ -91,6 +91,9 @@ export class StoredRun implements WriterRun {
   abort(reason: string): void {
     this.#options.control.abort(reason);
   }
+  onStop(listener: () => void): void {
+    this.#options.control.onAbort(listener);
+  }
   receive(mail: readonly Mail[]): void {
     this.#options.steering.receive(mail);
   }
