@@ -4,9 +4,7 @@
  * @module
  */
 import { outputFormat } from "../features/output.ts";
-import { checkHookNames } from "../hooks/checks/hook_names.ts";
 import { checkMiddleware } from "../hooks/checks/middleware.ts";
-import { checkInterfaceVersions } from "../hooks/checks/interface_version.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { checkOrder, sortByDeclaration } from "../hooks/checks/order.ts";
 import { strictByDefault, wrapperOf } from "../hooks/strict.ts";
@@ -27,8 +25,6 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
   const { observe = [], trace, order, strict = strictByDefault() } = options;
   const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
   checkMiddleware(given);
-  checkInterfaceVersions(given);
-  checkHookNames(given);
   const use = order === "declared" ? sortByDeclaration(given) : checkOrder(given);
   const more = use.map((middleware) => middleware["~steps"] as Steps<StepScope> | undefined); // a feature of this engine made them
   const steps: Steps<StepScope> = Object.assign({}, promptSteps, ...more);

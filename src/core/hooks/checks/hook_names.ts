@@ -4,19 +4,15 @@
  * @module
  */
 import { points } from "../each_hook.ts";
-import { type Middleware, nameOf } from "../middleware.ts";
+import type { Middleware } from "../middleware.ts";
 
-/** Throws a `TypeError` that suggests a point if a function of a middleware has a name that resembles one. */
-export function checkHookNames(use: readonly Middleware[]): void {
-  for (const [index, middleware] of use.entries()) {
-    for (const [key, value] of Object.entries(middleware)) {
-      if (typeof value !== "function" || points.some((point) => point === key)) continue;
-      const plain = key.replace(/^(on|before|after|pre|post|wrap)_?/i, "").toLowerCase();
-      const point = points.find((point) => distance(point, plain) <= (point.length > 4 ? 2 : 1));
-      if (!point) continue;
-      const name = nameOf(middleware, index);
-      throw new TypeError(`Cannot use "${name}": there is no point "${key}"; expected "${point}"`);
-    }
+/** Throws a `TypeError` that starts with `subject` and suggests a point if a function of a middleware has a name that resembles one. */
+export function checkHookNames(subject: string, middleware: Middleware): void {
+  for (const [key, value] of Object.entries(middleware)) {
+    if (typeof value !== "function" || points.some((point) => point === key)) continue;
+    const plain = key.replace(/^(on|before|after|pre|post|wrap)_?/i, "").toLowerCase();
+    const point = points.find((point) => distance(point, plain) <= (point.length > 4 ? 2 : 1));
+    if (point) throw new TypeError(`${subject}: there is no point "${key}"; expected "${point}"`);
   }
 }
 

@@ -1,30 +1,43 @@
 /**
- * The check of the values in `use`.
+ * The checks of the values in `use`.
  *
  * @module
  */
 import { points } from "../each_hook.ts";
 import { type Middleware, nameOf } from "../middleware.ts";
 import { expectNoPromise } from "../policy.ts";
+import { checkHookNames } from "./hook_names.ts";
 
-/** Throws a `TypeError` if `use` is not a list of middleware whose hooks are functions. */
+/** The version of the interface of middleware. With a new version, a middleware of the version before needs a change. */
+const current = 1;
+
+/** Throws a `TypeError` if `use` is not a list of middleware whose hooks are functions of points, written for this version of the interface. */
 export function checkMiddleware(use: readonly Middleware[]): void {
   if (!Array.isArray(use)) throw new TypeError("Cannot create the agent: expected a list of middleware in `use`");
   for (const [index, middleware] of use.entries()) {
-    const given: unknown = middleware;
-    if (typeof given === "function" && given.name !== "") {
-      throw new TypeError(`Cannot use "${given.name}": call it, as ${given.name}()`);
-    }
-    const operation = `Cannot use use[${index}]`;
-    if (typeof given !== "object" || given === null || Array.isArray(given)) {
-      throw new TypeError(`${operation}: expected a middleware, an object with hooks`);
-    }
-    expectNoPromise(operation, given);
+    checkShape(middleware, index);
+    const name = nameOf(middleware, index);
+    const subject = `Cannot use "${name}"`;
     const point = points.find((point) => middleware[point] !== undefined && typeof middleware[point] !== "function");
-    if (point) {
-      throw new TypeError(
-        `Cannot use "${nameOf(middleware, index)}": its \`${point}\` is not a function; expected a hook`,
-      );
+    if (point) throw new TypeError(`${subject}: its \`${point}\` is not a function; expected a hook`);
+    const { interfaceVersion: version = current } = middleware;
+    if (version !== current) {
+      const update = version > current ? "@jizai/jizai" : `the package of "${name}"`;
+      const why = `it was written for version ${version} of the interface`;
+      throw new TypeError(`${subject}: ${why}; expected ${current}, update ${update}`);
     }
+    checkHookNames(subject, middleware);
   }
+}
+
+/** Throws a `TypeError` if a value in `use` is not an object that may have hooks. */
+function checkShape(given: unknown, index: number): void {
+  if (typeof given === "function" && given.name !== "") {
+    throw new TypeError(`Cannot use "${given.name}": call it, as ${given.name}()`);
+  }
+  const operation = `Cannot use use[${index}]`;
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new TypeError(`${operation}: expected a middleware, an object with hooks`);
+  }
+  expectNoPromise(operation, given);
 }
