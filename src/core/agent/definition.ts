@@ -7,6 +7,7 @@ import type { Model, ModelRequest } from "../../model/model.ts";
 import type { Event, Point } from "../../protocol/event.ts";
 import type { UserMessage } from "../../protocol/message.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
+import { points } from "../hooks/each_hook.ts";
 import { compose, type Hook, type Layered, type Onion } from "../hooks/onion.ts";
 import type { Change, Scope } from "../hooks/scope.ts";
 import type { Limits } from "../run/limits.ts";
@@ -99,21 +100,7 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
     }));
   }
 
-  const onions: Onions = {
-    session: fold("session"),
-    input: fold("input"),
-    prompt: fold("prompt"),
-    turn: fold("turn"),
-    model: fold("model"),
-    tool: fold("tool"),
-    approval: fold("approval"),
-    execute: fold("execute"),
-    stop: fold("stop"),
-    compact: fold("compact"),
-    subagent: fold("subagent"),
-    error: fold("error"),
-    abort: fold("abort"),
-  };
+  const onions = Object.fromEntries(points.map((point) => [point, fold(point)])) as Onions; // one for each point
   const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
   const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
   const senders = use.flatMap((middleware) => middleware["~request"] ?? []).reverse();
