@@ -121,34 +121,23 @@ export interface ToolOptions<S extends Schema, O, V> {
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
   const given = Object(options) as typeof options; // code without types may pass nothing
-  const { name, description, input, ask, idempotent, parallel, readOnly, execute } = given;
+  const { name, description, input, ask, execute } = given;
+  const operation = `Cannot create tool ${JSON.stringify(name)}`;
   if (typeof name !== "string" || !toolNamePattern.test(name)) {
-    throw new TypeError(`Cannot create tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
+    throw new TypeError(`${operation}: expected a name of ${toolNameRule}`);
   }
-  if (typeof execute !== "function") {
-    throw new TypeError(`Cannot create tool "${name}": expected a function \`execute\``);
-  }
-  const operation = `Cannot create tool "${name}"`;
-  expectNames(operation, options, optionNames);
+  if (typeof execute !== "function") throw new TypeError(`${operation}: expected a function \`execute\``);
+  expectNames(operation, options, [...optionNames, "definition"]); // so that `tool({ ...other, name })` creates a variant
   if (ask !== undefined && typeof ask !== "boolean" && typeof ask !== "function") {
     throw new TypeError(`${operation}: its \`ask\` is ${ask}; expected true, false or a function`);
   }
-  return {
-    ...options,
-    name, // by name from here on: the spread has no methods or getters of a class, and the guard may be one
-    description,
-    input,
-    execute,
-    ...(ask !== undefined && { ask }),
-    ...(idempotent !== undefined && { idempotent }),
-    ...(parallel !== undefined && { parallel }),
-    ...(readOnly !== undefined && { readOnly }),
-    definition: { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) },
-  };
+  // By name, because a spread has no methods or getters of a class, and the guard may be one.
+  const own = optionNames.map((key) => [key, given[key]] as const).filter(([, value]) => value !== undefined);
+  const definition = { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) };
+  return { ...options, ...Object.fromEntries(own), definition };
 }
 
-/** The names of the options, and of the field that a tool has in addition: `tool({ ...other, name })` creates a variant. */
-const optionNames: readonly (keyof Tool<never, never, never>)[] = [
+const optionNames = [
   "name",
   "description",
   "input",
@@ -157,8 +146,7 @@ const optionNames: readonly (keyof Tool<never, never, never>)[] = [
   "parallel",
   "readOnly",
   "execute",
-  "definition",
-];
+] as const satisfies readonly (keyof ToolOptions<Schema, unknown, unknown>)[];
 
 /** The pattern of tool names. */
 export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/;
