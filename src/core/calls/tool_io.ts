@@ -20,30 +20,23 @@ export function parseToolInput(
   { tool, call, name }: Pick<ToolContext, "tool" | "call" | "name">,
   input: unknown,
 ): ParsedInput | Promise<ParsedInput> {
-  if (call.malformed !== undefined && input === call.input) {
-    return { wrong: failed(`The input of ${name} is not valid JSON: ${call.malformed}`) };
-  }
-  if (input !== call.input) {
-    try {
-      expectJson(`Cannot use the input of ${name}`, input);
-    } catch (error) {
-      engine.events.report(error);
-      return { wrong: failed(`The input of ${name} could not be checked.`) };
-    }
-  }
-  if (!tool) {
-    const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
-    return { wrong: failed(`There is no tool "${name}". The tools are: ${names}`) };
-  }
-  const read = (validated: Validation<unknown>): ParsedInput =>
-    validated.issues
-      ? { wrong: failed(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`) }
-      : { input: validated.value };
+  const wrong = (message: string) => ({ wrong: failed(message) });
   const fail = (error: unknown): ParsedInput => {
     engine.events.report(error);
-    return { wrong: failed(`The input of ${name} could not be checked.`) };
+    return wrong(`The input of ${name} could not be checked.`);
   };
+  const isOwn = input === call.input;
+  if (isOwn && call.malformed !== undefined) return wrong(`The input of ${name} is not valid JSON: ${call.malformed}`);
   try {
+    if (!isOwn) expectJson(`Cannot use the input of ${name}`, input);
+    if (!tool) {
+      const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
+      return wrong(`There is no tool "${name}". The tools are: ${names}`);
+    }
+    const read = (validated: Validation<unknown>): ParsedInput =>
+      validated.issues
+        ? wrong(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`)
+        : { input: validated.value };
     const validated = tool.input["~standard"].validate(input);
     return "then" in validated ? Promise.resolve(validated).then(read).catch(fail) : read(validated);
   } catch (error) {
