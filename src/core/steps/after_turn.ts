@@ -12,7 +12,7 @@ import { policyOf, requireField } from "../hooks/policy.ts";
 import { finish } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
 import { reportFatal } from "../run/failure.ts";
-import type { Move, Position } from "../run/position.ts";
+import type { Counters, Move, Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { withoutContext } from "../run/transcript.ts";
@@ -30,15 +30,14 @@ export function afterTurn(
   const counters = called ? { continuations: 0 } : {};
   const isDone = !called || results.every(({ handled }) => handled);
   if (!isDone || arrivals.finishing || arrivals.waiting) {
-    const move = beginTurn(engine, added);
-    return { ...move, counters: { ...counters, ...move.counters } };
+    return beginTurn(engine, added, counters);
   }
   const message: AssistantMessage = { role: "assistant", parts: response.parts };
   return { add: added, counters, to: { at: "stop", turn: index, message } };
 }
 
-/** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. */
-export function beginTurn(engine: EngineRun, added: readonly Message[]): Move {
+/** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. `counters` change in both cases. */
+export function beginTurn(engine: EngineRun, added: readonly Message[], counters: Partial<Counters> = {}): Move {
   const { arrivals, loop, control, closing } = engine;
   if (closing !== undefined) control.abort(closing);
   const { turns } = loop.counters;
@@ -46,13 +45,13 @@ export function beginTurn(engine: EngineRun, added: readonly Message[]): Move {
   if (over !== undefined) {
     const last = added.findLast(({ role }) => role === "assistant");
     const text = last?.role === "assistant" ? textOf(last) : loop.transcript.lastText;
-    return { add: added, to: endWith({ status: "limit", text, reason: over }) };
+    return { add: added, counters, to: endWith({ status: "limit", text, reason: over }) };
   }
   const messages = control.aborted ? [] : arrivals.take();
   return {
     add: [...added, ...messages],
     to: { at: "model", turn: turns + 1 },
-    counters: { turns: turns + 1 },
+    counters: { ...counters, turns: turns + 1 },
     ...(messages.length > 0 && { announce: [injected(messages)] }),
   };
 }
@@ -101,8 +100,7 @@ export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
   if (continuations >= limits.continuations) {
     return { to: endWith({ status: "limit", text: textOf(message), reason: "continuations" }) };
   }
-  const move = beginTurn(engine, verdict.messages);
-  return { ...move, counters: { ...move.counters, continuations: continuations + 1 } };
+  return beginTurn(engine, verdict.messages, { continuations: continuations + 1 });
 };
 
 /** Reads the final answer. Begins another turn if it has the wrong format, or if messages wait. */
@@ -112,8 +110,7 @@ async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<
   const read = await answerFormat?.read(text);
   if (read && "retry" in read) {
     if (counters.outputs >= limits.outputs) return { to: endWith({ status: "limit", text, reason: "outputs" }) };
-    const move = beginTurn(engine, [read.retry]);
-    return { ...move, counters: { ...move.counters, outputs: counters.outputs + 1 } };
+    return beginTurn(engine, [read.retry], { outputs: counters.outputs + 1 });
   }
   if (arrivals.waiting) return beginTurn(engine, []);
   return { to: endWith({ status: "done", text, ...(read && { output: read.output }) }) };

@@ -163,7 +163,7 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
   }
   if (sink.begun) await sink.begun; // if the log fails, nothing of the run is kept
   if (cancellation.aborted) throw cancellation.reason;
-  const { finish, parts, usage } = answer;
-  if (finish) return { parts, finish, usage, model: model.id, attempts };
+  const { finish, usage } = answer;
+  if (finish) return { parts: answer.end(), finish, usage, model: model.id, attempts };
   throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });
 }

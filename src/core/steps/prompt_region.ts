@@ -86,7 +86,7 @@ function promptOf(position: Position, transcript: readonly Message[]): UserMessa
 function accept({ engine, prompt }: StepScope, position: PositionAt<"input">): Promise<Move> {
   const { messages } = position;
   const { transcript } = engine.loop;
-  const { message, context } = prompt ?? { message: promptOf({ at: "input", messages }, []), context: [] };
+  const { message, context } = prompt as NonNullable<StepScope["prompt"]>; // the region has set it
   const given = [...messages.slice(0, -1), message, ...contextMessages(context, "prompt")];
   const before = keptMessages(position, transcript.messages);
   const accepted = messages.length === 1

@@ -58,9 +58,10 @@ export class ResponseAccumulator {
     this.#turn = options.turn;
   }
 
-  /** The parts so far. */
-  get parts(): readonly AnswerPart[] {
-    return this.#growing ? [...this.#parts, { type: this.#growing, text: this.#pieces.join("") }] : this.#parts;
+  /** Ends the growing part, and returns all parts. */
+  end(): readonly AnswerPart[] {
+    this.#endPart();
+    return this.#parts;
   }
 
   /** Adds an event of the model. */
