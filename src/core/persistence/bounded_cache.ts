@@ -87,8 +87,9 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     for (const entries of [pinned, idle]) {
       for (const [id, entry] of entries) { // in the order in which they expire
         if (entry.expires > now) break;
-        if (entry.inUse?.()) moveToEnd(entries, id, { ...entry, expires: now + expireIn });
-        else remove(id);
+        entries.delete(id);
+        if (entry.inUse?.()) entries.set(id, { ...entry, expires: now + expireIn }); // at the end
+        else count(entry, -1);
       }
     }
   }
@@ -140,9 +141,4 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
       return [...pinned.keys(), ...idle.keys()];
     },
   };
-}
-
-function moveToEnd<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
 }
