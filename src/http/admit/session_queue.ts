@@ -23,7 +23,7 @@ export interface QueuedPrompt<T> {
 /** Launches the run of a prompt when its session is free. */
 export type SessionQueue = <T>(prompt: QueuedPrompt<T>) => Promise<T>;
 
-/** The maximum number of prompts that wait for one session. */
+/** The maximum number of prompts that wait for one session, unless each replaces the one before it. */
 const maxWaiting = 10;
 
 /** The maximum number of attempts to launch the run of one prompt. */
@@ -84,12 +84,13 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     return undefined;
   }
 
-  /** Launches the run after the prompts that came before it. */
+  /** Launches the run after the prompts that came before it: of those that replace others, the last one wins. */
   async function enqueue<T>(prompt: QueuedPrompt<T>): Promise<T> {
-    const { position, client } = prompt;
+    const { position, client, busy } = prompt;
     const key = ownedKey(client.owner, position.session);
     const queue = queues.get(key) ?? { waiting: new Set(), end: Promise.resolve() };
-    if ([...queue.waiting].filter(({ leaving }) => !leaving.aborted).length >= maxWaiting) {
+    const isFull = [...queue.waiting].filter(({ leaving }) => !leaving.aborted).length >= maxWaiting;
+    if (busy === "queue" && isFull) {
       throw new SessionError(`Cannot run session "${position.session}": ${maxWaiting} prompts wait for it`, "busy");
     }
     const launched = queue.waiting.size === 0
@@ -104,8 +105,5 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     return await launched;
   }
 
-  return (prompt) => {
-    if (prompt.busy === "refuse") return prompt.launch();
-    return prompt.busy === "queue" ? enqueue(prompt) : retry(prompt);
-  };
+  return (prompt) => prompt.busy === "refuse" ? prompt.launch() : enqueue(prompt);
 }
