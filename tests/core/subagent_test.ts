@@ -95,21 +95,24 @@ Deno.test("a child has its path, its parent's vars, and its own state", async ()
   assertEquals(seen, [["Ada", [], 0], ["Ada", ["top"], 0], ["Ada", ["top", "child"], 0]]);
 });
 
-Deno.test("subagents may nest to the limit of depth", async () => {
-  const requests: number[] = [];
-  const nested = (depth: number): Agent<unknown, string> => {
-    const model = scripted({ ...asking("Deeper"), before: () => void requests.push(depth) }, "Back.");
-    return agent({ name: `a${depth}`, model, tools: depth < 5 ? [asTool(nested(depth + 1), named)] : [] });
-  };
-  const results: string[] = [];
-  const run = nested(0).run("Hi");
-  for await (let event of run.events) {
-    while (event.type === "subagent.event") event = event.event;
-    if (event.type === "tool.finished") results.push(`${event.result.status} ${textOf(event.result)}`);
-  }
-  assertEquals(requests, [0, 1, 2, 3]);
-  assertEquals(results, ["error Not run: subagents may nest at most 3 deep.", "ok Back.", "ok Back.", "ok Back."]);
-});
+for (const depth of [1, 3]) {
+  Deno.test(`subagents may nest to the depth of ${depth} that the outermost run sets`, async () => {
+    const requests: number[] = [];
+    const nested = (level: number): Agent<unknown, string> => {
+      const model = scripted({ ...asking("Deeper"), before: () => void requests.push(level) }, "Back.");
+      return agent({ name: `a${level}`, model, tools: level < 5 ? [asTool(nested(level + 1), named)] : [] });
+    };
+    const results: string[] = [];
+    const run = nested(0).run({ prompt: "Hi", limits: { depth } });
+    for await (let event of run.events) {
+      while (event.type === "subagent.event") event = event.event;
+      if (event.type === "tool.finished") results.push(`${event.result.status} ${textOf(event.result)}`);
+    }
+    assertEquals(requests, [0, 1, 2, 3].slice(0, depth + 1));
+    const refusal = `error Not run: subagents may nest at most ${depth} deep.`;
+    assertEquals(results, [refusal, ...requests.slice(1).map(() => "ok Back.")]);
+  });
+}
 
 Deno.test("a subagent hook may change the prompt and the settings of a child", async () => {
   const child = scripted();

@@ -122,7 +122,15 @@ async function runChild(
   async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
     const begin = saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] };
     const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
-    const options = { ...begin, store, signal, vars, onError, parent: { run: parent, call, tool, settings } };
+    const options = {
+      ...begin,
+      limits: { depth: Math.min(limits.depth, child.limits.depth) }, // the smallest limit of the chain holds
+      store,
+      signal,
+      vars,
+      onError,
+      parent: { run: parent, call, tool, settings },
+    };
     const { opened, result } = start(child, options, new SinkFilter(parent.sink, write, () => {}));
     events.announce(emit, { type: "subagent.started", call, agent, run: (await opened).run });
     const { status, text } = await result;
