@@ -2,7 +2,9 @@ import { assert, assertEquals } from "@std/assert";
 import {
   type Import,
   importsOf,
+  isNamed,
   list,
+  type Node,
   type Pattern,
   places,
   read,
@@ -65,6 +67,33 @@ function imports(
     importsOf(source).filter(({ target }) => wrong(target, source.path))
       .map(({ specifier }) => `${source.path} imports ${specifier}`);
   rule(name, sources, broken, samples);
+}
+
+/** Returns what `node` is a member of, such as `ctx` of `ctx.run.state`. */
+function rootOf(node: Node): Node {
+  return node.type === "MemberExpression" ? rootOf(node.object) : node;
+}
+
+function isMember(node: Node, object: string, property: string): boolean {
+  return node.type === "MemberExpression" && isNamed(node.object, new RegExp(`^${object}$`)) &&
+    isNamed(node.property, new RegExp(`^${property}$`));
+}
+
+function isRace(node: Node): boolean {
+  return node.type === "CallExpression" && isMember(node.callee, "Promise", "race");
+}
+
+/** Whether an ancestor of `node` passes a test. */
+function isIn(node: Node, test: (ancestor: Node) => boolean): boolean {
+  return node.type !== "Program" && "parent" in node && (test(node.parent) || isIn(node.parent, test));
+}
+
+function isCast({ type }: Node): boolean {
+  return type === "TSAsExpression" || type === "TSTypeAssertion";
+}
+
+function isEmptyCollection(node: Node | null | undefined): boolean {
+  return node?.type === "NewExpression" && isNamed(node.callee, /^(Map|Set)$/) && node.arguments.length === 0;
 }
 
 const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
@@ -215,7 +244,7 @@ rule("only a public entry passes on what it imports", library, (source) => {
 banned(
   "only an adapter names Deno",
   library.filter((source) => !isAdapter(source)),
-  { selector: `Identifier[name="Deno"]`, text: /Deno/ },
+  { nodes: { Identifier: ({ name }) => name === "Deno" }, text: /Deno/ },
   "Deno.exit(1);",
   "type Store = Deno.Kv;",
   "globalThis.Deno;",
@@ -224,7 +253,7 @@ banned(
 banned(
   "the library writes to the console only where the defaults of onError and logger() do",
   library.filter(({ path }) => !["src/core/run/log_error.ts", "middleware/observability/logger/mod.ts"].includes(path)),
-  { selector: `Identifier[name="console"]`, text: /console/ },
+  { nodes: { Identifier: ({ name }) => name === "console" }, text: /console/ },
   `console.log("hello");`,
   "const { warn } = console;",
 );
@@ -233,7 +262,9 @@ banned(
   "nothing writes to its context",
   [...library, ...examples],
   {
-    selector: `:is(AssignmentExpression[left.object.name="ctx"], AssignmentExpression[left.object.object.name="ctx"])`,
+    nodes: {
+      AssignmentExpression: ({ left }) => left.type === "MemberExpression" && isNamed(rootOf(left), /^ctx$/),
+    },
     text: /ctx/,
   },
   "ctx.input = {};",
@@ -244,10 +275,11 @@ banned(
   "no module keeps mutable state",
   library,
   {
-    selector: [
-      `:is(Program, ExportNamedDeclaration) > VariableDeclaration[kind="let"]`,
-      `:is(Program, ExportNamedDeclaration) > VariableDeclaration > VariableDeclarator > NewExpression[callee.name=/^(Map|Set)$/][arguments.length=0]`,
-    ].join(),
+    nodes: {
+      VariableDeclaration: ({ parent, kind, declarations }) =>
+        /^(Program|ExportNamedDeclaration)$/.test(parent.type) &&
+        (kind === "let" || declarations.some(({ init }) => isEmptyCollection(init))),
+    },
     text: /^(export )?let\b|new (Map|Set)\b/m,
   },
   "let count = 0;",
@@ -258,7 +290,7 @@ banned(
 banned(
   "no failure is swallowed by an empty catch",
   library,
-  { selector: "CatchClause > BlockStatement[body.length=0]", text: /catch/ },
+  { nodes: { CatchClause: ({ body }) => body.body.length === 0 }, text: /catch/ },
   "try { run(); } catch { /* never mind */ }",
 );
 
@@ -266,8 +298,7 @@ banned(
   "a race is not a timeout",
   library,
   {
-    selector:
-      `CallExpression[callee.object.name="Promise"][callee.property.name="race"] Identifier[name=/^(setTimeout|timeout)$/]`,
+    nodes: { Identifier: (node) => isNamed(node, /^(setTimeout|timeout)$/) && isIn(node, isRace) },
     text: /race/,
   },
   "await Promise.race([work, new Promise((done) => setTimeout(done, 5))]);",
@@ -278,9 +309,11 @@ banned(
   "the library uses nothing that Node 22 lacks",
   library,
   {
-    selector:
-      `:is(MemberExpression[object.name="Promise"][property.name="try"], MemberExpression[object.name="RegExp"][property.name="escape"], ` +
-      `MemberExpression[object.name="Error"][property.name="isError"], VariableDeclaration[kind=/using$/])`,
+    nodes: {
+      MemberExpression: (node) =>
+        isMember(node, "Promise", "try") || isMember(node, "RegExp", "escape") || isMember(node, "Error", "isError"),
+      VariableDeclaration: ({ kind }) => kind.endsWith("using"),
+    },
     text: /Promise\.try|RegExp\.escape|Error\.isError|\busing\b/,
   },
   "Promise.try(run);",
@@ -293,7 +326,7 @@ banned(
   "no enums, namespaces or decorators",
   library,
   {
-    selector: ":is(TSEnumDeclaration, TSModuleDeclaration, Decorator)",
+    nodes: { TSEnumDeclaration: () => true, TSModuleDeclaration: () => true, Decorator: () => true },
     text: /\benum\b|\b(namespace|module|global)\b[^;]*\{|^\s*@\w/m,
   },
   "enum Status { Done }",
@@ -304,7 +337,10 @@ banned(
 banned(
   "no type is forced by two casts",
   library,
-  { selector: ":is(TSAsExpression, TSTypeAssertion) > :is(TSAsExpression, TSTypeAssertion)", text: /\bas\b|<\w/ },
+  {
+    nodes: { TSAsExpression: ({ parent }) => isCast(parent), TSTypeAssertion: ({ parent }) => isCast(parent) },
+    text: /\bas\b|<\w/,
+  },
   "const user = body as unknown as User;",
 );
 
@@ -312,12 +348,18 @@ rule("a cast says why", library, unexplainedCasts, {
   "src/core/cast.ts": "// parsed\nconst a = 1;\nconst user = body as User;\n",
 });
 
+const madeWith = /^(create|with(?!GracePeriod|Retries))[A-Z]|^Base[A-Z]|(Manager|Impl)$/;
+
 banned(
   "names say what a thing is, not what it is made with",
   library,
   {
-    selector: ":is(FunctionDeclaration, ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration)" +
-      "[id.name=/^(create|with(?!GracePeriod|Retries))[A-Z]|^Base[A-Z]|(Manager|Impl)$/]",
+    nodes: {
+      FunctionDeclaration: ({ id }) => isNamed(id, madeWith),
+      ClassDeclaration: ({ id }) => isNamed(id, madeWith),
+      TSInterfaceDeclaration: ({ id }) => isNamed(id, madeWith),
+      TSTypeAliasDeclaration: ({ id }) => isNamed(id, madeWith),
+    },
     text: /(create|with|Base)[A-Z]|Manager|Impl/,
   },
   "function createAgent() {}",
