@@ -1,7 +1,6 @@
 import { agent, deny, type Middleware, only, tool } from "@jizai/jizai";
 import { serial } from "@jizai/jizai/middleware/serial";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import * as z from "zod";
@@ -256,8 +255,4 @@ Deno.test("serial() forgets an unused key", async () => {
   await assistant.run("Go").result;
   const keys = deleted.calls.map(({ args: [key] }) => key).filter((key) => String(key).startsWith("key "));
   assertEquals(keys, ['key {"n":3}', 'key {"n":1}']);
-});
-
-Deno.test("serial() obeys the laws of middleware", async () => {
-  await testMiddleware(() => serial());
 });

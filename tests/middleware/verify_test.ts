@@ -1,7 +1,6 @@
 import { agent, continueWith, type Middleware, tool } from "@jizai/jizai";
 import { verify, type VerifyOptions } from "@jizai/jizai/middleware/verify";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { lines } from "../support/transcript_lines.ts";
@@ -160,8 +159,4 @@ Deno.test("verify() throws for invalid attempts", () => {
       `Cannot create verify(): \`attempts\` is ${attempts}; expected 0 or more`,
     );
   }
-});
-
-Deno.test("verify() obeys the laws of middleware", async () => {
-  await testMiddleware(() => verify(() => true));
 });

@@ -16,7 +16,6 @@ import { subagents } from "@jizai/jizai/middleware/subagents";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { truncate } from "@jizai/jizai/middleware/truncate";
 import { verify } from "@jizai/jizai/middleware/verify";
-import { within } from "@jizai/jizai/middleware/within";
 import { scripted, testMiddleware, type TestOptions } from "@jizai/jizai/testing";
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
@@ -87,7 +86,6 @@ const cases: Record<string, readonly [make: () => Middleware, options?: TestOpti
   "human() who edits": [() => human(() => ({ allow: true, input: { text: "edited" } }))],
   "inject()": [() => inject(({ index }) => `Turn ${index}.`)],
   "logger()": [() => logger(() => {})],
-  "optional()": [() => optional(logger(() => {}))],
   "optional() around what fails": [() => optional(failing)],
   "permissions()": [() => permissions({ allow: ["careful"], ask: ["echo"], deny: ["fail", "h*"] })],
   "permissions() that deny everything": [() => permissions({ otherwise: "deny" })],
@@ -107,7 +105,6 @@ const cases: Record<string, readonly [make: () => Middleware, options?: TestOpti
   "truncate()": [() => truncate({ limit: 4 })],
   "verify()": [() => verify(() => true)],
   "verify() of what is never good": [() => verify(() => "Try again.")],
-  "within()": [() => within(1_000, logger(() => {}))],
 };
 
 for (const [name, [make, options]] of Object.entries(cases)) {
