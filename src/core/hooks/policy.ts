@@ -3,10 +3,12 @@
  *
  * @module
  */
-import type { Point } from "../../protocol/event.ts";
+import type { Emit, Point } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { expectMessages } from "../lib/repair.ts";
+import { callSafely } from "../run/events.ts";
 import type { HookAnswer, PointPolicy } from "./onion.ts";
+import type { Change, Run, Scope } from "./scope.ts";
 
 /** Completes the context of the inner layers after a change. */
 export type Derive<C, E> = (inner: C, outer: C, own: E, name: string) => C;
@@ -18,7 +20,7 @@ export interface PolicyOptions<C, D, R, E> extends Omit<PointPolicy<C, D, R, E>,
 }
 
 /** Creates a policy under which `signal`, `emit` and `keys` may change. Undefined values are ignored, other keys are rejected by name. */
-export function policyOf<C extends object, D extends object, R, E>(
+export function policyOf<C extends Scope, D extends Change, R, E>(
   point: Point,
   keys: readonly (keyof D & string)[],
   { derive, finalize, ...policy }: PolicyOptions<C, D, R, E>,
@@ -32,7 +34,8 @@ export function policyOf<C extends object, D extends object, R, E>(
         throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
       }
       expectAwaited(`Cannot use the change of "${name}" at ${point}`, change, ctx);
-      const inner = merged<C>(ctx, change as Partial<C>); // the keys were checked: they are the context's
+      const given = change.emit ? { ...change, emit: reportingFilter(change.emit, ctx.run) } : change;
+      const inner = merged<Scope>(ctx, given) as C; // the keys were checked: they are the context's
       return derive ? derive(inner, ctx, own, name) : inner;
     },
     finalize(answer) {
@@ -42,6 +45,14 @@ export function policyOf<C extends object, D extends object, R, E>(
       return finalize ? finalize(answer) : answer.returned;
     },
     ...policy,
+  };
+}
+
+/** Returns the filter. If it is an async function that rejects, the error is reported: its callers emit events and await nothing. */
+function reportingFilter(emit: Emit, { report }: Run): Emit {
+  return (event) => {
+    const returned: unknown = emit(event);
+    if (returned !== undefined) callSafely(() => returned, report);
   };
 }
 

@@ -40,7 +40,7 @@ export function strictHook<C extends Scope, D extends Change, R>(
   };
   const filter = (emit: Emit): Emit => (event) => {
     try {
-      emit(freeze(event));
+      return emit(freeze(event)); // an async filter returns a promise
     } catch (error) {
       throw named(error);
     }
