@@ -5,7 +5,7 @@
  */
 import type { Context } from "hono";
 import type { Requester } from "../session/record/run_host.ts";
-import type { ServerOptions } from "./options.ts";
+import { expectReturnedString, type ServerOptions } from "./options.ts";
 import { RequestError } from "./respond/error_response.ts";
 
 /** The client of a request. */
@@ -21,6 +21,7 @@ export interface Client extends Requester {
 export async function identify(c: Context, { owner, vars }: ServerOptions): Promise<Client> {
   const ownerId = await owner?.(c);
   if (owner && !ownerId) throw new RequestError(403, "unidentified", "Cannot serve the request: it has no owner");
+  expectReturnedString("owner", ownerId);
   return new RequestClient(c, ownerId, await vars?.(c));
 }
 

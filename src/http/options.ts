@@ -5,7 +5,7 @@
  */
 import type { Context, Env } from "hono";
 import type { NumberedEvent } from "../core/run/events.ts";
-import { expectChoice } from "../core/lib/expect_option.ts";
+import { expectChoice, expectNames } from "../core/lib/expect_option.ts";
 import { defaultLimits, limited, type Limits } from "../core/run/limits.ts";
 import { logError } from "../core/run/log_error.ts";
 import type { Started } from "../core/start/options.ts";
@@ -137,13 +137,14 @@ export interface RequestVars<V, E extends Env> {
 /** The options of a server, with their defaults. */
 export type ServerOptions = ReturnType<typeof resolveOptions>;
 
-/** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for two that exclude each other. */
+/** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for an unknown one and for two that exclude each other. */
 export function resolveOptions(
   options: ServeOptions & {
     readonly vars?: (c: Context) => unknown;
     readonly recoveryVars?: (run: RecoveredRun) => unknown;
   } = {},
 ) {
+  expectNames("Cannot serve", options, optionNames);
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { limits = {}, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
     options;
@@ -174,6 +175,37 @@ export function resolveOptions(
   }
   const store = options.store ?? (resumeTokens ? undefined : memory());
   return { ...options, store, wires, onClientGone, singleProcess, limits, lease, grace, heartbeat, maxBody, onError };
+}
+
+const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)[] = [
+  "store",
+  "log",
+  "wires",
+  "page",
+  "resumeTokens",
+  "owner",
+  "session",
+  "busy",
+  "onClientGone",
+  "lease",
+  "singleProcess",
+  "signal",
+  "grace",
+  "onEnd",
+  "limits",
+  "heartbeat",
+  "maxBody",
+  "onError",
+  "vars",
+  "recoveryVars",
+];
+
+/** Throws a `TypeError` if the option `name` returned a value that is neither a string nor `undefined`. */
+export function expectReturnedString(name: "owner" | "session", value: unknown): void {
+  if (value === undefined || typeof value === "string") return;
+  throw new TypeError(
+    `Cannot serve the request: \`${name}\` returned a value of type ${typeof value}; expected a string`,
+  );
 }
 
 /** Throws a `TypeError` for a value that `onClientGone` cannot have, or return. */

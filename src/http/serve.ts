@@ -58,8 +58,8 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /` and `GET /health`, so
  * each of them can guard all routes.
  *
- * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for a value
- * that is not an agent, and for `store` together with `resumeTokens`.
+ * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for an unknown
+ * option, for a value that is not an agent, and for `store` together with `resumeTokens`.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";

@@ -178,3 +178,22 @@ Deno.test("serve() separates owners and ids with special characters", async () =
     assertEquals((await ownedStore(store, owner).list({ limit: 1_000 })).toSorted(), names.toSorted());
   }
 });
+
+for (const option of ["owner", "session"]) {
+  Deno.test(`serve() answers 500 if ${option} returns a value that is no string, and stores nothing`, async () => {
+    for (const value of [{ id: "ada" }, 5, true, ["ada"], Symbol("ada")]) {
+      const errors: string[] = [];
+      const store = memory();
+      const returned = () => value as never; // as an untyped context returns it
+      const served = serve(agent({ model: scripted("Hello!") }), {
+        store,
+        [option]: returned,
+        onError: (error) => errors.push(String(error)),
+      });
+      const { status } = await post(served, "/runs", { prompt: "Hi" });
+      const problem = `\`${option}\` returned a value of type ${typeof value}; expected a string`;
+      assertEquals([status, errors], [500, [`TypeError: Cannot serve the request: ${problem}`]]);
+      assertEquals(await store.list(), []);
+    }
+  });
+}

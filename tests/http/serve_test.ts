@@ -1,9 +1,20 @@
-import { agent, memory, type Middleware, serve, type Store, tool, type ToolExecutionContext, vars } from "../../mod.ts";
+import {
+  agent,
+  memory,
+  type Middleware,
+  type RequestVars,
+  serve,
+  type ServeOptions,
+  type Store,
+  tool,
+  type ToolExecutionContext,
+  vars,
+} from "../../mod.ts";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { scripted } from "../../src/model/scripted.ts";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
-import { type Context, Hono } from "hono";
+import { type Context, type Env, Hono } from "hono";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
 import { captured } from "../support/console_errors.ts";
@@ -324,6 +335,40 @@ Deno.test("serve() rejects wires that are no list of wires", () => {
     const message = "Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]";
     assertThrows(() => make(agent({ model: scripted() }), { wires }), TypeError, message);
   }
+});
+
+Deno.test("serve() rejects an option that it does not have, and names those that it has", () => {
+  const names: Readonly<Record<keyof ServeOptions | keyof RequestVars<unknown, Env>, true>> = { // a new option is missing here
+    store: true,
+    log: true,
+    wires: true,
+    page: true,
+    resumeTokens: true,
+    owner: true,
+    session: true,
+    busy: true,
+    onClientGone: true,
+    lease: true,
+    singleProcess: true,
+    signal: true,
+    grace: true,
+    onEnd: true,
+    limits: true,
+    heartbeat: true,
+    maxBody: true,
+    onError: true,
+    vars: true,
+    recoveryVars: true,
+  };
+  const expected = `expected one of ${Object.keys(names).join(", ")}`;
+  const untyped = serve as (assistant: unknown, options: unknown) => unknown; // as code without types calls it
+  const assistant = agent({ model: scripted() });
+  for (const name of ["ownr", "wire", "keepAlive"]) {
+    const message = `Cannot serve: there is no option "${name}"; ${expected}`;
+    assertThrows(() => untyped(assistant, { [name]: () => "ada" }), TypeError, message);
+  }
+  assertThrows(() => untyped(assistant, null), TypeError, "Cannot serve: got Null; expected an object with store,");
+  untyped(assistant, { ownr: undefined });
 });
 
 Deno.test("serve() rejects options out of range", () => {

@@ -7,7 +7,7 @@ import type { Context } from "hono";
 import { isListed } from "../../core/persistence/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
-import type { ServerOptions } from "../options.ts";
+import { expectReturnedString, type ServerOptions } from "../options.ts";
 import type { Operation } from "./operation.ts";
 
 /** An address of the server. */
@@ -40,5 +40,6 @@ export function checkedId(id = "", key = id): string {
  */
 export async function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> {
   const id = await session?.(c);
+  expectReturnedString("session", id);
   return id === undefined ? undefined : checkedId(id);
 }
