@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { boundedCache } from "../core/persistence/bounded_cache.ts";
+import { boundedCache, boundsOf } from "../core/persistence/bounded_cache.ts";
 import { follow, notifier } from "./notifier.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records.ts";
@@ -44,10 +44,9 @@ interface RunLog {
  * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
  * ```
  */
-export function memoryLog(
-  { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = 600_000 }: MemoryLogOptions = {},
-): Log {
-  const runs = boundedCache<RunLog>({ max, maxBytes, maxOwnerBytes, expireIn });
+export function memoryLog(options: MemoryLogOptions = {}): Log {
+  const bounds = boundsOf("Cannot create memoryLog()", options, 600_000);
+  const runs = boundedCache<RunLog>(bounds);
   const additions = notifier();
 
   function read(run: string, after: number): Promise<LogPage | undefined> {
@@ -60,7 +59,7 @@ export function memoryLog(
 
   return {
     records,
-    renewIn: expireIn / 2,
+    renewIn: bounds.expireIn / 2,
     append: (run, { after, lines, ended, owner, pinned = !ended, inUse }) =>
       promiseTry(() => {
         const stored: Omit<RunLog, "ended"> = runs.get(run) ?? { before: after, lines: [], bytes: 0 };

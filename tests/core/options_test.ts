@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, deny, type Middleware, only, serve, tool, when } from "@jizai/jizai";
+import { agent, deny, type Middleware, only, rewrite, serve, state, tool, when } from "@jizai/jizai";
 import { optional } from "@jizai/jizai/middleware/optional";
 import { within } from "@jizai/jizai/middleware/within";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -36,6 +36,24 @@ Deno.test("tool() and agent() refuse an option that they do not have", () => {
     () => untypedAgent({ model: scripted(), middleware: [guard] }),
     TypeError,
     'Cannot create the agent "agent": there is no option "middleware"; expected one of name, description, vars, model,',
+  );
+});
+
+Deno.test("state() and rewrite() refuse an option, and a lifetime, that they do not have", () => {
+  const untypedState = state as (...args: readonly unknown[]) => unknown; // as code without types calls it
+  const make = (options: object) => untypedState("seen", () => 0, options);
+  const lifetimes =
+    'Cannot create the state "seen": there is no option "lifetimes"; expected one of lifetime, version,';
+  assertThrows(() => make({ lifetimes: "session" }), TypeError, lifetimes);
+  const forever = 'Cannot create the state "seen": `lifetime` is forever; expected run, session';
+  assertThrows(() => make({ lifetime: "forever" }), TypeError, forever);
+  const untypedRewrite = rewrite as (options: unknown) => unknown; // as code without types calls it
+  const rewriters = 'Cannot create rewrite(): there is no option "txt"; expected one of text, reasoning, call';
+  assertThrows(() => untypedRewrite({ txt: () => ["", ""] }), TypeError, rewriters);
+  assertThrows(
+    () => untypedRewrite(null),
+    TypeError,
+    "Cannot create rewrite(): got Null; expected an object with text",
   );
 });
 

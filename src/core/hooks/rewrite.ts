@@ -5,6 +5,7 @@
  */
 import type { Emit, Event } from "../../protocol/event.ts";
 import type { AnswerPart, Call } from "../../protocol/part.ts";
+import { expectNames } from "../lib/expect_option.ts";
 import { mapTexts } from "../lib/map_leaves.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points/turn.ts";
@@ -39,6 +40,7 @@ export interface RewriteOptions {
  * ```
  */
 export function rewrite(rewriters: RewriteOptions): Hook<ModelContext, ModelChange, ModelResponse> {
+  expectNames("Cannot create rewrite()", rewriters, ["text", "reasoning", "call"]);
   return async function rewriteModel(ctx, next) {
     const stream = new DeltaRewriter(rewriters, ctx.emit);
     let response: ModelResponse;

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Schema } from "../agent/schema.ts";
+import { expectChoice, expectNames } from "../lib/expect_option.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Scope } from "./scope.ts";
 
@@ -29,7 +30,7 @@ export interface StateOptions {
 
 /**
  * Creates a named value that every run or session starts with `init()`. It is saved with the run, so it must be JSON. Subagents share the state
- * of the session.
+ * of the session. Throws a `TypeError` for an unknown option or lifetime.
  *
  * ```ts
  * import { agent, type Middleware, state } from "@jizai/jizai";
@@ -45,11 +46,11 @@ export interface StateOptions {
  * };
  * ```
  */
-export function state<T>(
-  name: string,
-  init: () => T,
-  { lifetime = "run", version = 1, schema }: StateOptions = {},
-): State<T> {
+export function state<T>(name: string, init: () => T, options: StateOptions = {}): State<T> {
+  const { lifetime = "run", version = 1, schema } = options;
+  const operation = `Cannot create the state "${name}"`;
+  expectNames(operation, options, ["lifetime", "version", "schema"]);
+  expectChoice(operation, "lifetime", lifetime, ["run", "session"]);
   const key = version === 1 ? name : `${name}@${version}`;
   const writing = `Cannot set the state "${name}"`;
   /** The maps whose value was validated. */

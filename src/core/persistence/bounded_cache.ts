@@ -4,6 +4,7 @@
  * @module
  */
 import { brand } from "../../protocol/brand.ts";
+import { expectNames } from "../lib/expect_option.ts";
 import { FinalError } from "./final_error.ts";
 
 /** The error for an entry that does not fit into a store in memory, because the others must stay. The message may be sent to the client, which can try again later. */
@@ -28,6 +29,13 @@ export interface Bounds {
   readonly maxOwnerBytes: number;
   /** Milliseconds after which an entry is deleted. */
   readonly expireIn: number;
+}
+
+/** Returns the bounds with their defaults, of which `expiry` is that of `expireIn`. Throws a `TypeError` that starts with `operation` for an unknown one. */
+export function boundsOf(operation: string, options: Partial<Bounds>, expiry: number): Bounds {
+  expectNames(operation, options, ["max", "maxBytes", "maxOwnerBytes", "expireIn"]);
+  const { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = expiry } = options;
+  return { max, maxBytes, maxOwnerBytes, expireIn };
 }
 
 /** Properties of an entry. */

@@ -5,7 +5,7 @@
  */
 import type { Message } from "../../protocol/message.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
-import { boundedCache, type EntryOptions } from "./bounded_cache.ts";
+import { boundedCache, boundsOf, type EntryOptions } from "./bounded_cache.ts";
 import { abortAtShutdown, recoverNothing, writeInMemory } from "./memory_writer.ts";
 import type { Lease } from "./session.ts";
 import { isListed, type Store } from "./store.ts";
@@ -54,11 +54,9 @@ interface Stored {
  * assertEquals(await store.list(), ["s1"]);
  * ```
  */
-export function memory(
-  { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = Infinity }: MemoryOptions = {},
-): Store {
+export function memory(options: MemoryOptions = {}): Store {
   /** Sessions as JSON, so that no caller can change what is stored. */
-  const sessions = boundedCache<Stored>({ max, maxBytes, maxOwnerBytes, expireIn });
+  const sessions = boundedCache<Stored>(boundsOf("Cannot create memory()", options, Infinity));
   /** The ids of sessions that were saved with a lease. */
   const leased = new Set<string>();
 

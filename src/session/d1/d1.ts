@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { type BatchOptions, type ExecuteBatch, type Row, schemaStatements } from "../batch_sql/batch.ts";
@@ -60,6 +61,7 @@ export async function migrate(database: D1): Promise<void> {
  * ```
  */
 export function d1Store(database: D1, options: BatchOptions = {}): Store {
+  expectNames("Cannot create d1Store()", options, ["expireIn"]);
   return batchStore(batchesOf(database), options);
 }
 
@@ -74,6 +76,7 @@ export function d1Store(database: D1, options: BatchOptions = {}): Store {
  * ```
  */
 export function d1Log(database: D1, options: BatchLogOptions = {}): Log {
+  expectNames("Cannot create d1Log()", options, ["expireIn", "pollEvery"]);
   return batchLog(batchesOf(database), options);
 }
 

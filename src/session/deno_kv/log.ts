@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import { follow, type Subscription } from "../notifier.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { records } from "../record/records.ts";
@@ -40,7 +41,9 @@ interface LogHead extends Head {
  * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
  * ```
  */
-export function denoKvLog(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Log {
+export function denoKvLog(kv: Deno.Kv, options: DenoKvOptions = {}): Log {
+  expectNames("Cannot create denoKvLog()", options, ["prefix", "expireIn"]);
+  const { prefix = "jizai", expireIn = Infinity } = options;
   expectKv(kv);
   const headOf = (run: string): Deno.KvKey => [prefix, "log", run];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "log_piece", record];

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import { durable } from "../durable/mod.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { hashOf } from "../../core/lib/hash.ts";
@@ -51,7 +52,9 @@ interface KeptPiece {
  * assertEquals((await store.load("s1"))?.messages.length, 2);
  * ```
  */
-export function denoKvStore(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Store {
+export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
+  expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn"]);
+  const { prefix = "jizai", expireIn = Infinity } = options;
   expectKv(kv);
   const heads: Deno.KvKey = [prefix, "session"];
   const headOf = (id: string): Deno.KvKey => [...heads, id];

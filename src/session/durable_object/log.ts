@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 import { logTables, type SqlStorage } from "../sql/storage.ts";
@@ -25,7 +26,9 @@ import { expectStorage } from "./storage.ts";
  * }
  * ```
  */
-export function durableObjectLog(storage: SqlStorage, { expireIn = Infinity }: DurableObjectOptions = {}): Log {
+export function durableObjectLog(storage: SqlStorage, options: DurableObjectOptions = {}): Log {
+  expectNames("Cannot create durableObjectLog()", options, ["expireIn"]);
+  const { expireIn = Infinity } = options;
   expectStorage(storage);
   storage.transactionSync(() => logTables.forEach((table) => storage.sql.exec(table)));
   return sqlLog(storage, { expireIn, sweepEvery: Infinity, pollEvery: Infinity });

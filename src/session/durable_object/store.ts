@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { addSessionTables, type SqlStorage } from "../sql/storage.ts";
 import { sqlStore } from "../sql/store.ts";
@@ -27,10 +28,9 @@ import { expectStorage } from "./storage.ts";
  * }
  * ```
  */
-export function durableObjectStore(
-  storage: SqlStorage,
-  { expireIn = Infinity, alarm }: DurableObjectStoreOptions = {},
-): Store {
+export function durableObjectStore(storage: SqlStorage, options: DurableObjectStoreOptions = {}): Store {
+  expectNames("Cannot create durableObjectStore()", options, ["expireIn", "alarm"]);
+  const { expireIn = Infinity, alarm } = options;
   expectStorage(storage);
   storage.transactionSync(() => addSessionTables(storage));
   const store = sqlStore(storage, { expireIn, sweepEvery: Infinity });

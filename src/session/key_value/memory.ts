@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import { boundedCache } from "../../core/persistence/bounded_cache.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
@@ -35,9 +36,9 @@ interface Stored {
  * assertEquals([await values.increment("visits"), await values.increment("visits", { by: 2 })], [1, 3]);
  * ```
  */
-export function memoryKeyValue(
-  { max = 10_000, maxBytes = 67_108_864 }: MemoryKeyValueOptions = {},
-): KeyValue {
+export function memoryKeyValue(options: MemoryKeyValueOptions = {}): KeyValue {
+  expectNames("Cannot create memoryKeyValue()", options, ["max", "maxBytes"]);
+  const { max = 10_000, maxBytes = 67_108_864 } = options;
   const stored = boundedCache<Stored>({ max, maxBytes, maxOwnerBytes: Infinity, expireIn: Infinity });
 
   function find(key: string): Stored | undefined {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { type BatchOptions, type ExecuteBatch, type Row, schemaStatements, type SqlValue } from "../batch_sql/batch.ts";
@@ -56,6 +57,7 @@ export async function migrate(client: LibsqlClient): Promise<void> {
  * ```
  */
 export function libsqlStore(client: LibsqlClient, options: BatchOptions = {}): Store {
+  expectNames("Cannot create libsqlStore()", options, ["expireIn"]);
   return batchStore(batchesOf(client), options);
 }
 
@@ -69,6 +71,7 @@ export function libsqlStore(client: LibsqlClient, options: BatchOptions = {}): S
  * ```
  */
 export function libsqlLog(client: LibsqlClient, options: BatchLogOptions = {}): Log {
+  expectNames("Cannot create libsqlLog()", options, ["expireIn", "pollEvery"]);
   return batchLog(batchesOf(client), options);
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines } from "../pieces.ts";
@@ -34,10 +35,9 @@ export interface PostgresLogOptions extends PostgresOptions {
  * export const logOn = (sql: PostgresSql) => postgresLog(sql, { expireIn: 60 * 60 * 1_000 });
  * ```
  */
-export function postgresLog(
-  sql: PostgresSql,
-  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresLogOptions = {},
-): Log {
+export function postgresLog(sql: PostgresSql, options: PostgresLogOptions = {}): Log {
+  expectNames("Cannot create postgresLog()", options, ["expireIn", "listen", "pollEvery"]);
+  const { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 } = options;
   const query = queryOf(sql);
   const sweep = sweeper(query, "jizai_log", "run", expireIn);
   const additions = notifier(pollEvery, listen ? pollEvery : pollEvery / 8);

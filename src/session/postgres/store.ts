@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import { expiry } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
@@ -23,7 +24,9 @@ import { type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.
  * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql), log: postgresLog(sql) });
  * ```
  */
-export function postgresStore(sql: PostgresSql, { expireIn = Infinity }: PostgresOptions = {}): Store {
+export function postgresStore(sql: PostgresSql, options: PostgresOptions = {}): Store {
+  expectNames("Cannot create postgresStore()", options, ["expireIn"]);
+  const { expireIn = Infinity } = options;
   const query = queryOf(sql);
   const sweep = sweeper(query, "jizai_session", "id", expireIn);
   const adapter: StoreAdapter = {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Log } from "../log.ts";
 import { type Notifier, notifier } from "../notifier.ts";
 import { channelOf, scriptLog } from "../redis_scripts/log.ts";
@@ -27,7 +28,9 @@ export interface RedisLogOptions extends RedisOptions, RedisWarningOptions {
  * export const logOn = (redis: RedisClient) => redisLog(redis, { expireIn: 60 * 60 * 1_000 });
  * ```
  */
-export function redisLog(redis: RedisClient, { pollEvery = 1_000, ...options }: RedisLogOptions = {}): Log {
+export function redisLog(redis: RedisClient, options: RedisLogOptions = {}): Log {
+  expectNames("Cannot create redisLog()", options, ["prefix", "expireIn", "pollEvery", "onWarning"]);
+  const { pollEvery = 1_000 } = options;
   void warnOfRisks(redis, options); // never rejects
   const additions = notifier(pollEvery);
   const listen = listener(redis, channelOf(options.prefix ?? "jizai"), additions);

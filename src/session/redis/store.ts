@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { RedisOptions } from "../redis_scripts/script.ts";
 import { scriptStore } from "../redis_scripts/store.ts";
@@ -25,6 +26,7 @@ import { type RedisWarningOptions, warnOfRisks } from "./risks.ts";
  * ```
  */
 export function redisStore(redis: RedisClient, options: RedisOptions & RedisWarningOptions = {}): Store {
+  expectNames("Cannot create redisStore()", options, ["prefix", "expireIn", "onWarning"]);
   void warnOfRisks(redis, options); // never rejects
   return scriptStore(scriptsOf(redis), options);
 }

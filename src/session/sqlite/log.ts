@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import { sweepEvery } from "../expiry.ts";
 import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
@@ -31,10 +32,9 @@ export interface SqliteLogOptions extends SqliteOptions {
  * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
  * ```
  */
-export function sqliteLog(
-  database: SqliteDatabase,
-  { expireIn = Infinity, pollEvery = 100 }: SqliteLogOptions = {},
-): Log {
+export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = {}): Log {
+  expectNames("Cannot create sqliteLog()", options, ["expireIn", "pollEvery"]);
+  const { expireIn = Infinity, pollEvery = 100 } = options;
   const storage = storageOf(database);
   return sqlLog(storage, { expireIn, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import { sweepEvery } from "../expiry.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { sqlStore } from "../sql/store.ts";
@@ -25,6 +26,8 @@ import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.t
  * assertEquals(await store.list(), ["s1"]);
  * ```
  */
-export function sqliteStore(database: SqliteDatabase, { expireIn = Infinity }: SqliteOptions = {}): Store {
+export function sqliteStore(database: SqliteDatabase, options: SqliteOptions = {}): Store {
+  expectNames("Cannot create sqliteStore()", options, ["expireIn"]);
+  const { expireIn = Infinity } = options;
   return sqlStore(storageOf(database), { expireIn, sweepEvery });
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import type { Log } from "../log.ts";
@@ -39,6 +40,7 @@ function scriptsOf(redis: UpstashClient): RunScript {
  * ```
  */
 export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): Store {
+  expectNames("Cannot create upstashStore()", options, ["prefix", "expireIn"]);
   return scriptStore(scriptsOf(redis), options);
 }
 
@@ -51,7 +53,9 @@ export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): 
  * export const logOn = (redis: UpstashClient) => upstashLog(redis, { expireIn: 60 * 60 * 1_000 });
  * ```
  */
-export function upstashLog(redis: UpstashClient, { pollEvery = 200, ...options }: UpstashLogOptions = {}): Log {
+export function upstashLog(redis: UpstashClient, options: UpstashLogOptions = {}): Log {
+  expectNames("Cannot create upstashLog()", options, ["prefix", "expireIn", "pollEvery"]);
+  const { pollEvery = 200 } = options;
   const listen = () => Promise.resolve(() => {});
   return scriptLog(scriptsOf(redis), options, { notifier: notifier(pollEvery), listen });
 }
