@@ -13,6 +13,8 @@ export interface UserMessage {
   readonly parts: readonly ContentPart[];
   /** The author, if it is not the person: the name of a middleware, or the engine. */
   readonly from?: string;
+  /** The id that the client gave the message, if it names its messages. It is not sent to models. */
+  readonly id?: string;
 }
 
 /** A response of the model, and the calls it makes. */

@@ -100,7 +100,9 @@ export interface RunParts {
 export interface Prompt {
   /** The messages, the last of them the user's. */
   readonly messages: readonly Message[];
-  /** Whether the last prompt with the same content is answered again: it and everything after it is removed from the session. Default: false. */
+  /** Whether the prompt with the same id is replaced: it and everything after it is removed from the session. Default: false. */
+  readonly edit?: boolean | undefined;
+  /** Whether a prompt is answered again: `edit`, for the last prompt with the same content if none has the id. Default: false. */
   readonly regenerate?: boolean | undefined;
   /** Whether a new session is created, because the client holds the whole history. Default: false. */
   readonly newSession?: boolean | undefined;

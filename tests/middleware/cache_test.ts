@@ -1,4 +1,4 @@
-import { agent, type Middleware, ModelError, tool } from "@jizai/jizai";
+import { agent, type Middleware, ModelError, tool, user } from "@jizai/jizai";
 import type { KeyValue } from "@jizai/jizai/kit";
 import { cache, type CacheOptions } from "@jizai/jizai/middleware/cache";
 import { redact } from "@jizai/jizai/middleware/redact";
@@ -134,6 +134,16 @@ Deno.test("cache() finds a conversation whose calls have other ids", async () =>
   const second = await ask("Look").result;
   assertEquals([first.text, second.text], ["The sky.", "The sky."]);
   assertEquals(executed.length, 2);
+  model.done();
+});
+
+Deno.test("cache() finds a conversation whose messages have other ids", async () => {
+  const model = scripted("The sky.");
+  const assistant = agent({ model, use: [cache({ keyValue: memoryKeyValue() })] });
+  for (const id of ["m1", "m2", undefined]) {
+    const { text } = await assistant.run({ messages: [{ ...user("Look"), ...(id !== undefined && { id }) }] }).result;
+    assertEquals(text, "The sky.");
+  }
   model.done();
 });
 

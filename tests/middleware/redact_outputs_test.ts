@@ -86,7 +86,7 @@ const question: Complete<Question> = {
   }],
 };
 const parts = Object.values(contents);
-const prompt = { role: "user", parts, from: secret } as const;
+const prompt = { role: "user", parts, from: secret, id: secret } as const;
 const message = { role: "assistant", parts: Object.values(answers) } as const;
 const result = {
   callId: secret,
@@ -252,6 +252,7 @@ Deno.test("redact() masks every text field of every event, except for ids, media
     "hook.acted.middleware",
     "instructions.loaded.call",
     "model.started.model",
+    "prompt.accepted.prompt.id",
     "prompt.accepted.prompt.parts[].data",
     "prompt.accepted.prompt.parts[].mediaType",
     "prompt.accepted.prompt.parts[].url",
@@ -264,6 +265,7 @@ Deno.test("redact() masks every text field of every event, except for ids, media
     "run.started.request",
     "run.started.run",
     "run.started.session",
+    "steering.injected.messages[].id",
     "steering.injected.messages[].parts[].data",
     "steering.injected.messages[].parts[].mediaType",
     "steering.injected.messages[].parts[].url",

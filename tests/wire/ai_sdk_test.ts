@@ -585,7 +585,8 @@ Deno.test("aiSdkUi() asks about the input that a hook changed", async () => {
 Deno.test("aiSdkUi() accepts texts and files", async () => {
   const model = scripted("Seen.");
   const app = serve(agent({ model }), { wires });
-  await new Chat(app).sendMessage({
+  const chat = new Chat(app);
+  await chat.sendMessage({
     text: "Look",
     files: [
       { type: "file", mediaType: "image/png", url: "data:image/png;base64,iVBORw==" },
@@ -599,6 +600,7 @@ Deno.test("aiSdkUi() accepts texts and files", async () => {
       { type: "media", mediaType: "image/jpeg", url: "https://example.com/a.jpg" },
       { type: "text", text: "Look" },
     ],
+    id: chat.messages[0]?.id ?? "",
   }]);
 });
 
@@ -616,7 +618,7 @@ Deno.test("aiSdkUi() separates chats of two owners with the same id", async () =
   assertEquals((await send("", "Hi")).status, 403);
   assertEquals(model.left, 1);
   await chunksOf(send("eve", "I am Eve")); // in her own chat
-  const alone = [{ role: "user", parts: [{ type: "text", text: "I am Eve" }] }] as const;
+  const alone = [{ role: "user", parts: [{ type: "text", text: "I am Eve" }], id: "m1" }] as const;
   assertEquals(model.requests[1]?.messages, alone);
 });
 

@@ -16,7 +16,7 @@ export function requestKey({ request: { model, instructions, messages, tools, op
   return { model: model.id, instructions, messages: withoutIds(messages), tools, options };
 }
 
-/** Numbers the calls of a conversation, because providers give them ids at random. */
+/** Leaves out the ids of messages, and numbers the calls: clients and providers choose ids at random. */
 function withoutIds(messages: readonly Message[]): unknown {
   const numbers = new Map<string, number>();
   const numberOf = (id: string) => {
@@ -28,6 +28,7 @@ function withoutIds(messages: readonly Message[]): unknown {
     if (message.role === "tool") {
       return { ...message, results: message.results.map((result) => ({ ...result, callId: numberOf(result.callId) })) };
     }
+    if (message.role === "user") return { ...message, id: undefined };
     return {
       ...message,
       parts: message.parts.map((part) => part.type === "call" ? { ...part, id: numberOf(part.id) } : part),

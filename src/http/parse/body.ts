@@ -112,7 +112,7 @@ const author: Shape<string | undefined> = (value, path) => {
 
 const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
   variant("role", {
-    user: { parts: array(content), from: author },
+    user: { parts: array(content), from: author, id: () => undefined },
     assistant: { parts: array(answerPart) },
     tool: { results: array(result) },
   })

@@ -13,7 +13,9 @@ import type { AnswersBody, PromptBody } from "./body.ts";
 
 /** The prompt of a run, and the parts of the run that its client decides. */
 export type PromptInput = PromptBody & RunParts & {
-  /** Whether the last prompt with the same content is removed from the session, with everything after it. Default: false. */
+  /** Whether the prompt with the same id is removed from the session, with everything after it. Default: false. */
+  readonly edit?: boolean | undefined;
+  /** Whether, if no prompt has the same id, the last one with the same content is removed in this way. Default: false. */
   readonly regenerate?: boolean | undefined;
 };
 

@@ -9,6 +9,7 @@ import type { AnswerPart } from "../../protocol/part.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
+import { messageIdOf } from "../message_id.ts";
 import { approvalId, contentPart, isInside, partChunk, providerFields, steeringPart } from "./parts.ts";
 
 /** A message of a chat. */
@@ -22,8 +23,9 @@ interface UiMessage {
 /**
  * Returns the messages of a session. The output of the last run is one message, whose id is the run's id, so that a stream of the same run replaces it.
  */
-export function messagesOf({ id: session, messages: stored, run: current, last }: Session): readonly UiMessage[] {
+export function messagesOf({ id: session, messages: all, run: current, last }: Session): readonly UiMessage[] {
   const { position, exit } = current ?? {};
+  const stored = position && "keep" in position ? all.slice(0, position.keep) : all; // an edit or a new answer replaces the rest
   // not at "arrived": each client that knows the session's id reads this, and `input` hooks may still redact or refuse the prompt
   const prompt = position?.at === "input" ? position.messages : [];
   const batch = position?.at === "tools" ? position : undefined;
@@ -43,7 +45,7 @@ export function messagesOf({ id: session, messages: stored, run: current, last }
   }
 
   function addUserMessage(message: UserMessage, index: number): void {
-    const id = `${session}.${index}`;
+    const id = messageIdOf(session, message, index);
     const isSteering = index > before && shown.at(-1)?.role === "assistant";
     if (isSteering) addParts(index, steeringPart(message, id));
     else shown.push({ id, role: "user", parts: message.parts.map(contentPart) });

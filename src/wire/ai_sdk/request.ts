@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { PersonAnswer } from "../../protocol/question.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { textOf, type UserMessage } from "../../protocol/message.ts";
 import type { ContentPart, Json } from "../../protocol/part.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type Shape,
   string,
 } from "../../protocol/shape.ts";
-import type { ChatInput, Input, PendingQuestions } from "../wire.ts";
+import type { ChatInput, PendingQuestions } from "../wire.ts";
 import { approvalId } from "./parts.ts";
 
 /** An object as the client sends it. */
@@ -27,12 +27,13 @@ type JsonObject = { readonly [field: string]: Json };
 
 /** The message that the client submits. */
 interface UiMessage {
+  readonly id?: string;
   readonly role: "user" | "assistant";
   readonly parts: readonly JsonObject[];
 }
 
 const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() =>
-  object({ role: oneOf("user", "assistant"), parts: array(jsonObject) })
+  object<UiMessage>({ id: optional(string), role: oneOf("user", "assistant"), parts: array(jsonObject) })
 );
 
 const approval = /* @__PURE__ */ lazy(() => object({ id: string, approved: boolean, reason: optional(string) }));
@@ -41,41 +42,45 @@ const request = /* @__PURE__ */ lazy(() =>
   object({ id: string, messages: array(jsonObject), messageId: optional(string), trigger: optional(json) })
 );
 
-/** Parses a request. The submitted message is the one that `messageId` names, or the last. */
+/** Parses a request. The submitted message is the one that `messageId` names, or the last. A message of the user that is named is edited, or sent again. */
 export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeToken" | "input"> {
   const { id: session, messages, messageId, trigger } = request(body, "");
   if (session === "") throw invalid("id", "a non-empty string");
   if (messages.length === 0) throw invalid("messages", "at least one message");
   const named = messages.findIndex(({ id }) => id !== undefined && id === messageId);
-  const index = named < 0 ? messages.length - 1 : named;
+  const edit = named >= 0;
+  const index = edit ? named : messages.length - 1;
   const path = `messages.${index}`;
   const submitted = message(messages[index], path);
   const regenerate = trigger === "regenerate-message";
+  const isAnswer = submitted.role === "assistant";
+  const asking = messages[isAnswer ? index : index - 1]; // a question that is shown as text is in the message before the reply
+  const { status, asks, resumeToken } = Object(asking?.metadata);
+  const followsPause = status === "paused";
+  const hasToken = followsPause && (isAnswer || asks === true) && typeof resumeToken === "string";
+  const canReply = !regenerate && (!edit || followsPause); // an edit of an earlier message is a new prompt
   return {
     session,
-    resumeToken: resumeTokenOf(messages, index),
-    input: (pending) => inputOf(submitted, path, pending, regenerate),
+    resumeToken: hasToken ? resumeToken : undefined,
+    input(pending) {
+      if (isAnswer) return { answers: answersOf(submitted, pending) };
+      const prompt = promptOf(submitted, path);
+      const open = canReply ? pending.questions.filter(({ tool }) => tool === undefined) : [];
+      return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], edit, regenerate };
+    },
   };
 }
 
-/** Returns a person's answers or prompt. A new prompt answers the run's open questions. */
-function inputOf(submitted: UiMessage, path: string, pending: PendingQuestions, regenerate: boolean): Input {
-  if (submitted.role === "assistant") return { answers: answersOf(submitted, pending) };
+function promptOf(submitted: UiMessage, path: string): UserMessage {
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
   if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
-  const prompt: UserMessage = { role: "user", parts };
-  const open = pending.questions.filter(({ tool }) => tool === undefined);
-  if (regenerate || open.length === 0) return { messages: [prompt], regenerate };
-  const text = textOf(prompt);
-  return { answers: open.map(({ callId }) => ({ ...(callId !== undefined && { callId }), type: "reply", text })) };
+  return { ...submitted, role: "user", parts };
 }
 
-/** Returns the token of the pause that the message at `index` answers. The message carries it itself, or the question before it that was shown as text. */
-function resumeTokenOf(messages: readonly JsonObject[], index: number): string | undefined {
-  const isAnswer = messages[index]?.role === "assistant";
-  const { status, asks, resumeToken } = Object(messages[isAnswer ? index : index - 1]?.metadata);
-  const isAsked = status === "paused" && (isAnswer || asks === true);
-  return isAsked && typeof resumeToken === "string" ? resumeToken : undefined;
+/** Returns a new message as the reply to each of the run's open questions. */
+function repliesTo(open: readonly Question[], prompt: UserMessage): readonly PersonAnswer[] {
+  const text = textOf(prompt);
+  return open.map(({ callId }) => ({ ...(callId !== undefined && { callId }), type: "reply", text }));
 }
 
 /** Returns the answers in a message to the open questions of this pause. */
