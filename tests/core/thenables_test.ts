@@ -99,6 +99,27 @@ Deno.test("a thenable in the result of a hook at execute fails the call", async 
   assertEquals([status, all.includes(password)], ["done", false]);
 });
 
+Deno.test("promises in a result that nobody awaits do not end the process when they reject", async () => {
+  const rejections: unknown[] = [];
+  const listen = (event: PromiseRejectionEvent) => {
+    event.preventDefault();
+    rejections.push(event.reason);
+  };
+  addEventListener("unhandledrejection", listen);
+  const late = () => Promise.reject(new Error("late"));
+  const find = tool({
+    name: "find",
+    description: "Finds",
+    input: z.object({}),
+    execute: () => ({ user: { posts: [late(), late()] }, friend: late() }),
+  });
+  const model = scripted({ calls: [["find", {}]] }, "Done.");
+  const { status } = await agent({ model, tools: [find] }).run({ prompt: "Hi", onError: () => {} }).result;
+  await new Promise((resolve) => setTimeout(resolve));
+  removeEventListener("unhandledrejection", listen);
+  assertEquals([status, rejections], ["done", []]);
+});
+
 Deno.test("a thenable in the reason of a guard denies the call", async () => {
   const { status, error, text } = await ran({ approval: () => Promise.resolve(deny(query)) });
   assertStringIncludes(error, "Cannot use the decision of a guard: it has a promise or another thenable; await it");

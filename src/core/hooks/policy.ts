@@ -4,7 +4,7 @@
  * @module
  */
 import type { Emit, Point } from "../../protocol/event.ts";
-import { expectJson } from "../lib/json_value.ts";
+import { expectJson, ignoreRejections } from "../lib/json_value.ts";
 import { expectMessages } from "../lib/repair.ts";
 import { callSafely } from "../run/events.ts";
 import type { HookAnswer, PointPolicy } from "./onion.ts";
@@ -86,6 +86,7 @@ function expectAwaited(operation: string, given: unknown, before: unknown): void
 /** Throws a `TypeError` that starts with `operation` if `value` is a promise. */
 export function expectNoPromise(operation: string, value: object): void {
   if ("then" in value && typeof value.then === "function") {
+    ignoreRejections(value);
     throw new TypeError(`${operation}: it is a promise or another thenable; await it`);
   }
 }

@@ -18,7 +18,9 @@ interface JsonCheck {
 /** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. */
 export function expectJson(operation: string, value: unknown, check: JsonCheck = {}): void {
   const found = obstacle(value, maxDepth, check);
-  if (found) throw new TypeError(`${operation}: it ${found.why}`, { cause: found.cause });
+  if (!found) return;
+  ignoreRejections(value);
+  throw new TypeError(`${operation}: it ${found.why}`, { cause: found.cause });
 }
 
 /** A reason why a value is not JSON. */
@@ -49,6 +51,14 @@ function obstacle(value: unknown, levels: number, check: JsonCheck): Obstacle | 
     return { why: "has a getter or toJSON() that throws", cause };
   }
   return undefined;
+}
+
+/** Keeps promises in a value that nothing awaits from ending the process when they reject. */
+export function ignoreRejections(value: unknown, seen: Set<unknown> = new Set()): void {
+  if (value instanceof Promise) value.catch(() => {});
+  if (typeof value !== "object" || value === null || seen.has(value)) return;
+  seen.add(value);
+  for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(value))) ignoreRejections(inner, seen);
 }
 
 /** Whether an object without fields has no other content. */
