@@ -92,6 +92,21 @@ for (const [above, below, expected] of matrix) {
   });
 }
 
+for (
+  const given of [{ type: "ask" }, { type: "ask", questions: "Sure?" }, { type: "ask", questions: [undefined] }, null]
+) {
+  Deno.test(`a guard that returns ${Deno.inspect(given)} denies the call`, async () => {
+    const wrong = guard("wrong", () => Promise.resolve(given as unknown as Approval)); // as without types
+    assertEquals([await outcome([wrong]), await outcome([asks, wrong])], Array(2).fill("denied A guard failed."));
+  });
+}
+
+Deno.test("a pause at stop without a question fails the run", async () => {
+  const wrong: Middleware = { stop: () => Promise.resolve({ type: "pause" } as never) }; // as without types
+  const { status, error } = await agent({ model: scripted("Hi"), use: [wrong] }).run("Hi").result;
+  assertEquals([status, String(error)], ["failed", "TypeError: Cannot pause: expected a question as text"]);
+});
+
 Deno.test("a guard that failed is not called again", async () => {
   let asked = 0;
   const flaky = guard("flaky", (_, next) => {

@@ -27,12 +27,19 @@ const policy: PointPolicy<ApprovalContext, Change, Approval, ParsedInput> = /* @
 
 function finalize<E>(answer: HookAnswer<ApprovalContext, Approval, E>): Approval | Promise<Approval> {
   const { name, returned, called, below, rest } = answer;
-  if (!Object.hasOwn(rank, returned.type)) {
+  if (!isDecision(returned)) {
     throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
   }
   if (returned.type === "deny") return returned;
   if (called) return below ? merge(answer, below) : deny("A guard failed.");
   return rest().then((inner) => merge(answer, inner)); // the engine asks the inner layers that the hook did not ask
+}
+
+/** Whether a value is a decision. Hooks written without types may return anything. */
+function isDecision(value: unknown): boolean {
+  const { type, questions } = Object(value);
+  const isText = (question: unknown) => typeof question === "string";
+  return Object.hasOwn(rank, type) && (type !== "ask" || (Array.isArray(questions) && questions.every(isText)));
 }
 
 /** Merges a hook's verdict with that of the inner layers. */

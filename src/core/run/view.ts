@@ -94,6 +94,8 @@ export class RunView implements Run {
   };
 
   readonly pause = (question: string, options?: QuestionOptions): Pause => {
-    return new Pause([{ questions: [question], schema: replySchema, ...options }]);
+    const pause = new Pause([{ questions: [question], schema: replySchema, ...options }]);
+    if (typeof question !== "string") throw new TypeError("Cannot pause: expected a question as text");
+    return pause;
   };
 }
