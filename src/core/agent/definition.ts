@@ -74,8 +74,6 @@ export interface AgentDefinition<S> extends AgentParts<S> {
   readonly onions: Onions;
   /** True if it has `input` hooks. */
   readonly reviewsInput: boolean;
-  /** True if it has `tool` hooks. */
-  readonly hasToolHooks: boolean;
   /** Its own tools, for every run that has no others. */
   readonly toolTable: ToolTable;
   /** The functions of middleware that request groups of calls. */
@@ -105,6 +103,5 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
   const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
   const senders = use.flatMap((middleware) => middleware["~request"] ?? []).reverse();
   const reviewsInput = use.some(({ input }) => input !== undefined);
-  const hasToolHooks = use.some(({ tool }) => tool !== undefined);
-  return { ...parts, onions, reviewsInput, hasToolHooks, toolTable: toolTable(parts.tools), groups, savers, senders };
+  return { ...parts, onions, reviewsInput, toolTable: toolTable(parts.tools), groups, savers, senders };
 }

@@ -5,11 +5,12 @@
  */
 import type { ToolResult } from "../../protocol/message.ts";
 import { End, Paused } from "../hooks/interrupt.ts";
+import type { Review } from "../hooks/onion.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
-import { authorize, type Decision } from "./authorize.ts";
+import type { Decision, Revision } from "./authorize.ts";
 import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
-import { type OpenHooks, toolPolicy } from "./tool_hooks.ts";
+import { decideBare, toolPolicy } from "./tool_hooks.ts";
 
 /** The identity of a call in its batch. */
 export interface CallPlace {
@@ -23,9 +24,7 @@ export interface CallPlace {
 
 /** One open call, in memory. Its `CallRecord` is saved. */
 export class OpenCall {
-  /** Its `tool` hooks. Undefined if the agent has none. */
-  readonly hooks: OpenHooks | undefined;
-  /** Settles when the call is decided, and its hooks have returned. Never rejects. */
+  /** Settles when the call is decided, and its `tool` hooks have returned. Never rejects. */
   passed: Promise<void> | undefined;
   decision: Decision | undefined;
   /** The result of the work, before the hooks reviewed it. */
@@ -46,81 +45,117 @@ export class OpenCall {
   renamedTooOften = false;
   /** A text for the model beside the result: that a person changed the input. */
   note: string | undefined;
+  /** True if no `tool` hook is open around the core. */
+  bare = false;
+  /** Reviews the result of a call without open hooks. */
+  review: Review<ToolResult> | undefined;
+  /** The name and the input of the call, once it was revised. */
+  #revision: Revision | undefined;
+  /** Ends the wait of `enter()`. */
+  #decided: (() => void) | undefined;
+  /** Settles with the result when the call may leave. Undefined unless open hooks wait for it. */
+  #gate: PromiseWithResolvers<ToolResult> | undefined;
+  /** The reason why open hooks are unwound. */
+  #unwound: Error | undefined;
 
   constructor(
     readonly scope: StepScope,
     readonly record: CallRecord,
     readonly place: CallPlace,
   ) {
-    if (scope.engine.definition.hasToolHooks) {
-      this.hooks = { call: this, decided: Promise.withResolvers(), gate: Promise.withResolvers() };
-    }
     if (record.state === "running" || record.state === "ran") this.note = record.note;
   }
 
-  /** Decides the call, at the core of its `tool` onion if there are hooks. They stay open. Never rejects. */
+  /** Decides the call, at the core of its `tool` onion. Hooks that are open stay open. Never rejects. */
   enter(): Promise<void> {
-    this.passed = this.#pass();
-    return this.hooks ? this.hooks.decided.promise : this.passed;
+    const passed = this.#pass();
+    this.passed = passed;
+    if (this.bare) return passed;
+    return new Promise((resolve) => {
+      this.#decided = resolve;
+      void passed.then(resolve);
+    });
   }
 
-  /** Gives the call its result, which the hooks review. */
-  resolve(result: ToolResult): void {
-    if (this.hooks) this.hooks.gate.resolve(result);
-    else this.result = result;
-  }
-
-  /** Unwinds the hooks that wait for the result. */
-  reject(reason: Error): void {
-    this.hooks?.gate.promise.catch(() => {}); // they may have failed before they waited
-    this.hooks?.gate.reject(reason);
-  }
-
-  /** Passes the `tool` hooks, once more each time that the call was revised. */
-  async #pass(): Promise<void> {
-    const { hooks, scope: { engine: { exit, definition: { onions } } } } = this;
-    try {
-      this.announce();
-      for (let ctx: ToolContext | undefined = this.#context(); ctx; ctx = this.#revised(ctx)) {
-        try {
-          if (hooks) this.result = await onions.tool(ctx, hooks, toolPolicy);
-          else this.decision = await authorize(ctx, this, undefined);
-        } catch (error) {
-          if (this.decision?.type !== "revise" || !(error instanceof Paused)) throw error; // hooks see `Paused`, as for a question
-        }
-      }
-    } catch (error) {
-      if (error instanceof End) exit.offerInterrupt(error);
-      this.failures.push(error);
-    }
-    hooks?.decided.resolve();
-  }
-
-  /** Returns the context of the next pass. Undefined unless the call was revised. */
-  #revised(ctx: ToolContext): ToolContext | undefined {
-    if (this.decision?.type !== "revise") return undefined;
-    const { name, input, edited } = this.decision;
+  /** Prepares another pass if a guard or a person edited the call, or a hook renamed it. Otherwise it returns false. */
+  revise(): boolean {
+    if (this.decision?.type !== "revise" || this.failures.length > 0) return false;
+    this.#revision = this.decision;
     this.revisions++;
     this.decision = undefined;
-    return { ...ctx, name, input, edited, tool: this.scope.engine.settings.toolsByName.get(name) };
+    this.result = undefined;
+    this.bare = false;
+    return true;
+  }
+
+  /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
+  hold(): Promise<ToolResult> {
+    this.#decided?.();
+    if (this.#unwound) return Promise.reject(this.#unwound);
+    this.#gate = Promise.withResolvers();
+    return this.#gate.promise;
+  }
+
+  /** Gives the decided call its result, which the hooks review. */
+  resolve(result: ToolResult): void {
+    if (!this.bare) return this.#gate?.resolve(result);
+    try {
+      const reviewed = this.review ? this.review(result) : result;
+      if (reviewed instanceof Promise) this.passed = this.#take(reviewed);
+      else this.result = reviewed; // costs no turn of the microtask queue
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Unwinds the hooks that wait for the result, now or later. */
+  reject(reason: Error): void {
+    this.#unwound = reason;
+    this.#gate?.reject(reason);
+  }
+
+  /** Passes the `tool` hooks. */
+  async #pass(): Promise<void> {
+    try {
+      this.announce();
+      const ended = await this.scope.engine.definition.onions.tool(this.#context(), this, toolPolicy, decideBare);
+      if (ended.type === "result") this.result = ended;
+      else this.decision = ended;
+    } catch (error) {
+      if (this.decision?.type !== "revise" || !(error instanceof Paused)) this.#fail(error); // hooks see `Paused`, as for a question
+    }
+  }
+
+  async #take(reviewed: Promise<ToolResult>): Promise<void> {
+    try {
+      this.result = await reviewed;
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof End) this.scope.engine.exit.offerInterrupt(error);
+    this.failures.push(error);
   }
 
   #context(): ToolContext {
     const { scope: { engine, run, signal, emit, vars }, record: { call, state }, place } = this;
+    const { name, input } = this.#revision ?? call;
     return {
       run,
       signal,
       emit,
       vars,
       call,
-      tool: engine.settings.toolsByName.get(call.name),
-      name: call.name,
-      input: call.input,
+      tool: engine.settings.toolsByName.get(name),
+      name,
+      input,
       batchId: place.batchId,
       index: place.index,
       turn: place.turn,
       resumed: state !== "pending",
-      edited: false,
+      edited: this.#revision?.edited ?? false,
     };
   }
 

@@ -28,7 +28,7 @@ export interface Batch {
 /** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
 export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
   for (const call of calls) {
-    await call.enter();
+    do await call.enter(); while (call.revise());
     call.waiting = call.decision?.type === "ask";
     const cut = cutOf(call);
     if (!cut) continue;

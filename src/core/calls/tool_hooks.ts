@@ -6,7 +6,7 @@
 import type { ToolResult } from "../../protocol/message.ts";
 import { Paused } from "../hooks/interrupt.ts";
 import { nameOf } from "../hooks/middleware.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
+import type { PointPolicy, Review } from "../hooks/onion.ts";
 import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { authorize, type Decision, maxRevisions, type Undecided } from "./authorize.ts";
@@ -17,30 +17,27 @@ interface HookedCall extends Undecided {
   decision: Decision | undefined;
   /** True if hooks renamed the call more often than it may pass them. */
   renamedTooOften: boolean;
-}
-
-/** The `tool` hooks of one call. */
-export interface OpenHooks {
-  readonly call: HookedCall;
-  /** Settles when the call has been decided, or the hooks have failed. */
-  readonly decided: PromiseWithResolvers<void>;
-  /** Settles with the result when the call may leave. */
-  readonly gate: PromiseWithResolvers<ToolResult>;
+  /** True if no hook is open around the core. */
+  bare: boolean;
+  /** Reviews the result of a call without open hooks. */
+  review: Review<ToolResult> | undefined;
+  /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
+  hold(): Promise<ToolResult>;
 }
 
 /** The policy of `tool`. */
-export const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenHooks> = /* @__PURE__ */ policyOf(
+export const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, HookedCall> = /* @__PURE__ */ policyOf(
   "tool",
   ["input", "name"],
   {
     core: decide,
     hint: ": retry at execute",
     late: true,
-    derive: (inner, outer, { call }, hook) => inner.name === outer.name ? inner : renamed(inner, call, hook),
-    finalize({ name, returned, ctx, own }) {
+    derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : renamed(inner, call, hook),
+    finalize({ name, returned, ctx, own: call }) {
       toolResultOf(name, "tool", returned);
-      const { decision } = own.call;
-      if (!decision) return decide(ctx, own, returned); // a hook answered: the call needs approval all the same
+      const { decision } = call;
+      if (!decision) return decide(ctx, call, returned); // a hook answered: the call needs approval all the same
       if (decision.type === "revise") return returned; // dropped: the call passes the hooks again
       return decision.type === "answer" && decision.result.status === "denied" && returned.status !== "denied"
         ? { ...returned, status: "denied" }
@@ -65,13 +62,20 @@ function renamed(inner: ToolContext, call: HookedCall, hook: string): ToolContex
 }
 
 /** The core of `tool`, also for a hook that answers in its place: decides the call, and waits until it may leave. */
-async function decide(
-  ctx: ToolContext,
-  { call, gate, decided }: OpenHooks,
-  proposed?: ToolResult,
-): Promise<ToolResult> {
+async function decide(ctx: ToolContext, call: HookedCall, proposed?: ToolResult): Promise<ToolResult> {
   call.decision = await authorize(ctx, call, proposed);
   if (call.decision.type === "revise") throw new Paused(call.record.call.id);
-  decided.resolve();
-  return await gate.promise;
+  return await call.hold();
+}
+
+/** The core of `tool` if no hook is open around it: decides the call. Its result comes later, and passes `review` then. */
+export function decideBare(
+  ctx: ToolContext,
+  call: HookedCall,
+  _policy: unknown,
+  review?: Review<ToolResult>,
+): Promise<Decision> {
+  call.bare = true;
+  call.review = review;
+  return authorize(ctx, call, undefined);
 }

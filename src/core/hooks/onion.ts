@@ -64,49 +64,60 @@ export interface PointPolicy<C, D, R, E> {
   readonly finalize?: (answer: HookAnswer<C, R, E>) => R | Promise<R>;
 }
 
-/** A composed point. */
-export type Onion<C, D, R> = <E>(ctx: C, own: E, policy: PointPolicy<C, D, R, E>) => Promise<R>;
+/** A composed point. `bare` is called in place of the policy's core if no hook is open around it. The onion ends with the value that it returns. */
+export type Onion<C, D, R> = <E, B = R>(
+  ctx: C,
+  own: E,
+  policy: PointPolicy<C, D, R, E>,
+  bare?: Core<C, R, E, B>,
+) => Promise<R | B>;
 
 /** Replaces a result on its way out. */
 export type Review<R> = (result: R) => R | Promise<R>;
 
-/** The inner layers of a hook. `awaited` is true if a hook outside of them must await them. */
-export type Layer<C, D, R> = <E>(
+/** The innermost layer. `review` is what hooks that are not open do with the result. */
+export type Core<C, R, E, B = R> = (
+  ctx: C,
+  own: E,
+  policy: PointPolicy<C, never, R, E>,
+  review?: Review<R>,
+) => Promise<B>;
+
+/** The inner layers of a hook, around `core`. */
+export type Layer<C, D, R> = <E, B = R>(
   ctx: C,
   own: E,
   policy: PointPolicy<C, D, R, E>,
-  awaited: boolean,
+  core: Core<C, R, E, B>,
   review?: Review<R>,
-) => Promise<R>;
+) => Promise<R | B>;
 
 /** Makes a layer of a hook and the layers inside it. */
 export type Wrap<C, D, R> = (hook: Hook<C, D, R>, inner: Layer<C, D, R>) => Layer<C, D, R>;
 
 /** Composes `hooks`. The first is the outermost. */
 export function compose<C, D, R>(hooks: readonly Named<C, D, R>[]): Onion<C, D, R> {
-  if (hooks.length === 0) return callCore;
   const whole = hooks.reduceRight<Layer<C, D, R>>((inner, { name, hook }) => {
     const wrap: Wrap<C, D, R> = (hook, inner) => layerOf(name, hook, inner);
     return "~layer" in hook ? hook["~layer"](wrap, inner) : wrap(hook, inner);
-  }, innermost);
-  return (ctx, own, policy) => whole(ctx, own, policy, false);
+  }, (ctx, own, policy, core, review) => core(ctx, own, policy, review));
+  return (ctx, own, policy, bare) => bare ? whole(ctx, own, policy, bare) : whole(ctx, own, policy, core);
 }
 
-/** The onion of a point without hooks. */
-function callCore<C, D, R, E>(ctx: C, own: E, policy: PointPolicy<C, D, R, E>): Promise<R> {
-  return policy.core(ctx, own);
+/** The core of a policy. */
+function core<C, R, E>(ctx: C, own: E, policy: PointPolicy<C, never, R, E>, review?: Review<R>): Promise<R> {
+  return reviewed(policy.core(ctx, own), review);
 }
 
-/** The layer around the core. It settles after a hook that does not await it has left, so that the missing `await` is noticed. */
-function innermost<C, D, R, E>(
+/** The core inside an open hook. It settles after a hook that does not await it has left, so that the missing `await` is noticed. */
+export function awaitedCore<C, R, E>(
   ctx: C,
   own: E,
-  policy: PointPolicy<C, D, R, E>,
-  awaited: boolean,
+  policy: PointPolicy<C, never, R, E>,
   review?: Review<R>,
 ): Promise<R> {
   const result = policy.core(ctx, own);
-  return reviewed(awaited && !policy.late ? settleLater(result) : result, review);
+  return reviewed(policy.late ? result : settleLater(result), review);
 }
 
 function reviewed<R>(result: Promise<R>, review?: Review<R>): Promise<R> {
@@ -136,7 +147,8 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Layer<C, D, 
         if (called && !policy.retry) throw misuse("twice", name, policy, policy.hint);
         const whole = called && policy.retry ? policy.retry(ctx, own) : ctx;
         called = true;
-        result = inner(change === undefined ? whole : policy.change(whole, change, name, own), own, policy, true);
+        const changed = change === undefined ? whole : policy.change(whole, change, name, own);
+        result = inner(changed, own, policy, awaitedCore);
       } catch (error) {
         result = settleLater(Promise.reject(error));
       }
@@ -154,9 +166,9 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Layer<C, D, 
         );
       }
       if (called && returned === below) return returned;
-      return policy.finalize
-        ? policy.finalize({ name, ctx, own, returned, called, below, rest: () => inner(ctx, own, policy, true) })
-        : returned;
+      if (!policy.finalize) return returned;
+      const rest = () => inner(ctx, own, policy, awaitedCore);
+      return policy.finalize({ name, ctx, own, returned, called, below, rest });
     }
 
     function fail(error: unknown): never {

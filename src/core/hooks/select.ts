@@ -6,7 +6,7 @@
 import type { AnyTool, Tool } from "../agent/tool.ts";
 import { callPoints, eachHook, points } from "./each_hook.ts";
 import type { Middleware, ToolHooks } from "./middleware.ts";
-import type { Hook, Layer, Layered, Next, Wrap } from "./onion.ts";
+import { awaitedCore, type Hook, type Layer, type Layered, type Next, type Wrap } from "./onion.ts";
 import type { Scope } from "./scope.ts";
 
 /**
@@ -76,16 +76,16 @@ export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean 
   const chosen = async (ctx: C, next: Next<D, R>) => await (await holds(ctx) ? hook(ctx, next) : next());
   function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
     const wrapped = wrap(hook, inner);
-    return (ctx, own, policy, awaited, review) => {
+    return (ctx, own, policy, core, review) => {
       let applies: boolean | Promise<boolean>;
       try {
         applies = holds(ctx);
       } catch (error) {
         return Promise.reject(error);
       }
-      if (applies === false) return inner(ctx, own, policy, awaited, review); // no closure: many layers come this way with each call
-      if (applies === true) return wrapped(ctx, own, policy, awaited, review);
-      return chooseLater(applies, wrapped, inner)(ctx, own, policy, awaited, review);
+      if (applies === false) return inner(ctx, own, policy, core, review); // no closure: many layers come this way with each call
+      if (applies === true) return wrapped(ctx, own, policy, core, review);
+      return chooseLater(applies, wrapped, inner)(ctx, own, policy, core, review);
     };
   }
   return Object.assign(chosen, { "~layer": layer });
@@ -111,10 +111,10 @@ export function reviewIf<C, D, R>(
     return wants(result) ? await act(ctx, result) : result;
   };
   function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
-    return (ctx, own, policy, awaited, review) =>
-      inner(ctx, own, policy, awaited, (result) => {
+    return (ctx, own, policy, core, review) =>
+      inner(ctx, own, policy, core, (result) => {
         if (!wants(result)) return review ? review(result) : result;
-        return wrap(acting, () => Promise.resolve(result))(ctx, own, policy, awaited, review);
+        return wrap(acting, () => Promise.resolve(result))(ctx, own, policy, awaitedCore, review);
       });
   }
   return Object.assign(chosen, { "~layer": layer });
