@@ -4,8 +4,9 @@
  * @module
  */
 import type { Context } from "hono";
+import { expectType } from "../core/lib/expect_option.ts";
 import type { Requester } from "../session/record/run_host.ts";
-import { expectReturnedString, type ServerOptions } from "./options.ts";
+import type { ServerOptions } from "./options.ts";
 import { RequestError } from "./respond/error_response.ts";
 
 /** The client of a request. */
@@ -21,7 +22,7 @@ export interface Client extends Requester {
 export async function identify(c: Context, { owner, vars }: ServerOptions): Promise<Client> {
   const ownerId = await owner?.(c);
   if (owner && !ownerId) throw new RequestError(403, "unidentified", "Cannot serve the request: it has no owner");
-  expectReturnedString("owner", ownerId);
+  expectType("Cannot serve the request", "owner", ownerId);
   return new RequestClient(c, ownerId, await vars?.(c));
 }
 

@@ -200,14 +200,6 @@ const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)
   "recoveryVars",
 ];
 
-/** Throws a `TypeError` if the option `name` returned a value that is neither a string nor `undefined`. */
-export function expectReturnedString(name: "owner" | "session", value: unknown): void {
-  if (value === undefined || typeof value === "string") return;
-  throw new TypeError(
-    `Cannot serve the request: \`${name}\` returned a value of type ${typeof value}; expected a string`,
-  );
-}
-
 /** Throws a `TypeError` for a value that `onClientGone` cannot have, or return. */
 export function expectClientGone(value: ClientGone): void {
   expectChoice("Cannot serve", "onClientGone", value, ["stop", "drain", "detach"]);

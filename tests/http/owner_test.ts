@@ -191,7 +191,8 @@ for (const option of ["owner", "session"]) {
         onError: (error) => errors.push(String(error)),
       });
       const { status } = await post(served, "/runs", { prompt: "Hi" });
-      const problem = `\`${option}\` returned a value of type ${typeof value}; expected a string`;
+      const type = Object.prototype.toString.call(value).slice("[object ".length, -1);
+      const problem = `\`${option}\` is ${type}; expected String`;
       assertEquals([status, errors], [500, [`TypeError: Cannot serve the request: ${problem}`]]);
       assertEquals(await store.list(), []);
     }

@@ -147,7 +147,7 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Layer<C, D, 
         if (called && !policy.retry) throw misuse("twice", name, policy, policy.hint);
         const whole = called && policy.retry ? policy.retry(ctx, own) : ctx;
         called = true;
-        const changed = change === undefined ? whole : policy.change(whole, change, name, own);
+        const changed = change ? policy.change(whole, change, name, own) : whole;
         result = inner(changed, own, policy, awaitedCore);
       } catch (error) {
         result = settleLater(Promise.reject(error));

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Emit, Point } from "../../protocol/event.ts";
+import { expectType } from "../lib/expect_option.ts";
 import { expectJson, ignoreRejections } from "../lib/json_value.ts";
 import { expectMessages } from "../lib/repair.ts";
 import { callSafely } from "../run/events.ts";
@@ -72,11 +73,13 @@ function expectAwaited(operation: string, given: unknown, before: unknown): void
   for (const [key, value] of Object.entries(given)) {
     const earlier = known[key];
     if (value === undefined || value === earlier || unchecked.includes(key)) continue;
+    expectType(operation, key, value);
     if (key === "request") expectAwaited(operation, value, earlier);
     else if (live.includes(key)) expectNoPromise(operation, Object(value));
     else {
       const items = Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value;
       expectJson(operation, items);
+      if (key === "context") { for (const text of value) expectType(operation, "text", text); }
       if (key === "prompt") expectMessages(operation, [value], ["user"]);
       else if (key === "messages" || key === "transcript") expectMessages(operation, [items].flat());
     }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { typeOf } from "./json_value.ts";
+
 /** The longest time of a timer, in milliseconds: 24 days. A longer one would fire at once. */
 const longest = 2 ** 31 - 1;
 
@@ -16,7 +18,7 @@ export function expectTime(subject: string, ms: number, { zero = false }: { read
 
 /** Throws a `TypeError` that starts with `operation` if `options` is not a plain object, or has a name that is not in `known`. Names of the engine start with "~". */
 export function expectNames(operation: string, options: object, known: readonly string[]): void {
-  const kind = Object.prototype.toString.call(options).slice("[object ".length, -1); // not the value, which may be secret
+  const kind = typeOf(options); // not the value, which may be secret
   if (kind !== "Object" && kind !== "Module") {
     throw new TypeError(`${operation}: got ${kind}; expected an object with ${known.join(", ")}`);
   }
@@ -33,4 +35,22 @@ export function expectChoice(operation: string, name: string, value: unknown, ch
   if (choices.some((choice) => choice === value)) return;
   const found = typeof value === "string" ? value : typeof value;
   throw new TypeError(`${operation}: \`${name}\` is ${found}; expected ${choices.join(", ")}`);
+}
+
+/** The types of fields, as `typeOf()` returns them. */
+const types: { readonly [name: string]: string } = {
+  owner: "String",
+  session: "String",
+  text: "String",
+  context: "Array",
+  signal: "AbortSignal",
+  emit: "Function",
+};
+
+/** Throws a `TypeError` that starts with `operation` if a field has a value of another type than fields of that name have. */
+export function expectType(operation: string, name: string, value: unknown): void {
+  const found = typeOf(value);
+  const type = types[name] ?? "";
+  if (value === undefined || found.endsWith(type)) return; // an AsyncFunction is a Function
+  throw new TypeError(`${operation}: \`${name}\` is ${found}; expected ${type}`);
 }

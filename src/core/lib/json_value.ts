@@ -66,7 +66,7 @@ function isEmpty(value: object): boolean {
   return typeOf(value) === "Object" || Array.isArray(value) || ArrayBuffer.isView(value);
 }
 
-/** Returns the built-in type of an object, such as "Response" or "Map", and "Object" for those of other classes. */
-function typeOf(value: object): string {
+/** Returns the built-in type of a value, such as "Null", "String" or "Map", and "Object" for objects of other classes. */
+export function typeOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }

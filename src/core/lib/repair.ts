@@ -25,9 +25,15 @@ export function expectMessages(
   for (const message of messages) {
     const { role, parts, results } = Object(message);
     const content = role === "tool" ? results : parts;
-    if (roles.includes(role) && Array.isArray(content) && content.every((part) => Object(part) === part)) continue;
+    if (roles.includes(role) && Array.isArray(content) && content.every(isPart)) continue;
     throw new TypeError(`${operation}: expected messages with \`role\` and \`parts\`, such as user("Hi")`);
   }
+}
+
+/** Returns true for an object that has its text if it is a text. */
+function isPart(part: unknown): boolean {
+  const { type, text } = Object(part);
+  return Object(part) === part && (type !== "text" || typeof text === "string");
 }
 
 /** Makes `messages` a valid transcript. */

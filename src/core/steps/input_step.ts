@@ -43,8 +43,8 @@ function validate({ source, messages, context }: InputContext, name: string): vo
 function finalize(
   { name, returned, called, below, rest }: HookAnswer<InputContext, InputResult, undefined>,
 ): InputResult | Promise<InputResult> {
-  if (returned.status === "cancelled") return returned;
-  if (returned.status !== "accepted") {
+  if (returned?.status === "cancelled") return returned;
+  if (returned?.status !== "accepted") {
     throw new TypeError(`Cannot leave input: "${name}" returned neither the result of next() nor refused()`);
   }
   return called ? below ?? refused("A guard failed.") : rest();

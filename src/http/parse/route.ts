@@ -4,10 +4,11 @@
  * @module
  */
 import type { Context } from "hono";
+import { expectType } from "../../core/lib/expect_option.ts";
 import { isListed } from "../../core/persistence/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
-import { expectReturnedString, type ServerOptions } from "../options.ts";
+import type { ServerOptions } from "../options.ts";
 import type { Operation } from "./operation.ts";
 
 /** An address of the server. */
@@ -40,6 +41,6 @@ export function checkedId(id = "", key = id): string {
  */
 export async function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> {
   const id = await session?.(c);
-  expectReturnedString("session", id);
+  expectType("Cannot serve the request", "session", id);
   return id === undefined ? undefined : checkedId(id);
 }
