@@ -12,6 +12,7 @@ import {
   text,
   tool,
   type ToolResult,
+  user,
 } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
 import * as z from "zod";
@@ -125,6 +126,21 @@ Deno.test("at most ten messages wait for a run; the eleventh, and one for a fini
   assertEquals(refused, ["RangeError: Cannot send a message to the run: 10 wait already"]);
   const { run: id } = await run.result;
   await assertRejects(() => run.send("Late"), Error, `Cannot send a message to run "${id}": it is over`);
+});
+
+Deno.test("send() refuses a value that is no message of a person, and the run goes on", async () => {
+  const refusals: string[] = [];
+  const values = [undefined, 5, {}, { role: "user", parts: "Hi" }, { role: "assistant", parts: [] }, user(5 as never)];
+  const { run } = agentOf(scripted(working("a"), "Done."), {
+    async act(_, run) {
+      const send = run.send as (message: unknown) => Promise<void>; // as code without types calls it
+      for (const value of values) await send(value).catch((error) => refusals.push(String(error)));
+    },
+  });
+  const { status, run: id } = await run.result;
+  const expected = 'expected messages with `role` and `parts`, such as user("Hi")';
+  const refusal = `TypeError: Cannot send a message to run "${id}": ${expected}`;
+  assertEquals([status, refusals], ["done", values.map(() => refusal)]);
 });
 
 Deno.test("an undelivered message is stored for the next run of the session, and survives a crash", async () => {

@@ -8,6 +8,7 @@ import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { Steering } from "../features/steering.ts";
 import { SessionError } from "../persistence/session_error.ts";
+import { expectMessages } from "../lib/repair.ts";
 import { RunControl } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import { limited } from "../run/limits.ts";
@@ -90,6 +91,7 @@ export function start(
       const failure = `Cannot send a message to run "${run.engine.id}"`;
       expectOpen(failure);
       const given = typeof message === "string" ? user(message) : message;
+      expectMessages(failure, [given], ["user"]);
       const accepted = definition.reviewsInput ? await review(run.engine, given) : [given];
       expectOpen(failure);
       steering.add(accepted, sendOptions);
