@@ -429,17 +429,22 @@ Deno.test("agUi() streams the failure of a subagent, and the run continues", asy
   assertEquals([types.includes("SUBAGENT_ERROR"), result], [true, "Done."]);
 });
 
-Deno.test("agUi() reports a failed run without internal details", async () => {
-  const { app } = served({ model: scripted({ text: "Half", error: new Error("key sk-1") }) });
-  const body = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Hi" }] };
-  const frames = (await (await post(app, "/ag-ui", body)).text()).split("\n\n").slice(0, -1);
-  const { id, ...last } = JSON.parse(frames.at(-1)?.slice(6) ?? "");
-  assertEquals([last, typeof id], [{
+Deno.test("agUi() reports a failed run without internal details, with the id of its error", async () => {
+  const ids: string[] = [];
+  const reported = served({ model: scripted({ text: "Half", error: new Error("key sk-1") }) }, {
+    onError: (_, { id }) => void ids.push(id),
+  });
+  reported.client.addMessage({ id: "m", role: "user", content: "Hi" });
+  const errors: unknown[] = [];
+  await reported.client.runAgent({}, { onRunErrorEvent: ({ event }) => void errors.push(event) });
+  assertEquals(errors, [{
     type: "RUN_ERROR",
     message: "The run failed.",
     code: "internal",
+    metadata: { id: ids[0] },
     usage: [{ inputTokens: 0, outputTokens: 0 }],
-  }, "string"]);
+  }]);
+  assertEquals(ids.length, 1);
 });
 
 /** A model that answers "One.", begins a call, and then waits until it is stopped. */

@@ -92,7 +92,7 @@ Deno.test("streams of every wire contain the code of a failure and retryAfter", 
 
   const messages = [{ id: "1", role: "user", content: "Hi" }];
   const agUiFrames = await framesOf(await send("/ag-ui", { threadId: "t", runId: "r", messages }));
-  const { code, retryAfter } = agUiFrames.find(({ type }) => type === "RUN_ERROR");
+  const { code, metadata: { retryAfter } } = agUiFrames.find(({ type }) => type === "RUN_ERROR");
   assertEquals([code, retryAfter], ["rate_limited", 1500]);
 
   const uiMessages = [{ id: "1", role: "user", parts: [{ type: "text", text: "Hi" }] }];

@@ -60,7 +60,7 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
     },
     "run.aborted": ({ usage }) => agent.close() + finished(usage, { type: "cancelled" }),
     "run.failed": ({ message, code, error: id, retryAfter, usage }) =>
-      agent.close() + end(usage, { type: "RUN_ERROR", message, code, id, retryAfter }),
+      agent.close() + end(usage, { type: "RUN_ERROR", message, code, metadata: { id, retryAfter } }),
   }, agent.encode);
 }
 

@@ -22,8 +22,8 @@ export interface AgUiOptions {
  * nothing about earlier runs. A subagent is an AG-UI subagent.
  *
  * Data events named `state` become state snapshots, and other data events become custom events. The partial output of an agent with a `streamed()` schema is
- * the member `output` of the state. The client's own state, context and `forwardedProps` are
- * ignored; `vars` may read them from the body.
+ * the member `output` of the state. The `metadata` of a `RUN_ERROR` has the error's `id`, and `retryAfter` in milliseconds if the provider named it. The
+ * client's own state, context and `forwardedProps` are ignored; `vars` may read them from the body.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
