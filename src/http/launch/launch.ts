@@ -16,20 +16,9 @@ const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
 };
 
 /** Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. */
-export async function launch(
-  { c, server: { runs, options: { heartbeat, onClientGone } }, client }: RequestScope,
-  input: LaunchInput,
-  format: ResponseFormat,
-): Promise<Launched> {
-  if (prefersAsync(c, format)) {
-    if (!runs.hasStore && !runs.records) {
-      const expected = "the server keeps neither sessions nor events; expected a `log`";
-      throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
-    }
-    const run = await runs.launch(input, client);
-    client.outlive(run.over);
-    return { run, respond: () => accepted(c, input, runs.records !== undefined) };
-  }
+export async function launch(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
+  const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
+  if (prefersAsync(c, format)) return await launchInBackground(scope, input);
   const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
   expectClientGone(onGone);
   const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });
@@ -39,4 +28,18 @@ export async function launch(
   });
   if (onGone !== "stop") client.outlive(run.over);
   return { run, respond };
+}
+
+/** Launches a run whose client does not wait for it. */
+async function launchInBackground(
+  { c, server: { runs }, client }: RequestScope,
+  input: LaunchInput,
+): Promise<Launched> {
+  if (!runs.hasStore && !runs.records) {
+    const expected = "the server keeps neither sessions nor events; expected a `log`";
+    throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
+  }
+  const run = await runs.launch(input, client);
+  client.outlive(run.over);
+  return { run, respond: () => accepted(c, input, runs.records !== undefined) };
 }

@@ -92,6 +92,7 @@ export function liveRuns(
     out?: EventOutput,
   ): Promise<LiveRun> {
     const { owner, vars } = requester;
+    const owned: Owned = { owner }; // the closures below live as long as the run, and must not keep its request
     const { run: id, session } = input;
     const report = await reports?.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
@@ -101,12 +102,12 @@ export function liveRuns(
     }
     const lost = (run: string, until?: number) =>
       (taken !== undefined && run === id && until === taken) ||
-      (singleProcess && (run === id || host.isDead(run, requester)));
+      (singleProcess && (run === id || host.isDead(run, owned)));
     const isNew = input.prompt !== undefined || input.messages !== undefined;
     let isBegun = false;
     let lostTo: "process" | "log" | undefined;
     /** Returns true if another process continues the run, or will. */
-    const continues = async () => lostTo === "process" || isRunning(await host.load(session, requester), id);
+    const continues = async () => lostTo === "process" || isRunning(await host.load(session, owned), id);
     const record = records?.recorder(id, requester, out, (error) => {
       lostTo = error === undefined ? "process" : "log";
       if (lostTo === "process") return run.stop("lost", { leave: true });
@@ -123,7 +124,7 @@ export function liveRuns(
       onError,
       owner,
       vars,
-      reconcile: records && ((run: RunSnapshot) => records.reconcile(run, requester)),
+      reconcile: records && ((run: RunSnapshot) => records.reconcile(run, owned)),
       ...input,
     };
     const started = agent.start(startOptions, held?.to(sink) ?? sink);

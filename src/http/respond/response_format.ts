@@ -30,38 +30,46 @@ export type ResponseFormat = (c: Context, options: OutputOptions) => Responder &
 
 /** Sends each event as one server-sent event with its number. */
 export const nativeFormat: ResponseFormat = (c, options) => {
-  const encode = eventFrames();
-  const { sink: out, stream } = sse({
-    ...options,
-    frame: (item: NumberedEvent | Lines) =>
-      "event" in item
-        ? encode(item.event, item.id)
-        : item.lines.map((line, index) => frame(item.first + index, line)).join(""),
-  });
+  const { sink: out, stream } = sse({ ...options, frame: nativeEncoder() });
   return { out, respond: () => c.body(stream, 200, headers) };
 };
+
+/** Returns the encoder of one native response. It is not a closure of the format, which would keep the request as long as the stream. */
+function nativeEncoder(): (item: NumberedEvent | Lines) => string {
+  const encode = eventFrames();
+  return (item) =>
+    "event" in item
+      ? encode(item.event, item.id)
+      : item.lines.map((line, index) => frame(item.first + index, line)).join("");
+}
 
 /** Returns the format of a wire's reply. */
 export function wireFormat(reply: Reply): ResponseFormat {
   if (reply.type === "json") return jsonFormat(reply);
   return (c, options) => {
-    const { encode, end } = closingEncoder(reply.encoder());
-    const { sink, stream } = sse({
-      ...options,
-      ...(reply.comments === false && { heartbeat: Infinity }),
-      frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
-    });
-    const out = new SinkFilter(sink, (item: NumberedEvent | Lines) => sink.write(item), () => {
-      const last = end();
-      if (last) sink.write(last);
-      sink.close();
-    });
+    const { out, stream } = wireStream(reply, options);
     const respond = () => {
       const response = c.body(stream, 200, { ...headers, ...reply.headers });
       return reply.respond?.(response, c.req.raw.signal) ?? response;
     };
     return { out, respond };
   };
+}
+
+/** Creates the stream of a wire's response. It has no closure of the format either. */
+function wireStream(reply: Extract<Reply, { readonly type: "stream" }>, options: OutputOptions) {
+  const { encode, end } = closingEncoder(reply.encoder());
+  const { sink, stream } = sse({
+    ...options,
+    ...(reply.comments === false && { heartbeat: Infinity }),
+    frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
+  });
+  const out = new SinkFilter(sink, (item: NumberedEvent | Lines) => sink.write(item), () => {
+    const last = end();
+    if (last) sink.write(last);
+    sink.close();
+  });
+  return { out, stream };
 }
 
 /** Sends one JSON body when the run is over. The request's signal aborts if the client leaves before. */

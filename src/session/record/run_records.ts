@@ -50,7 +50,7 @@ export interface Records extends IdempotencyKeys {
   /** Completes the record of a paused run. Returns the number of the last logged event of the run that has the session. */
   catchUp(session: Session, requester: Requester): Promise<number | undefined>;
   /** Returns the snapshot of a run, with the events and results that are logged and were not saved. */
-  reconcile(run: RunSnapshot, requester: Requester): Promise<RunSnapshot>;
+  reconcile(run: RunSnapshot, requester: Owned): Promise<RunSnapshot>;
   /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */
   lastEvent(run: string, requester: Owned): Promise<Event | undefined>;
   /**
