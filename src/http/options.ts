@@ -200,9 +200,10 @@ const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)
   "recoveryVars",
 ];
 
-/** Throws a `TypeError` for a value that `onClientGone` cannot have, or return. */
-export function expectClientGone(value: ClientGone): void {
+/** Returns the value of `onClientGone`. Throws a `TypeError` for one that it cannot have, or return. */
+export function expectClientGone(value: ClientGone): ClientGone {
   expectChoice("Cannot serve", "onClientGone", value, ["stop", "drain", "detach"]);
+  return value;
 }
 
 /** Throws a `TypeError` if an option lacks the code that its import brings for a server. */

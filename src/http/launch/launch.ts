@@ -19,8 +19,7 @@ const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
 export async function launch(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
   const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
   if (prefersAsync(c, format)) return await launchInBackground(scope, input);
-  const onGone = typeof onClientGone === "function" ? await onClientGone(c) : onClientGone;
-  expectClientGone(onGone);
+  const onGone = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
   const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });
   const run = await runs.launch(input, client, out).catch((error) => {
     out.close();

@@ -16,7 +16,7 @@ import type { ServedAgent, ServerOptions } from "../options.ts";
 import { type EndReports, endReports } from "./end_reports.ts";
 import { checkedId } from "../parse/route.ts";
 import { reportError, shuttingDown } from "../respond/error_response.ts";
-import type { EventOutput } from "../respond/event_stream.ts";
+import type { EventOutput } from "../respond/response_format.ts";
 
 /** The runs that this process executes, and the records of all runs. */
 export interface LiveRuns extends RunHost {

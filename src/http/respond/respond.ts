@@ -7,8 +7,7 @@ import type { LogPage } from "../../session/log.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { RequestScope } from "../server.ts";
 import { notFound, reportError } from "./error_response.ts";
-import { type EventOutput, headers } from "./event_stream.ts";
-import { accepted, prefersAsync, type ResponseFormat } from "./response_format.ts";
+import { accepted, type EventOutput, headers, prefersAsync, type ResponseFormat } from "./response_format.ts";
 
 /** Responds with the events of a run that the same request has begun before. A client that prefers not to wait receives the address of the run instead. */
 export async function respondJoined(

@@ -10,10 +10,27 @@ import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type { Lines } from "../../session/log.ts";
 import type { LiveRun } from "../../session/record/run_host.ts";
-import { SinkFilter } from "../../stream/channel.ts";
+import { type Sink, SinkFilter } from "../../stream/channel.ts";
 import { eventFrames, frame, sse } from "../../stream/sse.ts";
 import type { JsonResponse, Reply } from "../../wire/wire.ts";
-import { type EventOutput, headers, type OutputOptions } from "./event_stream.ts";
+
+/** The headers of an event stream, which no cache may store and no proxy may change or buffer. */
+export const headers = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store, no-transform",
+  "x-accel-buffering": "no",
+} as const;
+
+/** Receives the events of a response, or their lines from a log. */
+export type EventOutput = Sink<NumberedEvent | Lines>;
+
+/** Options of a streamed response. */
+export interface OutputOptions {
+  /** Milliseconds of silence after which a comment is sent. */
+  readonly heartbeat: number;
+  /** Called if the client leaves before the end of the response. */
+  readonly onCancel: () => void;
+}
 
 /** Makes the response with the events of a run. */
 export interface Responder {
