@@ -86,28 +86,30 @@ export function liveRuns(
 
   const reports = endReports(options, host);
 
-  async function launch(
-    { held, taken, ...input }: LaunchInput,
-    requester: Requester,
-    out?: EventOutput,
-  ): Promise<LiveRun> {
-    const { owner, vars } = requester;
-    const owned: Owned = { owner }; // the closures below live as long as the run, and must not keep its request
-    const { run: id, session } = input;
+  /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
+  function startOptionsOf({ held, taken, ...input }: LaunchInput, { owner, vars }: Requester) {
+    const lost = (run: string, until?: number) =>
+      (taken !== undefined && run === input.run && until === taken) ||
+      (singleProcess && (run === input.run || host.isDead(run, { owner })));
+    const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
+    const store = held?.store ?? storeOf({ owner });
+    return { store, limits, lease, lost, onError, owner, vars, reconcile, ...input };
+  }
+
+  async function launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
+    const { owner } = requester;
+    const { run: id, session, held } = input;
     const report = await reports?.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
     const key = ownedKey(owner, id);
     if (live.has(key)) {
       throw new SessionError(`Cannot run session "${session}": another run has it`, "busy", id);
     }
-    const lost = (run: string, until?: number) =>
-      (taken !== undefined && run === id && until === taken) ||
-      (singleProcess && (run === id || host.isDead(run, owned)));
     const isNew = input.prompt !== undefined || input.messages !== undefined;
     let isBegun = false;
     let lostTo: "process" | "log" | undefined;
     /** Returns true if another process continues the run, or will. */
-    const continues = async () => lostTo === "process" || isRunning(await host.load(session, owned), id);
+    const continues = async () => lostTo === "process" || isRunning(await host.load(session, { owner }), id);
     const record = records?.recorder(id, requester, out, (error) => {
       lostTo = error === undefined ? "process" : "log";
       if (lostTo === "process") return run.stop("lost", { leave: true });
@@ -116,18 +118,7 @@ export function liveRuns(
     });
     const given = record ?? out ?? nullSink;
     const sink = report?.watch(given) ?? given;
-    const startOptions = {
-      store: held?.store ?? storeOf(requester),
-      limits,
-      lease,
-      lost,
-      onError,
-      owner,
-      vars,
-      reconcile: records && ((run: RunSnapshot) => records.reconcile(run, owned)),
-      ...input,
-    };
-    const started = agent.start(startOptions, held?.to(sink) ?? sink);
+    const started = agent.start(startOptionsOf(input, requester), held?.to(sink) ?? sink);
     const over = started.result.then(() => record?.over).then(() => void live.delete(key)); // neither rejects
     const run: LiveRun = { ...started, begun: started.opened.then(({ after }) => record?.begin(after)), over };
     live.set(key, run);
