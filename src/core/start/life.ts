@@ -1,22 +1,23 @@
 /**
- * The life of a run: it opens its session, works until it has an exit, and gives the session back.
+ * The life of a run: it opens its session, works inside the `session` hooks until it has an exit, and gives the session back.
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import { settingsOf } from "../agent/settings.ts";
 import type { Steering } from "../features/steering.ts";
-import type { RunResult, SessionContext } from "../hooks/points/run.ts";
+import type { PointPolicy } from "../hooks/onion.ts";
+import type { RunResult, SessionChange, SessionContext } from "../hooks/points/run.ts";
+import { endStatuses, mergeSettings, policyOf, requireStatus } from "../hooks/policy.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import { cleanUp } from "../run/failure.ts";
 import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
 import type { Position } from "../run/position.ts";
-import type { EngineRun } from "../run/run.ts";
-import { sessionPolicy } from "../steps/session_point.ts";
+import type { EngineRun, StepScope } from "../run/run.ts";
+import { contextMessages } from "../run/transcript.ts";
 import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
-import { savedForm, type StoredRun } from "./stored_run.ts";
+import { shownForm } from "./stored_run.ts";
 
 /** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
@@ -87,7 +88,7 @@ async function work({ engine, claimed, early, stored }: Ready, { options, steeri
       definition.onions.session(
         { ...scope, session, source, resumed, ...arrivedPrompt(loop.position), settings, context: [] },
         engine,
-        sessionPolicy,
+        policy,
       )
     );
     return await withGracePeriod(opening, control, graceFactor * engine.limits.grace, () => {
@@ -98,6 +99,41 @@ async function work({ engine, claimed, early, stored }: Ready, { options, steeri
     steering.close();
     return await conclude(engine);
   }
+}
+
+const policy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf(
+  "session",
+  ["settings", "context"],
+  {
+    core: runSession,
+    derive: mergeSettings,
+    finalize: /* @__PURE__ */ requireStatus("session", endStatuses),
+  },
+);
+
+/** The core of `session`: runs the loop, and makes a result of its exit. */
+async function runSession(
+  { run, signal, emit, vars, settings, context }: SessionContext,
+  engine: EngineRun,
+): Promise<RunResult> {
+  const { loop, exit, control, arrivals, closing, definition } = engine;
+  const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
+  try {
+    exit.check();
+    engine.open(settings);
+    if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
+    if (closing !== undefined && !(closing === "lost" && completesFirst(engine))) control.abort(closing);
+    await loop.advance(scope, definition.steps);
+  } catch (error) {
+    await exitWith(scope, error, "prompt");
+  }
+  if (exit.current?.status !== "paused") arrivals.close();
+  return await conclude(engine);
+}
+
+/** True if a lost run first accepts its prompt, or records the results of its calls, before it ends. */
+function completesFirst({ loop: { position } }: EngineRun): boolean {
+  return position.at === "arrived" || position.at === "input" || position.at === "tools" || position.at === "turnEnd";
 }
 
 /** Returns the prompt that was not accepted yet, as a field of the context of `session`. */
@@ -148,18 +184,4 @@ async function end(
   }
   events.emit(last);
   return result;
-}
-
-/** Returns a result and its last event as the middleware of the agent lets callers and clients see them: also if no hook has seen the end. */
-function shownForm(
-  { id, definition }: EngineRun,
-  result: RunResult,
-  last: Event,
-  stored: StoredRun,
-): { readonly result: RunResult; readonly last: Event } {
-  if (definition.savers.length === 0) return { result, last };
-  const { messages, last: form } = savedForm(definition, { ...stored.read(), last: { run: id, event: last } });
-  const event = form?.event ?? last;
-  const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
-  return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };
 }

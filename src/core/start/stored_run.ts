@@ -3,9 +3,11 @@
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import type { Steering } from "../features/steering.ts";
+import type { RunResult } from "../hooks/points/run.ts";
 import { reasonOf } from "../lib/cancellation.ts";
 import type { Claimed } from "../persistence/claim_options.ts";
 import type { Mail, Session } from "../persistence/session.ts";
@@ -114,6 +116,20 @@ export function savedForm(
   session: CurrentSession,
 ): CurrentSession {
   return savers.reduce((form, save) => save(form), session);
+}
+
+/** Returns a result and its last event as the middleware of the agent lets callers and clients see them: also if no hook has seen the end. */
+export function shownForm(
+  { id, definition }: EngineRun,
+  result: RunResult,
+  last: Event,
+  stored: StoredRun,
+): { readonly result: RunResult; readonly last: Event } {
+  if (definition.savers.length === 0) return { result, last };
+  const { messages, last: form } = savedForm(definition, { ...stored.read(), last: { run: id, event: last } });
+  const event = form?.event ?? last;
+  const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
+  return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };
 }
 
 /** Returns the session with a note that clients have seen a part of an answer, which the next process takes back. */
