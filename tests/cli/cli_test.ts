@@ -1,8 +1,14 @@
 import { agent, serve, tool } from "@jizai/jizai";
 import { main, type Terminal } from "@jizai/jizai/cli";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { schema as postgres } from "@jizai/jizai/session/postgres";
+import { sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import { gzipSync } from "node:zlib";
 import * as z from "zod";
+import { unpack } from "../../src/cli/unpack.ts";
+import { version } from "../../src/cli/version.ts";
 
 /** A terminal on which a person types `lines`, and then ends the input. */
 function typing(...lines: readonly string[]): Terminal & { readonly screen: () => string } {
@@ -155,4 +161,186 @@ Deno.test("wrong arguments print the usage and return 2", async () => {
   }
   assertEquals(await main(["chat", "--nonsense"], typing()), 2);
   assertEquals(await main(["--help"], typing()), 0);
+});
+
+/** Runs a command without input, and returns its exit code and its output. */
+async function ran(...args: readonly string[]): Promise<readonly [number, string]> {
+  let screen = "";
+  const terminal: Terminal = {
+    write: (text) => void (screen += text),
+    ask: () => Promise.resolve(undefined),
+    onInterrupt() {},
+    close() {},
+  };
+  return [await main(args, terminal), screen];
+}
+
+/** Returns an archive with one file. */
+function archive(path: string, text: string): Uint8Array {
+  const bytes = new Uint8Array(2048);
+  const write = (offset: number, field: string) => bytes.set(new TextEncoder().encode(field), offset);
+  write(0, path);
+  write(124, text.length.toString(8).padStart(11, "0"));
+  write(156, "0");
+  write(512, text);
+  return gzipSync(bytes);
+}
+
+Deno.test("create depends on the version of this package", async () => {
+  const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));
+  assertEquals(version, config.version);
+});
+
+Deno.test("create rejects a name that the registries reject", async () => {
+  for (const name of ["My-Agent", "my agent", "-agent", "7up", "my--agent", "agent_"]) {
+    const [code, screen] = await ran("create", "--", name);
+    assertEquals([code, screen], [
+      1,
+      `Cannot create "${name}": expected a name of lower-case letters, digits and hyphens, such as my-agent\n`,
+    ]);
+  }
+});
+
+Deno.test("create rejects an unknown template and names the others", async () => {
+  assertEquals(await ran("create", "my-agent", "--template", "toString"), [
+    1,
+    'Cannot create from the template "toString": expected one of node, deno, workers, durable-objects, middleware\n',
+  ]);
+});
+
+Deno.test("create rejects a package that is not a tarball", async () => {
+  const create = ["create", "my-agent", "--template", "node", "--package"];
+  assertEquals(await ran(...create, "nowhere.tgz"), [
+    1,
+    'Cannot use the package "nowhere.tgz": it is not readable\n',
+  ]);
+  assertEquals(await ran(...create, "deno.json"), [
+    1,
+    'Cannot use the package "deno.json": expected a tarball, as npm pack makes it\n',
+  ]);
+});
+
+Deno.test("a tarball is unpacked only into its folder", async () => {
+  for (const path of ["package/../../escaped.txt", "/etc/escaped.txt", "other/escaped.txt"]) {
+    await assertRejects(
+      () => unpack(archive(path, "text"), "tests"),
+      Error,
+      `Cannot unpack "${path}": expected a path in "package/"`,
+    );
+  }
+  await assertRejects(() => unpack(gzipSync(new Uint8Array(1024)), "tests"), Error, "the tarball has no files");
+});
+
+/** Runs `jizai schema`, and returns its exit code and output. */
+async function schemaOf(database: string): Promise<readonly [number, string]> {
+  let screen = "";
+  const terminal: Terminal = {
+    write: (text) => void (screen += text),
+    ask: () => Promise.resolve(undefined),
+    onInterrupt() {},
+    close() {},
+  };
+  return [await main(["schema", database], terminal), screen];
+}
+
+/** Returns the names of the tables and indexes that a schema creates. It is executed twice, since a schema changes nothing where it exists. */
+function namesIn(schema: string): readonly unknown[] {
+  const database = new DatabaseSync(":memory:");
+  database.exec(schema);
+  database.exec(schema);
+  return database.prepare("SELECT name FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").all().map(({ name }) =>
+    name
+  );
+}
+
+const names = [
+  "jizai_log",
+  "jizai_log_expires",
+  "jizai_log_piece",
+  "jizai_session",
+  "jizai_session_expires",
+  "jizai_session_lease",
+  "jizai_session_piece",
+  "jizai_value",
+  "jizai_value_expires",
+];
+
+Deno.test("jizai schema prints SQL that creates the tables and indexes of sqlite, d1 and libsql", async () => {
+  for (const database of ["sqlite", "d1", "libsql"]) {
+    const [code, schema] = await schemaOf(database);
+    assertEquals([code, namesIn(schema)], [0, names]);
+  }
+});
+
+Deno.test("the schema that jizai prints for sqlite is the one that the adapters need", async () => {
+  const database = new DatabaseSync(":memory:");
+  database.exec((await schemaOf("sqlite"))[1]);
+  await sqliteStore(database).save({ id: "s", version: 0, messages: [] });
+  await sqliteLog(database).append("r", { after: 0, lines: ["1"], ended: true });
+  assertEquals(await sqliteKeyValue(database).increment("n"), 1);
+});
+
+Deno.test("jizai schema prints the schema that migrate() executes on Postgres", async () => {
+  assertEquals(await schemaOf("postgres"), [0, postgres]);
+});
+
+Deno.test("jizai schema fails for an unknown database", async () => {
+  assertEquals(await schemaOf("oracle"), [
+    1,
+    'Cannot print the schema of "oracle": expected one of d1, libsql, postgres, sqlite\n',
+  ]);
+});
+
+/** Runs a command without input, and returns its exit code and its output. */
+async function printed(...args: readonly string[]): Promise<readonly [number, readonly string[]]> {
+  let screen = "";
+  const terminal = {
+    write: (text: string) => void (screen += text),
+    ask: () => Promise.resolve(undefined),
+    onInterrupt() {},
+    close() {},
+  };
+  return [await main(args, terminal), screen.trimEnd().split("\n")];
+}
+
+const file = "tests/cli/recording.json";
+
+Deno.test("replay prints the events of a recording", async () => {
+  assertEquals(await printed("replay", file), [0, [
+    "first, 2026-01-02T03:04:05.000Z, run 11111111-1111-4111-8111-111111111111",
+    "run.started",
+    "session.opened new",
+    "prompt.accepted Hi",
+    "turn.started 1",
+    "model.started scripted",
+    "text.delta One.",
+    "model.finished stop",
+    "turn.finished 1",
+    "session.closed",
+    "run.finished done One.",
+  ]]);
+});
+
+Deno.test("replay runs a recording again with the agent of its name, and prints the differences", async () => {
+  const agents = "tests/cli/two_agents.ts";
+  assertEquals(await printed("replay", file, "--agent", agents), [0, [
+    "The run is the same as the recording: 10 events.",
+  ]]);
+  assertEquals(await printed("replay", file, "--agent", "tests/cli/loud_agent.ts"), [1, [
+    "Cannot confirm the recording: the run differs",
+    "text answer",
+    "  - One.",
+    "  + ONE.",
+  ]]);
+  assertEquals(await printed("replay", file, "--agent", "mod.ts"), [1, [
+    'Cannot replay with "mod.ts": expected an exported agent with the name "first"',
+  ]]);
+});
+
+Deno.test("replay rejects a file that is not a recording", async () => {
+  assertEquals(await printed("replay", "tests/cli/two_agents.json"), [1, [
+    "ENOENT: no such file or directory, open 'tests/cli/two_agents.json'",
+  ]]);
+  const [code] = await printed("replay", "deno.json");
+  assertEquals(code, 1);
 });

@@ -2,8 +2,9 @@ import type { LeasedSession, Message, PersonAnswer, Question, RunResult, Session
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { repairTranscript } from "../../src/core/lib/repair.ts";
-import { type Done, randomAgent } from "../support/random_agent/agent.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
+import { type Done, randomAgent } from "../support/random_agent/agent.ts";
+import { likeAtOnce, walk } from "../support/random_agent/legs.ts";
 import { storeWith } from "../support/recording_store.ts";
 import { type Chance, hashOf, seeded, seeds, withSeed } from "../support/seeded.ts";
 
@@ -133,4 +134,10 @@ async function dieAnywhere(seed: number): Promise<void> {
 Deno.test("a run whose process dies after any two saves has the outcome of an undisturbed run", async () => {
   using time = new FakeTime();
   await advanceUntilSettled(time, Promise.all(seeds(40).map((seed) => withSeed(seed, dieAnywhere))));
+});
+
+Deno.test("a run that pauses at any point, and resumes elsewhere, has the outcome of a run that is answered immediately", async () => {
+  let pauses = 0;
+  for (const seed of seeds(500)) pauses += await withSeed(seed, () => likeAtOnce(seed, walk));
+  assert(pauses > 0);
 });

@@ -1,0 +1,370 @@
+import { memory, type Session, type Store, type StoreAdapter } from "@jizai/jizai";
+import type { Files } from "@jizai/jizai/kit";
+import { memoryFiles } from "@jizai/jizai/middleware/workspace";
+import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import { fileLaws, logLaws, type Make, storeLaws } from "@jizai/jizai/testing";
+import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+
+/** A store that keeps the objects that it receives. */
+function sharing(): StoreAdapter {
+  const sessions = new Map<string, Session>();
+  return {
+    load: (id) => Promise.resolve(sessions.get(id)),
+    save(session) {
+      const { id, version } = session;
+      if ((sessions.get(id)?.version ?? 0) !== version) return Promise.resolve(undefined);
+      sessions.set(id, { ...session, version: version + 1 });
+      return Promise.resolve(version + 1);
+    },
+    delete: (id) => Promise.resolve(void sessions.delete(id)),
+    list: ({ after = "", limit = 100 } = {}) =>
+      Promise.resolve([...sessions.keys()].filter((id) => id > after).sort().slice(0, limit)),
+    pending(before, limit) {
+      const ended = [...sessions.values()].filter(({ lease }) => lease && lease.until <= before);
+      ended.sort((a, b) => (a.lease?.until ?? 0) - (b.lease?.until ?? 0));
+      return Promise.resolve(ended.slice(0, limit).map(({ id }) => id));
+    },
+    touch({ id, version, lease }, until) {
+      const session = sessions.get(id);
+      const isCurrent = session?.lease && session.version === version && session.lease.until === lease?.until;
+      if (session && isCurrent) sessions.set(id, { ...session, lease: { ...session.lease, until } });
+      return Promise.resolve(isCurrent === true);
+    },
+  };
+}
+
+/** Creates `memory()` with some methods replaced. */
+function but(change: (store: Store) => Partial<Store>): Make<StoreAdapter> {
+  return (options) => {
+    const store = memory(options);
+    return { ...store, ...change(store) };
+  };
+}
+
+/** Creates a store that changes the texts that it receives. */
+function rewriting(change: (text: string) => string): Make<StoreAdapter> {
+  return but(({ save }) => ({ save: (session) => save(JSON.parse(change(JSON.stringify(session)))) }));
+}
+
+const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken: readonly string[]])[] = [
+  ["stores the given object", sharing, [
+    "copies what it saves and what it returns",
+    "deletes what has expired",
+    "deletes the lease of what has expired",
+  ]],
+  ["stores one byte per character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
+    "returns a session as it was saved",
+    "returns a long session as it was saved",
+    "lists all ids, page by page",
+    "finds the sessions whose lease has ended",
+  ]],
+  ["stores at most 64 KiB", rewriting((text) => text.replace(/(.{65536}).*(".*)$/, "$1$2")), [
+    "returns a long session as it was saved",
+    "accepts one of several concurrent writers",
+    "never returns a partial write",
+    "lets one of several processes move a lease",
+    "deletes what has expired",
+  ]],
+  [
+    "accepts the last of several writers",
+    but(({ load, save }) => ({
+      save: async (session) => await save({ ...session, version: (await load(session.id))?.version ?? 0 }),
+    })),
+    [
+      "finds no session that was never saved",
+      "refuses a save of another version",
+      "returns nothing after a delete",
+      "deletes what has expired",
+    ],
+  ],
+  ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
+    "returns nothing after a delete",
+    "lists all ids, page by page",
+    "finds the sessions whose lease has ended",
+  ]],
+  [
+    "rejects the delete of an unknown session",
+    but((store) => ({
+      delete: async (id) => await store.load(id) ? await store.delete(id) : Promise.reject(new Error("404")),
+    })),
+    ["finds no session that was never saved"],
+  ],
+  [
+    "also lists the id that it should start after",
+    but(({ list }) => ({
+      list: async ({ after = "", ...rest } = {}) =>
+        after === "" ? await list(rest) : [after, ...await list({ after, ...rest })],
+    })),
+    ["lists all ids, page by page"],
+  ],
+  ["leases every session", but(({ list }) => ({ pending: (_, limit) => list({ limit }) })), [
+    "finds the sessions whose lease has ended",
+    "moves a lease only for a caller that knows the session",
+    "lets one of several processes move a lease",
+  ]],
+  [
+    "finds no lease that has moved",
+    but(({ load, pending, touch }) => {
+      const moved = new Set<string>();
+      return {
+        async pending(before, limit) {
+          return (await pending(before, limit)).filter((id) => !moved.has(id));
+        },
+        async touch(session, until) {
+          const done = await touch(session, until);
+          if (done && await load(session.id)) moved.add(session.id);
+          return done;
+        },
+      };
+    }),
+    [
+      "moves a lease only for a caller that knows the session",
+      "lets one of several processes move a lease",
+      "deletes the lease of what has expired",
+    ],
+  ],
+  [
+    "moves a lease for every process",
+    but(({ load, touch }) => ({
+      async touch(session, until) {
+        const { lease, version = 0 } = await load(session.id) ?? {};
+        return await touch({ ...session, version, ...(lease && { lease }) }, until);
+      },
+    })),
+    ["moves a lease only for a caller that knows the session"],
+  ],
+  ["ignores the limit of a list", but(({ list }) => ({ list: ({ after = "" } = {}) => list({ after }) })), [
+    "lists all ids, page by page",
+  ]],
+  ["never expires", () => memory(), ["deletes what has expired", "deletes the lease of what has expired"]],
+];
+
+for (const [name, make, broken] of cases) {
+  Deno.test(`storeLaws() finds a store that ${name}`, async () => {
+    using time = new FakeTime();
+    const { message } = await assertRejects(() => storeLaws(make, { pass: (ms) => time.tick(ms) }), Error);
+    assertEquals([...message.matchAll(/^It breaks the law that it (.*):$/gm)].map(([, law = ""]) => law), [...broken]);
+  });
+}
+
+Deno.test("storeLaws() reports the values, and continues if a store throws or does not answer", async () => {
+  using time = new FakeTime();
+  const make = but((store) => ({
+    load: (id) => id === "counted" ? new Promise(() => {}) : store.load(id),
+    delete: (id) => id === "none" ? Promise.reject(new Error("no disk")) : store.delete(id),
+  }));
+  const { message } = await assertRejects(() => advanceUntilSettled(time, storeLaws(make)), Error);
+  assertEquals(message.split("\n"), [
+    "It breaks the law that it finds no session that was never saved:",
+    "- it threw Error: no disk",
+    "It breaks the law that it counts the saves of a session:",
+    "- it was not done after 10000 ms",
+  ]);
+});
+
+/** Creates `memoryLog()` with some methods replaced. */
+function logBut(change: (log: Log) => Partial<Log>): Make<Log> {
+  return (options) => {
+    const log = memoryLog(options);
+    return { ...log, ...change(log) };
+  };
+}
+
+const logCases: readonly (readonly [name: string, make: Make<Log>, broken: readonly string[]])[] = [
+  [
+    "accepts every addition",
+    logBut(({ append, read }) => ({
+      append: async (run, addition) =>
+        await append(run, { ...addition, after: (await read(run, 0))?.last ?? addition.after }),
+    })),
+    ["accepts only the next events", "accepts a run whose first events were deleted"],
+  ],
+  [
+    "accepts only a run from its first event",
+    logBut(({ append, read }) => ({
+      append: async (run, addition) => addition.after > 0 && !await read(run, 0) ? false : await append(run, addition),
+    })),
+    [
+      "accepts a run whose first events were deleted",
+      "follows a run whose first events were deleted",
+      "deletes what has expired",
+    ],
+  ],
+  [
+    "ignores an end without lines",
+    logBut(({ append }) => ({
+      append: (run, addition) => addition.lines.length > 0 ? append(run, addition) : Promise.resolve(true),
+    })),
+    [
+      "accepts an addition without lines at the beginning and the end of a run",
+      "follows a run from a given event to its end",
+      "follows a long run",
+      "follows a resumed run",
+      "yields every event once, also to a slow reader",
+    ],
+  ],
+  [
+    "cuts long lines",
+    logBut(({ append }) => ({
+      append: (run, { lines, ...rest }) => append(run, { ...rest, lines: lines.map((line) => line.slice(0, 65_536)) }),
+    })),
+    [
+      "accepts one of several concurrent writers",
+      "returns long events page by page",
+      "follows a long run",
+    ],
+  ],
+  ["does not delete", logBut(() => ({ delete: () => Promise.resolve() })), [
+    "returns nothing after a delete",
+    "ends when the run is deleted",
+  ]],
+  ["never expires", () => memoryLog(), ["deletes what has expired"]],
+  [
+    "yields only the present events",
+    logBut(({ read }) => ({
+      async *tail(run, after) {
+        const page = await read(run, after);
+        if (page) yield page;
+      },
+    })),
+    [
+      "follows a run from a given event to its end",
+      "follows a run whose first events were deleted",
+      "yields every event once, also to a slow reader",
+      "stops when the signal aborts",
+    ],
+  ],
+  ["yields all events to every follower", logBut(({ tail }) => ({ tail: (run, _, signal) => tail(run, 0, signal) })), [
+    "follows a run from a given event to its end",
+    "ends at once if the run has ended",
+    "follows a resumed run",
+    "stops when the signal aborts",
+  ]],
+  [
+    "drops events of a large page",
+    logBut(({ tail }) => ({
+      async *tail(run, after, signal) {
+        for await (const page of tail(run, after, signal)) yield { ...page, lines: page.lines.slice(-3) };
+      },
+    })),
+    [
+      "follows a long run",
+      "yields every event once, also to a slow reader",
+    ],
+  ],
+  [
+    "ignores the signal",
+    logBut(({ tail }) => ({ tail: (run, after) => tail(run, after, new AbortController().signal) })),
+    [
+      "stops when the signal aborts",
+    ],
+  ],
+  [
+    "does not remove its listener",
+    logBut(({ tail }) => ({
+      tail(run, after, signal) {
+        signal.addEventListener("abort", () => {});
+        return tail(run, after, signal);
+      },
+    })),
+    ["removes its listeners from the signal"],
+  ],
+];
+
+for (const [name, make, broken] of logCases) {
+  Deno.test(`logLaws() finds a log that ${name}`, async () => {
+    using time = new FakeTime();
+    const { message } = await assertRejects(
+      () => advanceUntilSettled(time, logLaws(make, { pass: (ms) => time.tick(ms) })),
+      Error,
+    );
+    assertEquals([...message.matchAll(/^It breaks the law that it (.*):$/gm)].map(([, law = ""]) => law), [...broken]);
+  });
+}
+
+/** Creates `memoryFiles()` with some methods replaced. */
+function filesBut(change: (files: Files) => Partial<Files>): () => Files {
+  return () => {
+    const files = memoryFiles();
+    return { ...files, ...change(files) };
+  };
+}
+
+const fileCases: readonly (readonly [name: string, make: () => Files, broken: readonly string[]])[] = [
+  [
+    "returns the object that it stores",
+    filesBut(({ read }) => {
+      const kept = new Map<string, Awaited<ReturnType<Files["read"]>>>();
+      return {
+        async read(path) {
+          const file = await read(path);
+          const same = kept.get(path);
+          if (same?.version === file?.version) return same;
+          kept.set(path, file);
+          return file;
+        },
+      };
+    }),
+    ["copies what it saves and what it returns"],
+  ],
+  [
+    "stores only texts",
+    filesBut(({ write }) => ({
+      write: (path, bytes, version) => write(path, new TextEncoder().encode(new TextDecoder().decode(bytes)), version),
+    })),
+    ["returns a file as it was written"],
+  ],
+  [
+    "accepts the last of several writers",
+    filesBut(({ read, write }) => ({
+      write: async (path, bytes) => await write(path, bytes, (await read(path))?.version),
+    })),
+    [
+      "finds no file that was never written",
+      "refuses a write of another version",
+      "returns nothing after a delete",
+    ],
+  ],
+  ["does not delete", filesBut(() => ({ delete: () => Promise.resolve() })), [
+    "returns nothing after a delete",
+    "reports every change",
+  ]],
+  [
+    "also lists the entries of subfolders",
+    filesBut(({ list }) => ({
+      async *list(folder) {
+        for await (const entry of list(folder)) {
+          yield entry;
+          if (entry.type === "folder") yield* list(folder === "." ? entry.name : `${folder}/${entry.name}`);
+        }
+      },
+    })),
+    ["lists the entries of a folder"],
+  ],
+  [
+    "reports changes after it was unwatched",
+    filesBut(({ watch }) => ({
+      async watch(receive) {
+        await watch?.(receive);
+        return () => Promise.resolve();
+      },
+    })),
+    ["reports every change"],
+  ],
+];
+
+for (const [name, make, broken] of fileCases) {
+  Deno.test(`fileLaws() finds an implementation that ${name}`, async () => {
+    const { message } = await assertRejects(() => fileLaws(make, { time: 2_000 }), Error);
+    assertEquals([...message.matchAll(/^It breaks the law that it (.*):$/gm)].map(([, law = ""]) => law), [...broken]);
+  });
+}
+
+Deno.test("fileLaws() does not require watch()", async () => {
+  await fileLaws(() => {
+    const { watch: _, ...files } = memoryFiles();
+    return files;
+  });
+});
