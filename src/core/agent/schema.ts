@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { reasonOf } from "../lib/cancellation.ts";
 
 /** A Standard Schema. */
 export interface Schema<I = unknown, O = I> {
@@ -58,8 +59,7 @@ export function jsonSchemaOf(schema: Schema, subject: string): { readonly [key: 
   try {
     return jsonSchema.input({ target: "draft-2020-12" });
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : "it has no JSON Schema";
-    throw new TypeError(`Cannot describe ${subject}: ${why}; expected types that JSON has`, { cause });
+    throw new TypeError(`Cannot describe ${subject}: ${reasonOf(cause)}; expected types that JSON has`, { cause });
   }
 }
 

@@ -7,6 +7,7 @@ import type { ModelOptions } from "../../model/model.ts";
 import { user } from "../../protocol/message.ts";
 import type { AnswerFormat } from "../agent/definition.ts";
 import { outputStreamOf } from "../agent/output_stream.ts";
+import { reasonOf } from "../lib/cancellation.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { describeIssues, jsonSchemaOf, type Schema } from "../agent/schema.ts";
 
@@ -22,12 +23,20 @@ export function outputFormat(schema: Schema): AnswerFormat {
       options: { ...request.options, output: json },
     }),
     async read(text) {
-      const parsed = await parse(schema, text);
-      if ("value" in parsed) {
-        expectJson("Cannot use the structured answer", parsed.value);
-        return { output: parsed.value };
+      const retry = (wrong: string) => ({
+        retry: user(`Your answer does not match: ${wrong}. Answer again, with JSON alone.`, "output"),
+      });
+      const [, fenced = text] = /^\s*```(?:json)?\n([\s\S]*?)\n```\s*$/.exec(text) ?? []; // in a block of code
+      let json: unknown;
+      try {
+        json = JSON.parse(fenced);
+      } catch (error) {
+        return retry(reasonOf(error));
       }
-      return { retry: user(`Your answer does not match: ${parsed.wrong}. Answer again, with JSON alone.`, "output") };
+      const validated = await schema["~standard"].validate(json);
+      if (validated.issues) return retry(describeIssues(validated.issues));
+      expectJson("Cannot use the structured answer", validated.value);
+      return { output: validated.value };
     },
   };
 }
@@ -35,20 +44,4 @@ export function outputFormat(schema: Schema): AnswerFormat {
 /** Returns the instructions for an answer that matches a JSON Schema, such as `options.output` of a request. */
 export function outputInstructions(schema: NonNullable<ModelOptions["output"]>): string {
   return `Give your final answer as JSON alone, matching this JSON Schema:\n${JSON.stringify(schema)}`;
-}
-
-/** Parses a final answer. It may be in a fenced code block. */
-async function parse(
-  schema: Schema,
-  text: string,
-): Promise<{ readonly value: unknown } | { readonly wrong: string }> {
-  const [, fenced = text] = /^\s*```(?:json)?\n([\s\S]*?)\n```\s*$/.exec(text) ?? [];
-  let json: unknown;
-  try {
-    json = JSON.parse(fenced);
-  } catch (error) {
-    return { wrong: error instanceof Error ? error.message : "it is not JSON" };
-  }
-  const { issues, ...validated } = await schema["~standard"].validate(json);
-  return issues ? { wrong: describeIssues(issues) } : validated as { readonly value: unknown }; // without issues there is a value
 }

@@ -8,6 +8,7 @@ import type { Emit, Event } from "../../protocol/event.ts";
 import type { FinishReason } from "../../protocol/response_event.ts";
 import { type AssistantMessage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { AddedPart, AnswerPart, Call, Json } from "../../protocol/part.ts";
+import { reasonOf } from "../lib/cancellation.ts";
 import type { Events } from "../run/events.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
@@ -158,7 +159,7 @@ export function parseInput(text: string): Pick<Call, "input" | "malformed"> {
   try {
     return { input: text.trim() === "" ? {} : JSON.parse(text) };
   } catch (error) {
-    return { input: text, malformed: error instanceof Error ? error.message : "not JSON" };
+    return { input: text, malformed: reasonOf(error) };
   }
 }
 
