@@ -116,7 +116,7 @@ async function runChild(
   if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
   const store = memory();
-  const saved = record.state === "waiting" ? record.saved as Session | undefined : undefined; // the child's pause saved it
+  const { saved } = record as { readonly saved?: Session }; // the child's pause saved it
   if (saved) await store.save({ ...saved, version: 0 });
 
   async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
