@@ -31,9 +31,8 @@ export type ServerRequest = readonly [path: string, headers: Readonly<Record<str
 
 /** A request that was refused or given up. */
 export class ClientError extends Error {
-  static {
-    brand(this, "ClientError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ClientError");
 
   /** The name of the class. */
   override readonly name = "ClientError";

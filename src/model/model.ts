@@ -148,9 +148,8 @@ export interface ModelErrorOptions extends ErrorOptions {
 
 /** A request that the provider rejected, or a response that was cut. */
 export class ModelError extends Error {
-  static {
-    brand(this, "ModelError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ModelError");
 
   /** The name of the class. */
   override readonly name = "ModelError";

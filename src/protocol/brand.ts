@@ -5,10 +5,11 @@
  */
 
 /**
- * Makes `instanceof` recognize the instances of `type` that any copy of this package made. Call it in a static block of the class. A subclass
- * recognizes only its own instances, as usual.
+ * Makes `instanceof` recognize the instances of `type` that any copy of this package made, and returns their mark. A subclass recognizes only its own
+ * instances, as usual. Call it for a static field of the class, with a `@__PURE__` comment: bundlers drop a class that is not used, but not one with a static
+ * block.
  */
-export function brand(type: { readonly prototype: object }, name: string): void {
+export function brand(type: { readonly prototype: object }, name: string): symbol {
   const mark = Symbol.for(`jizai.${name}`);
   Object.defineProperty(type.prototype, mark, { value: true });
   Object.defineProperty(type, Symbol.hasInstance, {
@@ -16,4 +17,5 @@ export function brand(type: { readonly prototype: object }, name: string): void 
       return this === type ? mark in Object(value) : Function.prototype[Symbol.hasInstance].call(this, value);
     },
   });
+  return mark;
 }

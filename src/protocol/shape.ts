@@ -15,9 +15,8 @@ import { isObject } from "./unknown_json.ts";
 
 /** A value from outside that does not have the expected shape. The message contains nothing secret and may be sent to the client. */
 export class ShapeError extends Error {
-  static {
-    brand(this, "ShapeError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ShapeError");
 
   /** The name of the class. */
   override readonly name = "ShapeError";

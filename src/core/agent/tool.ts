@@ -155,9 +155,8 @@ export const toolNameRule = "1 to 64 of A-Z a-z 0-9 _ -";
 
 /** An error whose message the model reads. For other errors, the model reads only that the tool failed, and the operator gets the error. */
 export class ToolError extends Error {
-  static {
-    brand(this, "ToolError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ToolError");
 
   /** The name of the class. */
   override readonly name = "ToolError";

@@ -18,9 +18,8 @@ const key = "steering";
 
 /** The error of `send()` if as many messages wait as may. */
 export class TooManyMessagesError extends RangeError {
-  static {
-    brand(this, "TooManyMessagesError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "TooManyMessagesError");
 }
 
 /** The options of `send()`. */

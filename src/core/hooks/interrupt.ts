@@ -21,9 +21,8 @@ export interface EndOptions {
 
 /** Unwinds a run that a hook ended. Made by `ctx.run.end()`. */
 export class End extends Error {
-  static {
-    brand(this, "End");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "End");
 
   /** The name of the class. */
   override readonly name = "End";
@@ -51,9 +50,8 @@ export class End extends Error {
 
 /** Unwinds a run that pauses: a hook threw `ctx.run.pause()`, or a call waits for an answer. */
 export class Pause extends Error {
-  static {
-    brand(this, "Pause");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "Pause");
 
   /** The name of the class. */
   override readonly name = "Pause";
@@ -69,9 +67,8 @@ export class Pause extends Error {
 
 /** Thrown by `next()` at `tool` if the call waits for a person. Code after `next()` runs once, when there is a result. */
 export class Paused extends Error {
-  static {
-    brand(this, "Paused");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "Paused");
 
   /** The name of the class. */
   override readonly name = "Paused";

@@ -9,9 +9,8 @@ import { FinalError } from "./final_error.ts";
 
 /** The error for an entry that does not fit into a store in memory, because the others must stay. The message may be sent to the client, which can try again later. */
 export class CapacityError extends FinalError {
-  static {
-    brand(this, "CapacityError");
-  }
+  /** The mark of the class, which its copies share. */
+  static override readonly "~brand": symbol = /* @__PURE__ */ brand(this, "CapacityError");
 
   /** The name of the class. */
   override readonly name = "CapacityError";

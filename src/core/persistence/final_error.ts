@@ -15,9 +15,8 @@ import { brand } from "../../protocol/brand.ts";
  * ```
  */
 export class FinalError extends Error {
-  static {
-    brand(this, "FinalError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "FinalError");
 
   /** The name of the class. */
   override readonly name: string = "FinalError";

@@ -8,9 +8,8 @@ import type { Message } from "../../protocol/message.ts";
 
 /** A session that cannot be claimed. */
 export class SessionError extends Error {
-  static {
-    brand(this, "SessionError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "SessionError");
 
   /** The name of the class. */
   override readonly name = "SessionError";

@@ -39,7 +39,8 @@ export interface AnswersBody {
   readonly resumeToken?: string | undefined;
 }
 
-const mediaFields = { mediaType: string, data: optional(string), url: optional(string) };
+const optionalString = /* @__PURE__ */ optional(string);
+const mediaFields = { mediaType: string, data: optionalString, url: optionalString };
 
 const part: Shape<ContentPart> = /* @__PURE__ */ lazy(() =>
   variant("type", {

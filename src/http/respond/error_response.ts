@@ -16,9 +16,8 @@ import type { WireError } from "../../wire/wire.ts";
 
 /** A request that is refused. The message is sent to the client. */
 export class RequestError extends Error {
-  static {
-    brand(this, "RequestError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "RequestError");
 
   override readonly name = "RequestError";
 

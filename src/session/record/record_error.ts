@@ -27,9 +27,8 @@ export type RecordProblem =
 
 /** A request that the record of a run does not allow. Its message may be sent to the client. */
 export class RecordError extends Error {
-  static {
-    brand(this, "RecordError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "RecordError");
 
   override readonly name = "RecordError";
 

@@ -19,9 +19,8 @@ export type ResumeTokenProblem = "forged" | "unknown-key" | "version" | "other-s
 
 /** A resume token that cannot be made or opened. Its message may be sent to the client. */
 export class ResumeTokenError extends Error {
-  static {
-    brand(this, "ResumeTokenError");
-  }
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ResumeTokenError");
 
   /** The name of the class. */
   override readonly name = "ResumeTokenError";
