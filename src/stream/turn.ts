@@ -4,8 +4,8 @@
  * @module
  */
 
-const start = timer("setTimeout");
-const clear = timer("clearTimeout");
+const start = /* @__PURE__ */ timer("setTimeout");
+const clear = /* @__PURE__ */ timer("clearTimeout");
 
 /** Calls `run` in the next turn of the event loop, and returns a function that cancels the call. */
 export function turn(run: () => void): () => void {

@@ -10,7 +10,7 @@ type JsonSchema = NonNullable<Question["schema"]>;
 const string = { type: "string" };
 
 /** The schema of a reply. */
-export const replySchema: JsonSchema = answer("reply", { text: string }, ["text"]);
+export const replySchema: JsonSchema = /* @__PURE__ */ answer("reply", { text: string }, ["text"]);
 
 /** Returns the schema of the answers about a call, given the schema of its input. */
 export function answerSchema(input: JsonSchema = {}): JsonSchema {

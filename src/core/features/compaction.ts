@@ -26,7 +26,6 @@ import type { Run, Scope } from "../hooks/scope.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
-import { engineKey } from "../run/view.ts";
 import { trim } from "./trim.ts";
 
 /** The options of `compact()`. */
@@ -103,7 +102,7 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
 
 /** Counts tokens that a hook has used, in the run and its parents. The run of `stubContext()` counts none. */
 export function spend(run: Run, usage: Usage): void {
-  if (engineKey in run) engineOf(run).spend(usage);
+  if ("~engine" in run) engineOf(run).spend(usage);
 }
 
 /** Runs the `compact` onion, and archives the messages that it replaces. The `error` hooks decide about a failure, unless a caller waits for the compaction. */

@@ -10,7 +10,7 @@ import type { Hook } from "./onion.ts";
 import type { Change, Scope } from "./scope.ts";
 
 /** The key under which `globalThis` holds the default of `agent({ strict })`. A global, so that it works across copies of the package. */
-export const strictKey: symbol = Symbol.for("jizai.strict");
+export const strictKey: symbol = /* @__PURE__ */ Symbol.for("jizai.strict");
 
 /** Returns the wrapper of hooks that an agent uses: `trace`, `strictHook`, both, or none. */
 export function wrapperOf(strict: boolean, trace: WrapHooks | undefined): WrapHooks | undefined {

@@ -21,7 +21,7 @@ import { Loop } from "./loop.ts";
 import type { RunSnapshot } from "./position.ts";
 import type { Arrivals, TurnState } from "./step.ts";
 import { Transcript } from "./transcript.ts";
-import { engineKey, RunView } from "./view.ts";
+import { RunView } from "./view.ts";
 
 /** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
 export interface StepScope extends Scope {
@@ -194,7 +194,7 @@ export class EngineRun {
 
 /** Returns the run behind its view. Throws a `TypeError` for an object that no engine made. */
 export function engineOf(view: Run): EngineRun {
-  const engine = (view as Run & { readonly [engineKey]?: EngineRun })[engineKey]; // a view has it
+  const engine = (view as Run & { readonly "~engine"?: EngineRun })["~engine"]; // a view has it
   if (!engine) throw new TypeError(`Cannot use run "${view.id}": expected a run of an agent`);
   return engine;
 }

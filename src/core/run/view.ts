@@ -15,9 +15,6 @@ import type { ExitState } from "./exit_state.ts";
 import type { Limits } from "./limits.ts";
 import type { Loop } from "./loop.ts";
 
-/** The key of a run in its view, for features of the engine. A property, so that it works across copies of the package. */
-export const engineKey = "~engine";
-
 /** The part of a run that its view shows. */
 export interface ViewedRun
   extends Pick<Run, "id" | "session" | "owner" | "startedAt" | "path" | "call" | "state" | "sessionState"> {
@@ -60,7 +57,8 @@ export class RunView implements Run {
     this.#engine = engine;
   }
 
-  get [engineKey](): ViewedRun {
+  /** The run, for features of the engine. A property, so that it works across copies of the package. */
+  get "~engine"(): ViewedRun {
     return this.#engine;
   }
   get answers(): readonly PersonAnswer[] {

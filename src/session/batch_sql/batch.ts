@@ -4,6 +4,7 @@
  * @module
  */
 import { sweepEvery } from "../expiry.ts";
+import { schemaText } from "../schema.ts";
 
 /** A value of a statement. */
 export type SqlValue = string | number | null;
@@ -50,7 +51,7 @@ export const schemaStatements: readonly string[] = [
 ];
 
 /** The schema as one text. */
-export const schema: string = schemaStatements.map((statement) => `${statement};\n`).join("");
+export const schema: string = /* @__PURE__ */ schemaText(schemaStatements);
 
 /** Returns a function with the statements that delete expired rows: once a minute at most 500 rows, which an index finds, and none in between. */
 export function sweeper(expireIn: number, tables: readonly string[], key: string): () => readonly Statement[] {

@@ -4,6 +4,7 @@
  * @module
  */
 import { expectMethods } from "../expect_methods.ts";
+import { schemaText } from "../schema.ts";
 import { valueTables } from "../sql/key_value.ts";
 import { addSessionTables, logTables, sessionTables, type SqlStorage } from "../sql/storage.ts";
 
@@ -37,8 +38,7 @@ const missing =
   'or a Database of the package "libsql"';
 
 /** The schema as SQL. It changes nothing in a database that has the schema. An older schema needs `migrate()`. */
-export const schema: string = [...sessionTables, ...logTables, ...valueTables]
-  .map((statement) => `${statement};\n`).join("");
+export const schema: string = /* @__PURE__ */ schemaText(sessionTables, logTables, valueTables);
 
 /**
  * Creates the tables, columns and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
