@@ -18,9 +18,6 @@ export interface ToolSearchOptions {
 
 const searchTool = "search_tools";
 
-/** Returns the tools that match a query, best first. */
-type Search = (query: string) => readonly ToolDefinition[];
-
 /**
  * Hides the tools of the agent from the model, and gives it a tool `search_tools` that finds them by words of their names, descriptions and parameters. The
  * tools that a search finds are active for the rest of the session: requests contain them. A call of a tool that is not active fails. The tools of middleware
@@ -56,19 +53,11 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
   }
   const kept = new Set([...keep, searchTool]);
   const activated = state<readonly string[]>("tool_search.active", () => [], { lifetime: "session" });
-  /** The tools of each run, and the search in each list of tools. */
+  /** The tools of each run. */
   const definitions = new WeakMap<Run, readonly ToolDefinition[]>();
-  const searches = new WeakMap<readonly ToolDefinition[], Search>();
 
   /** Returns the names of the tools that requests contain. */
   const shownAt = (at: Scope) => new Set([...kept, ...activated.get(at)]);
-
-  function searchOf(run: Run): Search {
-    const tools = definitions.get(run) ?? [];
-    const search = searches.get(tools) ?? searchIn(tools.filter(({ name }) => !kept.has(name)));
-    searches.set(tools, search);
-    return search;
-  }
 
   const search = tool({
     name: searchTool,
@@ -85,7 +74,8 @@ export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOpti
     }),
     parallel: false,
     execute({ query }, ctx) {
-      const found = searchOf(ctx.run)(query).slice(0, Math.min(limit, active));
+      const hidden = definitions.get(ctx.run)?.filter(({ name }) => !kept.has(name)) ?? [];
+      const found = searchIn(hidden, query).slice(0, Math.min(limit, active));
       if (found.length === 0) return "No tool found. Try other words.";
       const names = found.map(({ name }) => name);
       activated.update(ctx, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-active));
@@ -117,24 +107,18 @@ function wordsOf(text: string): ReadonlySet<string> {
   return new Set(text.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase().match(/[\p{L}\p{N}]+/gu));
 }
 
-/** Creates the search in `tools`. A rare word counts more than a frequent one, and a word of the name counts three times. */
-function searchIn(tools: readonly ToolDefinition[]): Search {
-  const weights = new Map<string, Map<ToolDefinition, number>>(); // of each word, in the tools that contain it
-  function add(tool: ToolDefinition, text: string, weight: number): void {
-    for (const word of wordsOf(text)) weights.set(word, (weights.get(word) ?? new Map()).set(tool, weight));
+/** Returns the tools that match a query, best first. A rare word counts more than a frequent one, and a word of the name counts three times. */
+function searchIn(tools: readonly ToolDefinition[], query: string): readonly ToolDefinition[] {
+  const entries = tools.map((tool) => ({
+    tool,
+    name: wordsOf(tool.name),
+    text: wordsOf([tool.description, ...Object.keys(Object(tool.schema.properties))].join(" ")),
+    score: tool.name === query.trim() ? Infinity : 0,
+  }));
+  for (const word of wordsOf(query)) {
+    const matches = entries.filter(({ name, text }) => name.has(word) || text.has(word));
+    const rarity = Math.log(1 + tools.length / matches.length);
+    for (const match of matches) match.score += match.name.has(word) ? 3 * rarity : rarity;
   }
-  for (const tool of tools) {
-    add(tool, [tool.description, ...Object.keys(Object(tool.schema.properties))].join(" "), 1);
-    add(tool, tool.name, 3);
-  }
-
-  return (query) => {
-    const scores = new Map(tools.map((tool) => [tool, tool.name === query.trim() ? Infinity : 0]));
-    for (const word of wordsOf(query)) {
-      const matches = weights.get(word) ?? new Map<ToolDefinition, number>();
-      const rarity = Math.log(1 + tools.length / matches.size);
-      for (const [tool, weight] of matches) scores.set(tool, (scores.get(tool) ?? 0) + rarity * weight);
-    }
-    return [...scores].filter(([, score]) => score > 0).sort(([, a], [, b]) => b - a).map(([tool]) => tool);
-  };
+  return entries.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score).map(({ tool }) => tool);
 }
