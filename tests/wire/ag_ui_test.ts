@@ -507,6 +507,30 @@ Deno.test("agUi() separates threads of two owners with the same id", async () =>
   assertEquals(model.requests[1]?.messages, alone);
 });
 
+Deno.test("agUi() passes the texts, images and files of a message to the model, and leaves out what only the client can read", async () => {
+  const model = scripted("Seen.");
+  const { app } = served({ model });
+  const content = [
+    { type: "text", text: "Look" },
+    { type: "image", source: { type: "data", value: "AAAA", mimeType: "image/png" } },
+    { type: "image", source: { type: "url", value: "https://example.com/a" } },
+    { type: "document", source: { type: "url", value: "https://example.com/b.pdf", mimeType: "application/pdf" } },
+    { type: "image", source: { type: "file", value: "file-1" } },
+    { type: "binary" },
+  ];
+  const messages = [{ id: "m1", role: "user", content }];
+  await (await post(app, "/ag-ui", { threadId: "thread", runId: "run", messages })).text();
+  assertEquals(model.requests.map(({ messages }) => messages), [[{
+    role: "user",
+    parts: [
+      { type: "text", text: "Look" },
+      { type: "media", mediaType: "image/png", data: "AAAA" },
+      { type: "media", mediaType: "image/*", url: "https://example.com/a" },
+      { type: "media", mediaType: "application/pdf", url: "https://example.com/b.pdf" },
+    ],
+  }]]);
+});
+
 Deno.test("agUi() names the field of an invalid request", async () => {
   const { app } = served({ model: scripted() });
   const refused = async (body: unknown) => {
