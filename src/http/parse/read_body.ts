@@ -16,9 +16,8 @@ export async function readJson<T>(c: Context, shape: Shape<T>, max: number): Pro
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw invalid("", "JSON");
-    throw error;
+  } catch {
+    throw invalid("", "JSON");
   }
   return shape(value, "");
 }
