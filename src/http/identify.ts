@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { expectType } from "../core/lib/expect_option.ts";
 import type { Requester } from "../session/record/run_host.ts";
-import type { ServerOptions } from "./options.ts";
+import type { ServerOptions } from "./server_options.ts";
 import { RequestError } from "./respond/error_response.ts";
 
 /** The client of a request. */

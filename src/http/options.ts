@@ -5,11 +5,8 @@
  */
 import type { Context, Env } from "hono";
 import type { NumberedEvent } from "../core/run/events.ts";
-import { expectChoice, expectNames } from "../core/lib/expect_option.ts";
-import { defaultLimits, limited, type Limits } from "../core/run/limits.ts";
-import { logError } from "../core/run/log_error.ts";
+import type { Limits } from "../core/run/limits.ts";
 import type { Started } from "../core/start/options.ts";
-import { memory } from "../core/persistence/memory.ts";
 import type { Store } from "../core/persistence/store.ts";
 import type { Log } from "../session/log.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
@@ -132,82 +129,4 @@ export interface RequestVars<V, E extends Env> {
    * `recover()` rejects with a `TypeError`.
    */
   readonly recoveryVars?: (run: RecoveredRun) => V | Promise<V>;
-}
-
-/** The options of a server, with their defaults. */
-export type ServerOptions = ReturnType<typeof resolveOptions>;
-
-/** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for an unknown one and for two that exclude each other. */
-export function resolveOptions(
-  options: ServeOptions & {
-    readonly vars?: (c: Context) => unknown;
-    readonly recoveryVars?: (run: RecoveredRun) => unknown;
-  } = {},
-) {
-  expectNames("Cannot serve", options, optionNames);
-  const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
-  const { limits = {}, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
-    options;
-  if (options.store && resumeTokens) {
-    throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
-  }
-  expectImport("store", options.store, "writer", "durable(adapter) of @jizai/jizai/session/durable");
-  expectImport("log", options.log, "records", "a log with `records` of @jizai/jizai/session/log");
-  limited(defaultLimits, limits);
-  if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {
-    throw new TypeError("Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]");
-  }
-  for (const [name, ms] of Object.entries({ heartbeat, lease })) {
-    // timers count in 31 bits and fire at once beyond
-    if (!(ms > 0 && ms < 2 ** 31)) {
-      throw new RangeError(
-        `Cannot serve: \`${name}\` is ${ms}; expected a positive number of milliseconds below ${2 ** 31}`,
-      );
-    }
-  }
-  expectChoice("Cannot serve", "busy", options.busy ?? "refuse", ["refuse", "queue", "replace"]);
-  if (typeof onClientGone !== "function") expectClientGone(onClientGone);
-  if (!(maxBody > 0)) {
-    throw new RangeError(`Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`);
-  }
-  if (!(grace >= 0)) {
-    throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
-  }
-  const store = options.store ?? (resumeTokens ? undefined : memory());
-  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, grace, heartbeat, maxBody, onError };
-}
-
-const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)[] = [
-  "store",
-  "log",
-  "wires",
-  "page",
-  "resumeTokens",
-  "owner",
-  "session",
-  "busy",
-  "onClientGone",
-  "lease",
-  "singleProcess",
-  "signal",
-  "grace",
-  "onEnd",
-  "limits",
-  "heartbeat",
-  "maxBody",
-  "onError",
-  "vars",
-  "recoveryVars",
-];
-
-/** Returns the value of `onClientGone`. Throws a `TypeError` for one that it cannot have, or return. */
-export function expectClientGone(value: ClientGone): ClientGone {
-  expectChoice("Cannot serve", "onClientGone", value, ["stop", "drain", "detach"]);
-  return value;
-}
-
-/** Throws a `TypeError` if an option lacks the code that its import brings for a server. */
-function expectImport(name: string, option: object | undefined, member: string, expected: string): void {
-  if (!option || member in option) return;
-  throw new TypeError(`Cannot serve with this \`${name}\`: it has no \`${member}\`; expected ${expected}`);
 }

@@ -8,7 +8,7 @@ import type { Idempotency } from "./admit/idempotency.ts";
 import type { SessionQueue } from "./admit/session_queue.ts";
 import type { Client } from "./identify.ts";
 import type { LiveRuns } from "./launch/live_runs.ts";
-import type { ServerOptions } from "./options.ts";
+import type { ServerOptions } from "./server_options.ts";
 
 /** A served agent: its options, its runs, and what admits requests to them. */
 export interface Server {

@@ -99,7 +99,7 @@ Deno.test("a thenable in the result of a hook at execute fails the call", async 
   assertEquals([status, all.includes(password)], ["done", false]);
 });
 
-Deno.test("promises in a result that nobody awaits do not end the process when they reject", async () => {
+Deno.test("promises in a result that are not awaited do not end the process when they reject", async () => {
   const rejections: unknown[] = [];
   const listen = (event: PromiseRejectionEvent) => {
     event.preventDefault();

@@ -11,7 +11,8 @@ import { ownedKey } from "../../session/owned_store.ts";
 import type { StoredReports } from "../../session/durable/stored_reports.ts";
 import type { RecoveredRun, RunHost } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
-import type { RunEnd, ServerOptions } from "../options.ts";
+import type { RunEnd } from "../options.ts";
+import type { ServerOptions } from "../server_options.ts";
 import { reportError } from "../respond/error_response.ts";
 
 /** Reports the ends of runs to the `onEnd` option. */

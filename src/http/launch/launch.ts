@@ -4,7 +4,8 @@
  * @module
  */
 import type { LaunchInput, LiveRun } from "../../session/record/run_host.ts";
-import { type ClientGone, expectClientGone } from "../options.ts";
+import type { ClientGone } from "../options.ts";
+import { expectClientGone } from "../server_options.ts";
 import { RequestError } from "../respond/error_response.ts";
 import { accepted, type Launched, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
 import type { RequestScope } from "../server.ts";

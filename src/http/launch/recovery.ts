@@ -5,7 +5,7 @@
  */
 import type { Recover } from "../../core/persistence/recovery.ts";
 import type { recoveryOf } from "../../session/durable/server_recovery.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ServerOptions } from "../server_options.ts";
 import { reportError } from "../respond/error_response.ts";
 import type { LiveRuns } from "./live_runs.ts";
 

@@ -8,7 +8,7 @@ import { invalid, type Shape } from "../../protocol/shape.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
 import { runView } from "../../session/record/run_state.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ServerOptions } from "../server_options.ts";
 import { RequestError } from "../respond/error_response.ts";
 import { nativeFormat as format } from "../respond/response_format.ts";
 import { answersBody, compactBody, messageBody, runBody } from "./body.ts";

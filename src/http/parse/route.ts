@@ -8,7 +8,7 @@ import { expectType } from "../../core/lib/expect_option.ts";
 import { isListed } from "../../core/persistence/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ServerOptions } from "../server_options.ts";
 import type { Operation } from "./operation.ts";
 
 /** An address of the server. */

@@ -5,7 +5,7 @@
  */
 import { json } from "../../protocol/shape.ts";
 import type { ParsedRequest, WireRoute } from "../../wire/wire.ts";
-import type { ServerOptions } from "../options.ts";
+import type { ServerOptions } from "../server_options.ts";
 import { wireFormat } from "../respond/response_format.ts";
 import type { Operation } from "./operation.ts";
 import { readJson } from "./read_body.ts";
