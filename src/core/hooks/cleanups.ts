@@ -20,6 +20,7 @@ export class Cleanups {
   /** Calls the cleanup of a run, or waits for it if it was called before. */
   async run({ run }: Pick<Scope, "run">): Promise<void> {
     await this.#byRun.get(run)?.();
+    this.#byRun.delete(run); // a cleanup that holds its run would keep it until the next full garbage collection
   }
 
   /** The `abort` hook: cleans up after the hooks inside. */
