@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ToolResult } from "../../protocol/message.ts";
 import { Pause, Paused } from "../hooks/interrupt.ts";
 import type { AllowedCall, AnsweredQuestion, CallRecord, PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
@@ -45,9 +46,9 @@ export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined
 export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<void> {
   const { scope: { engine, engine: { limits, sink, writer } }, position, records, checkpoint } = batch;
   for (const call of cut ? [] : calls) {
-    const { decision, record, place } = call;
+    const { decision, place } = call;
     if (decision?.type !== "execute") continue;
-    records[place.index] = { call: record.call, state: "running", ...allowedOf(call, decision) };
+    records[place.index] = { ...allowedOf(call, decision), state: "running" };
   }
   if (writer.durable && calls.some(({ waiting }) => !waiting)) await checkpoint(position); // no client reads a result of calls that the store does not have
   if (sink.begun) await sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
@@ -69,8 +70,7 @@ async function executeOne(
   const { record, place: { index } } = call;
   try {
     call.raw = await executeCall(call, decision);
-    const { error: _, ...raw } = call.raw; // a thrown value is not JSON
-    records[index] = { call: record.call, state: "ran", raw, ...allowedOf(call, decision) };
+    records[index] = { ...allowedOf(call, decision), state: "ran", raw: savedResult(call.raw) };
   } catch (error) {
     call.failures.push(error);
     call.raw = stopped;
@@ -92,8 +92,19 @@ function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCal
   );
 }
 
-function allowedOf({ note }: OpenCall, { tool: { name }, json: input }: Execute): AllowedCall {
-  return note === undefined ? { name, input } : { name, input, note };
+/** Returns the part of a record that an allowed call has. */
+function allowedOf(
+  { record: { call }, note }: OpenCall,
+  { tool: { name }, json: input }: Execute,
+): AllowedCall & Pick<CallRecord, "call"> {
+  return note === undefined ? { call, name, input } : { call, name, input, note };
+}
+
+/** Returns a result as it is saved: a thrown value is not JSON. */
+function savedResult(result: ToolResult): ToolResult {
+  if (result.error === undefined) return result;
+  const { error: _, ...saved } = result;
+  return saved;
 }
 
 /** 3. Out: one call after another. Each onion ends before the next one continues. */

@@ -5,6 +5,7 @@
  */
 import { ModelError, type ModelRequest } from "../../model/model.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
+import type { Call } from "../../protocol/part.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/turn.ts";
 import { merged, policyOf, requireField } from "../hooks/policy.ts";
@@ -14,6 +15,7 @@ import { retried } from "../run/failure.ts";
 import { injected } from "./after_turn.ts";
 import { renameCalls, uniqueId } from "./call_ids.ts";
 import { ResponseAccumulator, ShownText } from "./response.ts";
+import type { CallRecord } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { contextMessages } from "../run/transcript.ts";
@@ -35,11 +37,16 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
   const calls = message ? callsOf(message) : [];
   if (message && calls.length > 0) {
     const counters = { calls: engine.loop.counters.calls + calls.length };
-    const pending = calls.map(({ type: _, ...call }) => ({ call, state: "pending" as const }));
-    return { to: { at: "tools", turn, message, calls: pending }, counters };
+    return { to: { at: "tools", turn, message, calls: calls.map(pendingRecord) }, counters };
   }
   return { to: { at: "turnEnd", turn, added: message ? 1 : 0 }, ...(message && { add: [message] }) };
 };
+
+/** Returns the record of a call that is not decided. */
+function pendingRecord({ id, name, input, malformed }: Call): CallRecord {
+  const call = malformed === undefined ? { id, name, input } : { id, name, input, malformed }; // copying all fields but one is slow
+  return { call, state: "pending" };
+}
 
 /** Returns the message that enters the transcript, or undefined for an empty response. */
 export function messageOf({ parts }: ModelResponse): AssistantMessage | undefined {

@@ -135,7 +135,7 @@ export class ResponseAccumulator {
   #endCall(event: Extract<ModelEvent, { type: "call.end" }>): void {
     const { id, name, text } = this.#call(event.id);
     this.#calls.delete(event.id);
-    const call: Call = { id, name, ...(event.input === undefined ? parseInput(text) : { input: event.input }) };
+    const call: Call = event.input === undefined ? { id, name, ...parseInput(text) } : { id, name, input: event.input };
     this.#endPart();
     this.#parts.push({ type: "call", ...call });
     this.shown = true;
