@@ -7,7 +7,12 @@
 /** Milliseconds between two deletions of expired entries. */
 export const sweepEvery = 60_000;
 
-/** Returns when an entry that changes now expires; null for never. */
-export function expiry(expireIn: number): number | null {
-  return expireIn < Infinity ? Date.now() + expireIn : null;
+/** Returns when an entry that changes now expires; null for never. A session lives that long after the end of its lease: its run still works. */
+export function expiry(expireIn: number, leaseEnd: number | null = null): number | null {
+  return expireIn < Infinity ? usedUntil(leaseEnd) + expireIn : null;
+}
+
+/** Returns the time from which `expireIn` counts: the end of the lease if that is later than now. */
+export function usedUntil(leaseEnd: number | null): number {
+  return Math.max(Date.now(), leaseEnd ?? 0);
 }

@@ -65,9 +65,11 @@ function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+const quiet = { onWarning() {} };
+
 /** Options with a longer expiry, and a prefix that no other adapter has. */
 function own({ expireIn = Infinity }: { readonly expireIn?: number } = {}) {
-  return { expireIn: scale * expireIn, prefix: crypto.randomUUID(), onWarning() {} };
+  return { expireIn: scale * expireIn, prefix: crypto.randomUUID() };
 }
 
 /** Opens ioredis. */
@@ -109,8 +111,8 @@ async function checkAll(redis: RedisClient, server: Redis): Promise<void> {
     info: (section) => redis.info(section),
     duplicate: () => redis.duplicate(),
   };
-  await storeLaws((options) => redisStore(aged, own(options)), clock);
-  await logLaws((options) => redisLog(redis, own(options)), clock);
+  await storeLaws((options) => redisStore(aged, { ...own(options), ...quiet }), clock);
+  await logLaws((options) => redisLog(redis, { ...own(options), ...quiet }), clock);
   await keyValueLaws(() => scaled(redisKeyValue(redis, own())), clock);
 }
 
@@ -179,6 +181,17 @@ onRedis("a client follows in one process the run that another process executes",
   const events = await response.text();
   const run = /"run":"([^"]+)"/.exec(events)?.[1];
   assertEquals(await (await two.request(`/runs/${run}?after=0`)).text(), events);
+});
+
+onRedis("redisStore() keeps a session until expireIn after the end of its lease", async (redis) => {
+  const store = redisStore(redis, { expireIn: 1_000, ...quiet });
+  const session = { id: "s", messages: [] };
+  const kept = async () => Math.ceil(await redis.pttl("{jizai}:session:s") / 100_000);
+  const lease = { until: Date.now() + 150_000 };
+  assertEquals([await store.save({ ...session, version: 0, lease }), await kept()], [1, 2]);
+  const until = lease.until + 100_000;
+  assertEquals([await store.touch({ ...session, version: 1, lease }, until), await kept()], [true, 3]);
+  assertEquals([await store.save({ ...session, version: 1 }), await kept()], [2, 1]);
 });
 
 onRedis("redisStore() removes expired sessions from its indexes when it saves", async (redis) => {

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
 import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** A stand-in for D1 on SQLite in memory. A batch is a transaction, and a text has at most 2 MB. */
 interface FakeD1 extends D1 {
@@ -76,6 +77,11 @@ Deno.test("d1Store(), d1Log() and d1KeyValue() need one batch for each operation
   await d1Log(database).read("r", 0);
   await d1KeyValue(database).increment("n");
   assertEquals(database.batches.map(({ length }) => length), [3, 1, 3, 1, 2]);
+});
+
+Deno.test("d1Store() keeps a session while its run renews the lease, and deletes it after that", async () => {
+  using time = new FakeTime();
+  await checkLeasedExpiry(d1Store(await open(), { expireIn }), time);
 });
 
 Deno.test("d1Store(), d1Log() and d1KeyValue() delete expired rows when they write, without scanning a table", async () => {

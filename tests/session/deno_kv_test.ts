@@ -4,6 +4,7 @@ import { FakeTime } from "@std/testing/time";
 import { type Session, user } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** A session with a text per letter, each 30 KB in a piece of its own. */
 function sessionOf(version: number, ...letters: readonly string[]): Session {
@@ -60,6 +61,30 @@ Deno.test("denoKvStore() writes a piece again before it expires", async () => {
     { expireIn: 20_000 },
     { expireIn: 10_000 },
   ]);
+});
+
+Deno.test("denoKvStore() keeps a session and its pieces while its run renews the lease, and deletes it after that", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  using sets = spy(Deno.AtomicOperation.prototype, "set");
+  const ends = new Map<string, number>();
+  /** Checks that no piece is deleted before the head that refers to it. */
+  const checkPieces = async () => {
+    for (const { args: [key, , options] } of sets.calls.splice(0)) {
+      ends.set(key.join(), Date.now() + (options?.expireIn ?? NaN));
+    }
+    for await (
+      const { key, value } of kv.list<{ record: string; pieces: { name: string }[] }>({ prefix: ["jizai", "session"] })
+    ) {
+      const { record, pieces } = value;
+      assertEquals(pieces.length, 4);
+      for (const { name } of pieces) {
+        const end = ends.get(["jizai", "session_piece", record, name].join()) ?? NaN;
+        assertEquals(end >= (ends.get(key.join()) ?? NaN), true);
+      }
+    }
+  };
+  await checkLeasedExpiry(denoKvStore(kv, { expireIn }), time, checkPieces);
 });
 
 Deno.test("denoKvStore() leaves no keys behind", async () => {

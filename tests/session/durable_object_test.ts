@@ -7,6 +7,7 @@ import { logLaws, storeLaws } from "@jizai/jizai/testing";
 import { advance } from "../support/fake_time.ts";
 import { post } from "../support/requests.ts";
 import { storage } from "../support/sql.ts";
+import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** A session with a text per letter, each 100 KB in a piece of its own. */
 function sessionOf(version: number, ...letters: readonly string[]) {
@@ -53,6 +54,11 @@ Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", asy
   await store.delete("s");
   await log.delete("r");
   assertEquals(rows(disk), [0, 0, 0, 0]);
+});
+
+Deno.test("durableObjectStore() keeps a session while its run renews the lease, and deletes it after that", async () => {
+  using time = new FakeTime();
+  await checkLeasedExpiry(durableObjectStore(storage(), { expireIn }), time);
 });
 
 Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when the object starts", async () => {

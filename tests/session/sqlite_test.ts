@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
 import { migrate, schema, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** Opens an empty database with the schema. */
 function open(): DatabaseSync {
@@ -60,6 +61,11 @@ Deno.test("sqliteStore() and sqliteLog() reject a database without the schema", 
       "Cannot use the database: it does not have the schema; expected a call of migrate() before",
     );
   }
+});
+
+Deno.test("sqliteStore() keeps a session while its run renews the lease, and deletes it after that", async () => {
+  using time = new FakeTime();
+  await checkLeasedExpiry(sqliteStore(open(), { expireIn }), time);
 });
 
 Deno.test("sqliteStore() and sqliteLog() delete expired rows when they write", async () => {

@@ -25,7 +25,8 @@ export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: Batch
   function saveStatements(session: Session): Statement[] {
     const { id, version } = session;
     const writer = crypto.randomUUID();
-    const head = [expiry(expireIn), leaseEndOf(session), writer, id] as const;
+    const lease = leaseEndOf(session);
+    const head = [expiry(expireIn, lease), lease, writer, id] as const;
     const pieces = piecesOf(textOfSession(session), pieceLength);
     return [
       version === 0 ? [insert, ...head, Date.now()] : [update, ...head, version, Date.now()],
@@ -58,7 +59,8 @@ export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: Batch
     },
     async touch(session, until) {
       const { id, version } = session;
-      const rows = await query(move, Math.trunc(until), expiry(expireIn), id, version, leaseEndOf(session), Date.now());
+      const expires = expiry(expireIn, until);
+      const rows = await query(move, Math.trunc(until), expires, id, version, leaseEndOf(session), Date.now());
       return rows.length > 0;
     },
   });

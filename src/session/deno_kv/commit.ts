@@ -55,6 +55,11 @@ export async function see<H extends Head>(kv: Deno.Kv, key: Deno.KvKey): Promise
 
 /** Joins the texts of pieces. Returns nothing if one of them was deleted meanwhile. */
 export async function join(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<string | undefined> {
+  return (await textsOf(kv, keys))?.join("");
+}
+
+/** Reads the texts of pieces. Returns nothing if one of them was deleted meanwhile. */
+export async function textsOf(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<readonly string[] | undefined> {
   const texts: string[] = [];
   for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
     for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
@@ -62,7 +67,7 @@ export async function join(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<st
       texts.push(value);
     }
   }
-  return texts.join("");
+  return texts;
 }
 
 /**

@@ -7,6 +7,7 @@ import { expectNames } from "../../core/lib/expect_option.ts";
 import { durable } from "../durable/mod.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { hashOf } from "../../core/lib/hash.ts";
+import { usedUntil } from "../expiry.ts";
 import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
 import {
   type DenoKvOptions,
@@ -19,6 +20,7 @@ import {
   pieceLength,
   replace,
   see,
+  textsOf,
 } from "./commit.ts";
 
 interface SessionHead extends Head {
@@ -32,7 +34,7 @@ interface KeptPiece {
   readonly name: string;
   /** The hash of its text. A piece with the same hash is not written again. */
   readonly hash: string;
-  /** When it was written, in milliseconds since 1970. */
+  /** When it was written, or the end of the lease if that was later, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -64,6 +66,19 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
   const leaseKey = (id: string, until: number | null = null): readonly [Deno.KvKey] | readonly [] =>
     until === null ? [] : [[...leases, until, id]];
 
+  /** Milliseconds for which a piece is kept: one that is at most `expireIn` old may be used again, for as long. */
+  const pieceLife = (from: number) => from - Date.now() + 2 * expireIn;
+
+  /** Writes the pieces of a session again if they would be deleted before its head. Returns nothing if one was deleted meanwhile. */
+  async function keepPieces({ record, pieces: old }: SessionHead, from: number) {
+    if (old.every(({ at }) => at >= from - expireIn)) return { pieces: old, added: [], dropped: [] };
+    const dropped = old.map((piece) => pieceOf(record, piece));
+    const texts = await textsOf(kv, dropped);
+    const pieces = old.map((piece) => ({ ...piece, name: crypto.randomUUID(), at: from }));
+    const added = pieces.map((piece, index): Piece => [pieceOf(record, piece), texts?.[index] ?? ""]);
+    return texts && { pieces, added, dropped };
+  }
+
   return durable({
     async load(id) {
       for (let missed: string | null = null;;) {
@@ -83,13 +98,13 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       if (version !== session.version) return undefined;
       const lease = leaseEndOf(session);
 
-      const now = Date.now();
-      const known = new Map(old.filter(({ at }) => at >= now - expireIn).map((piece) => [piece.hash, piece]));
+      const from = usedUntil(lease);
+      const known = new Map(old.filter(({ at }) => at >= from - expireIn).map((piece) => [piece.hash, piece]));
       const added: Piece[] = [];
       const pieces: KeptPiece[] = [];
       for (const text of piecesOf(textOfSession(session), pieceLength)) {
         const hash = await hashOf(text);
-        const piece = known.get(hash) ?? { name: crypto.randomUUID(), hash, at: now };
+        const piece = known.get(hash) ?? { name: crypto.randomUUID(), hash, at: from };
         if (!known.has(hash)) added.push([pieceOf(record, piece), text]);
         pieces.push(piece);
       }
@@ -97,14 +112,14 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       const done = await replace(kv, {
         key,
         seen,
-        head: { record, version: version + 1, pieces, lease, expires: now + expireIn },
+        head: { record, version: version + 1, pieces, lease, expires: from + expireIn },
         pieces: added,
         dropped: [
           ...leaseKey(session.id, before),
           ...old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
         ],
         indexed: leaseKey(session.id, lease)[0],
-        expireIn: 2 * expireIn, // a piece that is at most `expireIn` old may be used again, for as long
+        expireIn: pieceLife(from),
       });
       return done && version + 1;
     },
@@ -137,11 +152,18 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       const seen = await see<SessionHead>(kv, key);
       const { head } = seen;
       if (!head || head.lease === null || head.version !== version || head.lease !== leaseEndOf(session)) return false;
-      const oldest = Math.min(...head.pieces.map(({ at }) => at)) + 2 * expireIn; // when the first piece is deleted
-      const moved = { ...head, lease: until, expires: Math.min(Date.now() + expireIn, oldest) };
-      const [indexed] = leaseKey(id, until);
-      const dropped = leaseKey(id, head.lease);
-      return await replace(kv, { key, seen, head: moved, pieces: [], dropped, indexed, expireIn }) !== undefined;
+      const from = usedUntil(until);
+      const kept = await keepPieces(head, from);
+      const done = kept && await replace(kv, {
+        key,
+        seen,
+        head: { ...head, pieces: kept.pieces, lease: until, expires: from + expireIn },
+        pieces: kept.added,
+        dropped: [...leaseKey(id, head.lease), ...kept.dropped],
+        indexed: leaseKey(id, until)[0],
+        expireIn: pieceLife(from),
+      });
+      return done !== undefined;
     },
   });
 }

@@ -41,7 +41,8 @@ export function postgresStore(sql: PostgresSql, options: PostgresOptions = {}): 
     async save(session) {
       await sweep();
       const { id, version } = session;
-      const values = [id, textOfSession(session), expiry(expireIn), Date.now(), leaseEndOf(session)] as const;
+      const lease = leaseEndOf(session);
+      const values = [id, textOfSession(session), expiry(expireIn, lease), Date.now(), lease] as const;
       const rows = version === 0 ? await query(insert, ...values) : await query(update, ...values, version);
       return rows.length === 0 ? undefined : version + 1;
     },
@@ -68,7 +69,7 @@ export function postgresStore(sql: PostgresSql, options: PostgresOptions = {}): 
     },
     async touch(session, until) {
       const { id, version } = session;
-      const rows = await query(move, id, version, leaseEndOf(session), until, expiry(expireIn), Date.now());
+      const rows = await query(move, id, version, leaseEndOf(session), until, expiry(expireIn, until), Date.now());
       return rows.length > 0;
     },
   };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { usedUntil } from "../expiry.ts";
 
 /** Executes a Lua script. Clients may parse texts as JSON, so scripts return texts after a colon. */
 export type RunScript = (
@@ -19,9 +20,9 @@ export interface RedisOptions {
   readonly expireIn?: number;
 }
 
-/** Returns an expiry for scripts: 0 for never. */
-export function expiryOf(expireIn: number): number {
-  return expireIn < Infinity ? Math.max(1, Math.ceil(expireIn)) : 0;
+/** Returns an expiry for scripts: 0 for never. That of a session counts from the end of its lease, if it has one. */
+export function expiryOf(expireIn: number, leaseEnd: number | null = null): number {
+  return expireIn < Infinity ? Math.max(1, Math.ceil(usedUntil(leaseEnd) - Date.now() + expireIn)) : 0;
 }
 
 /** Returns the elements of a list that a script has returned. */

@@ -27,7 +27,8 @@ export function scriptStore(
     },
     async save(session) {
       const { id, version } = session;
-      const values = [id, expiryOf(expireIn), version, textOfSession(session), leaseEndOf(session) ?? ""];
+      const lease = leaseEndOf(session);
+      const values = [id, expiryOf(expireIn, lease), version, textOfSession(session), lease ?? ""];
       return Number(await run(save, [keyOf(id), ...indexes, sessions], values)) === 1 ? version + 1 : undefined;
     },
     async delete(id) {
@@ -41,7 +42,7 @@ export function scriptStore(
     },
     async touch(session, until) {
       const { id, version } = session;
-      const values = [id, expiryOf(expireIn), version, leaseEndOf(session) ?? "", Math.trunc(until)];
+      const values = [id, expiryOf(expireIn, until), version, leaseEndOf(session) ?? "", Math.trunc(until)];
       return Number(await run(touch, [keyOf(id), ...indexes], values)) === 1;
     },
   };

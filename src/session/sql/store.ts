@@ -33,7 +33,7 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
       "INSERT OR REPLACE INTO jizai_session (id, version, expires, lease) VALUES (?, ?, ?, ?)",
       id,
       version,
-      expiry(expireIn),
+      expiry(expireIn, leaseEndOf(session)),
       leaseEndOf(session),
     );
     for (const [part, text] of pieces.entries()) {
@@ -112,7 +112,7 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
             Date.now(),
           ));
           if (!row) return false;
-          sql.exec("UPDATE jizai_session SET lease = ?, expires = ? WHERE id = ?", until, expiry(expireIn), id);
+          sql.exec("UPDATE jizai_session SET lease = ?, expires = ? WHERE id = ?", until, expiry(expireIn, until), id);
           return true;
         })
       ),
