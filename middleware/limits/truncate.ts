@@ -4,6 +4,7 @@
  * @module
  */
 import { mapText, type Middleware } from "../../mod.ts";
+import { expectNames } from "../../src/core/kit.ts";
 
 /** Options of `truncate()`, in characters. */
 export interface TruncateOptions {
@@ -42,9 +43,9 @@ export interface TruncateOptions {
  * assertEquals(result && textOf(result), "Started. Tick. Tick.\n\n[... OMITTED 5983 chars ...]\n\nTick. Stopped.");
  * ```
  */
-export function truncate(
-  { limit = 10_000, head = Math.floor(limit / 2), tail = Math.floor(limit / 4) }: TruncateOptions = {},
-): Middleware {
+export function truncate(options: TruncateOptions = {}): Middleware {
+  expectNames("Cannot create truncate()", options, ["limit", "head", "tail"]);
+  const { limit = 10_000, head = Math.floor(limit / 2), tail = Math.floor(limit / 4) } = options;
   if (!(Number.isInteger(head) && Number.isInteger(tail) && head >= 0 && tail >= 0 && head + tail <= limit)) {
     throw new RangeError(
       `Cannot create truncate(): \`head\` is ${head} and \`tail\` is ${tail}; expected whole numbers of together at most ${limit}`,

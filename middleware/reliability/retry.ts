@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, isInterrupt, type Middleware, ModelError, type Scope, ToolError } from "../../mod.ts";
-import { delay as wait, expectTime, onlyIf, trackShownText } from "../../src/core/kit.ts";
+import { delay as wait, expectNames, expectTime, onlyIf, trackShownText } from "../../src/core/kit.ts";
 
 /** Describes a failed attempt to the condition of `retry()`. */
 export interface Failure {
@@ -40,7 +40,7 @@ export interface RetryOptions {
  * Every attempt of a call has the same `idempotencyKey`. If `retry` stands before `fallback`, it starts again with the first model after all have failed; after
  * `fallback`, each model has its own attempts. If it stands before `timeout`, the time limits each attempt; after `timeout`, all attempts together.
  *
- * Throws a `RangeError` if `attempts` is not a whole number of 1 or more, or a time is negative or longer than a timer can run (24 days).
+ * Throws a `TypeError` for an unknown option, and a `RangeError` if `attempts` is not a whole number of 1 or more, or a time is negative or longer than a timer can run (24 days).
  *
  * ```ts
  * import { agent, ModelError } from "@jizai/jizai";
@@ -55,9 +55,9 @@ export interface RetryOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function retry(
-  { attempts = 3, when, delay = 500, max = 30_000, afterText = false }: RetryOptions = {},
-): Middleware {
+export function retry(options: RetryOptions = {}): Middleware {
+  expectNames("Cannot create retry()", options, ["attempts", "when", "delay", "max", "afterText"]);
+  const { attempts = 3, when, delay = 500, max = 30_000, afterText = false } = options;
   if (!(Number.isInteger(attempts) && attempts >= 1)) {
     throw new RangeError(`Cannot create retry(): \`attempts\` is ${attempts}; expected a whole number of 1 or more`);
   }

@@ -5,7 +5,7 @@
  */
 import { compacted, declined, type Message, type Middleware, type Model, type Usage, user } from "../../../mod.ts";
 import { compactionHooks, spend } from "../../../src/core/engine.ts";
-import { estimateTokens, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
+import { estimateTokens, expectNames, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
 import { shortened, summaryBy, type SummaryOptions } from "./summary.ts";
 
 export { compact, type CompactOptions } from "../../../src/core/engine.ts";
@@ -38,7 +38,7 @@ const name = "compaction";
  *
  * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *
- * Throws a `RangeError` unless `at` is a positive number and `keep` is 0 or more and less than `at`.
+ * Throws a `TypeError` for an unknown option, and a `RangeError` unless `at` is a positive number and `keep` is 0 or more and less than `at`.
  *
  * ```ts
  * import { agent, textOf } from "@jizai/jizai";
@@ -60,7 +60,9 @@ const name = "compaction";
  * assertStringIncludes(summary, "Kyoto, for its temples and its tofu.");
  * ```
  */
-export function compaction({ at = 100_000, keep = at / 4, summarize }: CompactionOptions = {}): Middleware {
+export function compaction(options: CompactionOptions = {}): Middleware {
+  expectNames("Cannot create compaction()", options, ["at", "keep", "summarize"]);
+  const { at = 100_000, keep = at / 4, summarize } = options;
   if (!(0 <= keep && keep < at)) {
     throw new RangeError(
       `Cannot create compaction(): \`at\` is ${at} and \`keep\` is ${keep}; expected 0 <= keep < at`,

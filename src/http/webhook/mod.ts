@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { OnEnd } from "../options.ts";
 
@@ -34,7 +35,9 @@ export interface WebhookOptions {
  * const app = serve(agent({ model: scripted("Done.") }), { onEnd });
  * ```
  */
-export function webhook({ url, secret, timeout = 10_000, fetch: send = fetch }: WebhookOptions): OnEnd {
+export function webhook(options: WebhookOptions): OnEnd {
+  expectNames("Cannot send webhooks", options, ["url", "secret", "timeout", "fetch"]);
+  const { url, secret, timeout = 10_000, fetch: send = fetch } = options;
   const bytes = secretBytes(secret);
   const { href } = addressOf(url);
   if (!(timeout > 0 && timeout < 2 ** 31)) {

@@ -10,6 +10,7 @@ import { type Tool, toolNamePattern, toolNameRule } from "../../agent/tool.ts";
 import type { ExecuteContext } from "../../hooks/points/call.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { canonicalJson } from "../../lib/canonical_json.ts";
+import { expectChoice, expectNames } from "../../lib/expect_option.ts";
 import { declarationsOf } from "./declarations.ts";
 import { decideTools } from "./decide.ts";
 import type { ProviderToolOptions } from "./options.ts";
@@ -30,7 +31,7 @@ export type * from "./options.ts";
  * - Elsewhere, the guards decide once per request about the tool as it is declared, with its settings as the input. If they deny or ask, the request does not
  *   contain the tool, and a warning `tool.removed` says so, once per run.
  *
- * Throws a `TypeError` for a name that providers reject, and for an `mcp` address that is not http(s).
+ * Throws a `TypeError` for a name that providers reject, for an unknown option, and for an `mcp` address that is not http(s).
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -53,9 +54,12 @@ export function providerTool(options: ProviderToolOptions): Tool<unknown, ToolRe
   if (!toolNamePattern.test(name)) {
     throw new TypeError(`Cannot create provider tool ${JSON.stringify(name)}: expected a name of ${toolNameRule}`);
   }
+  const operation = `Cannot create provider tool "${name}"`;
   if (options.type === "mcp" && !/^https?:$/.test(URL.parse(options.url)?.protocol ?? "")) {
-    throw new TypeError(`Cannot create provider tool "${name}": expected a url with http:// or https://`);
+    throw new TypeError(`${operation}: expected a url with http:// or https://`);
   }
+  expectChoice(operation, "type", type, Object.keys(optionNames));
+  expectNames(operation, options, ["type", "name", "ask", "apis", ...optionNames[type]]);
   const schema = type === "mcp" ? callSchema : { type: "object" };
   const provider = { type, apis: declarationsOf(options), settings: settingsOf(options) };
   return {
@@ -69,6 +73,15 @@ export function providerTool(options: ProviderToolOptions): Tool<unknown, ToolRe
     "~request": decideTools,
   };
 }
+
+/** The options of each type, beside those of all. */
+const optionNames: Readonly<Record<ProviderToolOptions["type"], readonly string[]>> = {
+  web_search: ["allowedDomains", "blockedDomains", "maxUses", "location"],
+  code_execution: [],
+  file_search: ["stores", "maxResults"],
+  mcp: ["url", "authorization", "allowedTools"],
+  other: ["settings"],
+};
 
 /** The JSON Schema of a call that a provider asks about. */
 const callSchema = {

@@ -17,6 +17,7 @@ import type { ExecuteContext } from "../../hooks/points/call.ts";
 import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/points/run.ts";
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
+import { expectNames } from "../../lib/expect_option.ts";
 import { memory } from "../../persistence/memory.ts";
 import type { Session } from "../../persistence/session.ts";
 import type { OpenCall } from "../../calls/call.ts";
@@ -56,8 +57,10 @@ export interface AsToolOptions {
  */
 export function asTool<V, O>(
   agent: Agent<V, O>,
-  { name = agent.name, description = agent.description, limits }: AsToolOptions = {},
+  options: AsToolOptions = {},
 ): Tool<{ prompt: string }, string, V> {
+  expectNames("Cannot create asTool()", options, ["name", "description", "limits"]);
+  const { name = agent.name, description = agent.description, limits } = options;
   const own = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const child = { ...own, limits: limited(own.limits, limits) };
   /** The child of each parent, composed once. */
