@@ -22,7 +22,7 @@ interface Turn {
 
 /** Creates the collector of one completion. */
 export function completionCollector(model: string): ResponseCollector {
-  let run = "";
+  let head: object | undefined;
   let session = "";
   let finish: FinishReason = "other";
   let before = noUsage;
@@ -53,13 +53,15 @@ export function completionCollector(model: string): ResponseCollector {
     };
     const choices = [{ index: 0, message, finish_reason, logprobs }];
     const usage = completionUsage(usageSince(end.usage, before));
-    return { status: 200, body: { ...completionHead(run, model), object: "chat.completion", choices, usage } };
+    return { status: 200, body: { ...head, object: "chat.completion", choices, usage } };
   }
 
   return (event, id) => {
     switch (event.type) {
       case "run.started":
-        if (run === "") ({ run, session, usage: before = noUsage } = event);
+        if (head) break;
+        head = completionHead(event, id, model);
+        ({ session, usage: before = noUsage } = event);
         break;
       case "turn.started":
         finish = "other"; // a hook may answer the turn without the model

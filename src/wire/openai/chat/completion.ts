@@ -8,7 +8,9 @@ import { encodeTokens } from "../logprobs.ts";
 import type { Usage } from "../../../protocol/message.ts";
 import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isForClient } from "../../client_tool.ts";
+import type { EventOf } from "../../encoder.ts";
 import { encodeCallId } from "../call_id.ts";
+import { responseName } from "../response_name.ts";
 import type { EndEvent } from "../run_error.ts";
 import { questionText } from "./text_question.ts";
 
@@ -19,9 +21,9 @@ const finishReasons: { readonly [key in FinishReason]?: string } = {
   other: "stop",
 };
 
-/** Returns the fields that every chunk of a completion repeats. */
-export function completionHead(run: string, model: string): object {
-  return { id: `chatcmpl-${run}`, created: Math.floor(Date.now() / 1_000), model };
+/** Returns the fields that every chunk of a completion repeats. The completion begins with the event `begin`, whose number is `number`. */
+export function completionHead(begin: EventOf<"run.started">, number: number, model: string): object {
+  return { id: `chatcmpl-${responseName(begin, number)}`, created: Math.floor(Date.now() / 1_000), model };
 }
 
 /** The end of a completion. */

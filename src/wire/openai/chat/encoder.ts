@@ -74,10 +74,10 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     "part.added": partChunk,
     "provider_tool.started": partChunk,
     "provider_tool.finished": partChunk,
-    "run.started"(event) {
+    "run.started"(event, id) {
       if (head) return "";
       ({ session, usage: before = noUsage } = event);
-      head = completionHead(event.run, model);
+      head = completionHead(event, id, model);
       beforeDelta = frame({ choices: [{ index: 0, delta: { content: "" } }] }).slice(0, -'""}}]}\n\n'.length);
       return chunk({ role: "assistant", content: "" });
     },

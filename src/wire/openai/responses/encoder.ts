@@ -11,6 +11,7 @@ import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";
 import type { EventEncoder, JsonResponse } from "../../wire.ts";
 import { encodeCallId } from "../call_id.ts";
+import { responseName } from "../response_name.ts";
 import { itemEncoder } from "./items.ts";
 import { failedResponse } from "../../failed_response.ts";
 import { type EndEvent, errorOf } from "../run_error.ts";
@@ -24,13 +25,13 @@ const incompleteReasons: { readonly [key in FinishReason]?: string } = {
 
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
 export function responseEncoder(model: string, onEnd: (response: JsonResponse) => void = () => {}): EventEncoder {
-  let run = "";
+  let idPrefix = "";
   let session = "";
   let head = {};
   let turn: number | undefined;
   let finish: FinishReason = "other";
   let before = noUsage;
-  const items = itemEncoder(() => run);
+  const items = itemEncoder(() => idPrefix);
 
   function snapshot(status: string, more: object = {}): object {
     return { ...head, status, output: items.output, ...more };
@@ -71,10 +72,11 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     "part.added": part,
     "provider_tool.started": part,
     "provider_tool.finished": part,
-    "run.started"(event) {
-      if (run !== "") return "";
-      ({ run, session, usage: before = noUsage } = event);
-      const id = `resp_${encodeCallId({ session, call: run })}`;
+    "run.started"(event, number) {
+      if (idPrefix !== "") return "";
+      ({ session, usage: before = noUsage } = event);
+      idPrefix = responseName(event, number);
+      const id = `resp_${encodeCallId({ session, call: idPrefix })}`;
       head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };
       return items.frame("created", { response: snapshot("in_progress") });
     },
