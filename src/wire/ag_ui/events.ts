@@ -8,6 +8,7 @@ import { noUsage, type Usage } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { tableEncoder } from "../encoder.ts";
 import { frameOf } from "../frames.ts";
+import { refusalOf } from "../refusal.ts";
 import { usageSince } from "../usage.ts";
 import type { EventEncoder } from "../wire.ts";
 import { agentEncoder } from "./agent_encoder.ts";
@@ -32,6 +33,10 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
     return end(usage, { type: "RUN_FINISHED", threadId, runId, outcome, result });
   }
 
+  function failed(usage: Usage, error: object): string {
+    return end(usage, { type: "RUN_ERROR", ...error });
+  }
+
   /** Encodes the resume token as a field of the newest message, because clients send their messages back unchanged. */
   function tokenFrame(encryptedValue: string | undefined): string {
     if (encryptedValue === undefined) return "";
@@ -53,14 +58,17 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
         : { type: "success", pendingToolCallIds: questions.map(({ callId }) => callId) };
       return agent.close() + tokenFrame(resumeToken) + finished(usage, outcome);
     },
-    "run.finished"({ text, output, usage }) {
+    "run.finished"(event) {
+      const { status: code, text, output, usage } = event;
       const closed = agent.close();
+      const message = refusalOf(event);
+      if (message !== undefined) return closed + failed(usage, { message, code });
       const rest = history.messages.length === 0 ? agent.wholeText(`${runId}.final`, text) : "";
       return closed + rest + finished(usage, { type: "success" }, output ?? text);
     },
     "run.aborted": ({ usage }) => agent.close() + finished(usage, { type: "cancelled" }),
     "run.failed": ({ message, code, error: id, retryAfter, usage }) =>
-      agent.close() + end(usage, { type: "RUN_ERROR", message, code, metadata: { id, retryAfter } }),
+      agent.close() + failed(usage, { message, code, metadata: { id, retryAfter } }),
   }, agent.encode);
 }
 

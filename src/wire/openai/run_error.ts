@@ -1,9 +1,11 @@
 /**
- * Errors in OpenAI's format, which both of its dialects share.
+ * Errors in OpenAI's format, and refused runs, which both of its dialects share.
  *
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
+import type { RefusalPart } from "../../protocol/part.ts";
+import { refusalOf } from "../refusal.ts";
 import type { WireError } from "../wire.ts";
 
 /** The event that ends a response. */
@@ -22,6 +24,12 @@ export function errorOf(end: EndEvent): object | undefined {
     return { ...errorWith(message, code), id, retry_after: retryAfter && retryAfter / 1000 };
   }
   return end.type === "run.aborted" ? errorWith(`The run was stopped: ${end.reason}`, "aborted") : undefined;
+}
+
+/** Returns the reason why a hook refused the run, as a refusal of the model; nothing for another end. */
+export function refusalIn(end: EndEvent): readonly RefusalPart[] {
+  const text = refusalOf(end);
+  return text === undefined ? [] : [{ type: "refusal", text }];
 }
 
 function errorWith(message: string, code: string, type = "server_error"): object {

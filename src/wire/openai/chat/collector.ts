@@ -10,7 +10,7 @@ import type { EventOf } from "../../encoder.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
-import { type EndEvent, errorOf } from "../run_error.ts";
+import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
 import { usageSince } from "../../usage.ts";
 
 /** The output of one turn. */
@@ -42,7 +42,7 @@ export function completionCollector(model: string): ResponseCollector {
     const texts = all.map(({ text }) => text).filter((text) => text !== "");
     const { text, calls, finish_reason } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
     const reasoning_content = all.map(({ reasoning }) => reasoning).join("");
-    const { logprobs = null, ...fields } = partFields(all.flatMap(({ parts }) => parts));
+    const { logprobs = null, ...fields } = partFields([...all.flatMap(({ parts }) => parts), ...refusalIn(end)]);
     const message = {
       role: "assistant",
       content: [...texts, ...text === "" ? [] : [text]].join("\n\n") || null,

@@ -10,7 +10,7 @@ import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
-import { type EndEvent, errorOf } from "../run_error.ts";
+import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
 import { usageSince } from "../../usage.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
@@ -33,7 +33,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     return frame({ choices: [{ index: 0, delta, ...more, finish_reason }] });
   }
 
-  function partChunk({ content }: { readonly content: AddedPart }): string {
+  function partChunk(content: AddedPart): string {
     const { logprobs, ...delta } = partFields([content]);
     return chunk(delta, null, { logprobs });
   }
@@ -61,6 +61,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     const tool_calls = calls.map((call, index) => ({ index, ...call }));
     return [
       textDelta(text),
+      ...refusalIn(event).map(partChunk),
       calls.length > 0 ? chunk({ tool_calls }) : "",
       chunk({}, finish_reason),
       includeUsage ? frame({ choices: [], usage: completionUsage(usageSince(event.usage, before)) }) : "",
@@ -71,9 +72,9 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   return tableEncoder({
     "text.delta": ({ text }) => textDelta(text),
     "reasoning.delta": ({ text }) => chunk({ reasoning_content: text }),
-    "part.added": partChunk,
-    "provider_tool.started": partChunk,
-    "provider_tool.finished": partChunk,
+    "part.added": ({ content }) => partChunk(content),
+    "provider_tool.started": ({ content }) => partChunk(content),
+    "provider_tool.finished": ({ content }) => partChunk(content),
     "run.started"(event, id) {
       if (head) return "";
       ({ session, usage: before = noUsage } = event);

@@ -14,7 +14,7 @@ import { encodeCallId } from "../call_id.ts";
 import { responseName } from "../response_name.ts";
 import { itemEncoder } from "./items.ts";
 import { failedResponse } from "../../failed_response.ts";
-import { type EndEvent, errorOf } from "../run_error.ts";
+import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
 import { usageSince } from "../../usage.ts";
 
 /** The reasons for an incomplete response, by the finish reason of its last turn. */
@@ -51,6 +51,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
 
   function end(event: EndEvent, id: number): string {
     let frames = event.type === "run.finished" ? items.finish(event.text) : "";
+    frames += refusalIn(event).map(items.part).join("");
     frames += items.close();
     if (event.type === "run.paused") frames += event.questions.map((question) => ask(question, id)).join("");
     const error = errorOf(event);
