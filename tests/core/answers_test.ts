@@ -254,6 +254,24 @@ Deno.test("questions of a subagent reach the root run with their path, after the
   assertEquals(done.usage, { input: 4, output: 4 });
 });
 
+Deno.test("two subagents that ask at once each receive their own answers", async () => {
+  const store = memory();
+  const paid: number[] = [];
+  const noting = tool({ ...pay, input: z.object({ sum: z.number() }), execute: ({ sum }) => void paid.push(sum) });
+  const clerk = (sum: number) => agent({ model: scripted(paying(sum), `Paid ${sum}.`), tools: [noting] });
+  const root = agent({
+    model: scripted({ calls: [["first", { prompt: "Pay" }], ["second", { prompt: "Pay" }]] }, "Done."),
+    tools: [asTool(clerk(5), { name: "first" }), asTool(clerk(6), { name: "second" })],
+  });
+  const paused = await root.run({ prompt: "Go", session: "s", store }).result;
+  assertEquals(paused.questions.map(({ callId }) => callId), ["call_1/call_1", "call_2/call_1"]);
+  const [first, second] = yes(paused.questions);
+  const answers = [{ callId: second?.callId ?? "", type: "deny" } as const, ...first ? [first] : []];
+  const { status, messages } = await root.resume({ session: "s", answers, store }).result;
+  assertEquals([status, paid], ["done", [5]]);
+  assertEquals(lines(messages).slice(2), ["ok Paid 5.", "ok Paid 6.", "assistant Done."]);
+});
+
 Deno.test("questions of nested subagents may be answered one at a time", async () => {
   const { run, resume } = family(true);
   const paused = await run();
