@@ -11,7 +11,7 @@ import { explainFile } from "./explain_file.ts";
 import { replayFile, replayWith } from "./replay_file.ts";
 import { schemaOf } from "./schema.ts";
 import { openTerminal } from "./terminal/open_terminal.ts";
-import type { Terminal } from "./terminal/terminal.ts";
+import { messageOf, type Terminal, visible } from "./terminal/terminal.ts";
 
 export type { AskOptions, Keyboard, Terminal } from "./terminal/terminal.ts";
 
@@ -77,7 +77,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     await command(argument, values, terminal);
     return 0;
   } catch (error) {
-    terminal.write(`${error instanceof Error ? error.message : error}\n`);
+    terminal.write(`${visible(messageOf(error))}\n`);
     return isUsageError(error) ? 2 : 1;
   }
 }

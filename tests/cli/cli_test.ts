@@ -1,3 +1,5 @@
+import { stub } from "@std/testing/mock";
+import { FakeTime } from "@std/testing/time";
 import { agent, serve, tool } from "@jizai/jizai";
 import { main, type Terminal } from "@jizai/jizai/cli";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -143,6 +145,31 @@ Deno.test("chat sends headers, and reports a refused request", async () => {
     assertEquals(await main(["chat", url, "--header", "wrong"], terminal), 1);
     assertStringIncludes(terminal.screen(), 'Cannot send the header "wrong": expected "NAME: VALUE"\n');
   });
+});
+
+Deno.test("chat refuses an address that is no URL before the person types", async () => {
+  for (const url of ["notaurl", "localhost:8000", "//example.com", "file:///agent"]) {
+    const terminal = typing("Hi");
+    assertEquals(await main(["chat", url], terminal), 1);
+    assertEquals(
+      terminal.screen(),
+      `Cannot chat with "${url}": expected a URL of a server, such as http://localhost:8000\n`,
+    );
+  }
+});
+
+Deno.test("chat names the cause if it cannot reach the server", async () => {
+  using time = new FakeTime();
+  using _fetch = stub(globalThis, "fetch", () => Promise.reject(new TypeError("connection \u001b refused")));
+  const terminal = typing("Hi");
+  let code: number | undefined;
+  const ended = main(["chat", "http://localhost:9"], terminal).then((value) => code = value);
+  while (code === undefined) await time.tickAsync(30_000);
+  await ended;
+  assertEquals([code, terminal.screen().split("\n").at(-2)], [
+    1,
+    "Cannot read the run: 8 attempts failed: connection \\u{1b} refused",
+  ]);
 });
 
 Deno.test("explain prints the agents that a file exports", async () => {

@@ -13,9 +13,13 @@ import { type Conversation, showRun, stopRun } from "./show_run.ts";
 /**
  * Sends each line to the agent that is served at `url`, in one session, and writes its text and calls while they arrive. Asks about calls that need approval. A
  * line that a person types during a run is sent to the run. Ctrl-C stops the run, and a second one leaves it. Without a run, Ctrl-C ends the conversation, as
- * the end of the input does. Throws a `ClientError` if the server refuses a request. After the first run, a person sees the error, and can type another line.
+ * the end of the input does. Throws a `TypeError` if `url` is no URL of a server, and a `ClientError` if the server refuses a request. After the first run, a
+ * person sees the error, and can type another line.
  */
 export async function chat(url: string, terminal: Terminal, options: ClientOptions = {}): Promise<void> {
+  if (!options.fetch && !/^https?:/i.test(url)) {
+    throw new TypeError(`Cannot chat with "${url}": expected a URL of a server, such as http://localhost:8000`);
+  }
   const leaving = new AbortController();
   const server = { ...options, ...noticing(options, terminal), base: url.replace(/\/$/, "") };
   const conversation: Conversation = { server, terminal, unsent: [], leaving };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ClientError } from "../../client/connection.ts";
 
 /** The input and output of the command line. */
 export interface Terminal {
@@ -42,7 +43,9 @@ export function visible(text: string): string {
   return text.replace(/[^\P{C}\n\t]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
 }
 
-/** Returns the message of an error. */
+/** Returns the message of an error. That of a `ClientError` is followed by its cause, the last failure of a client that gave up. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const hasCause = error instanceof ClientError && error.cause !== undefined;
+  return hasCause ? `${error.message}: ${messageOf(error.cause)}` : error.message;
 }
