@@ -93,6 +93,8 @@ export function audit(
       } catch (error) {
         await record("threw");
         throw error;
+      } finally {
+        openRuns.delete(ctx.run); // the record holds the run, and would keep it until the next full garbage collection
       }
     },
     async input(ctx, next) {
