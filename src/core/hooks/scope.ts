@@ -49,7 +49,8 @@ export interface Run {
   end(reason: string, options?: EndOptions): End;
   /**
    * Pauses the run with a question. Throw the returned value. The reply is in `answers` when the run continues. If it is thrown after `next()`,
-   * the inner layers return the same result again; at `model`, `execute` and `subagent` they run again.
+   * the inner layers return the same result again; at `model`, `execute` and `subagent` they run again. The question is about the run: tools of one batch
+   * that pause read the same reply. To ask about one call, use `ask` of the tool, or `ask()` at `approval`.
    */
   pause(question: string, options?: QuestionOptions): Pause;
 }
