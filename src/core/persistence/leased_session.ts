@@ -125,17 +125,15 @@ export class LeasedSession {
   async #renew(): Promise<void> {
     if (this.#closed) return;
     try {
-      if (!await this.#inTurn(() => this.#renewed())) this.#run.abort("lost");
+      const renewed = await this.#inTurn(() => {
+        const isKnown = this.#held?.closing === this.#run.closing; // a process that takes over has to know that the run ends
+        return isKnown ? this.#extend() : this.#put(this.#stored as Draft); // a renewal follows a save
+      });
+      if (!renewed) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
       this.#renewAfter(this.#options.lease / 3);
     }
-  }
-
-  /** Renews the lease. A process that takes over has to know that the run ends. */
-  #renewed(): Promise<boolean> {
-    const isKnown = this.#held?.closing === this.#run.closing;
-    return isKnown || !this.#stored ? this.#extend() : this.#put(this.#stored);
   }
 
   /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
