@@ -57,6 +57,7 @@ export function toResult(returned: unknown): ToolResult {
 
 /** Throws a `TypeError` if a result has a part that is neither text nor media, or fields that are not JSON. */
 function expectParts({ parts, context, artifacts }: ToolResult): void {
+  expectJson("Cannot use the result of a tool", [parts, context]);
   for (const [index, part] of parts.entries()) {
     const valid = part?.type === "text" ? typeof part.text === "string" : part?.type === "media";
     if (!valid) throw new TypeError(`Cannot use the result of a tool: part ${index} is neither text nor media`);

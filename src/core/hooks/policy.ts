@@ -58,7 +58,7 @@ function reportingFilter(emit: Emit, { report }: Run): Emit {
 }
 
 /** Fields whose values are no JSON. */
-const live: readonly string[] = ["signal", "emit", "settings", "model", "tools"];
+const live: readonly string[] = ["signal", "emit", "model", "tools"];
 /** Fields whose values are checked where they are used. */
 const unchecked: readonly string[] = ["input", "output", "error"];
 
@@ -73,16 +73,16 @@ function expectAwaited(operation: string, given: unknown, before: unknown): void
   for (const [key, value] of Object.entries(given)) {
     const earlier = known[key];
     if (value === undefined || value === earlier || unchecked.includes(key)) continue;
-    expectType(operation, key, value);
-    if (key === "request") expectAwaited(operation, value, earlier);
+    if (key === "request" || key === "settings") expectAwaited(operation, value, earlier);
     else if (live.includes(key)) expectNoPromise(operation, Object(value));
     else {
       const items = Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value;
       expectJson(operation, items);
-      if (key === "context") { for (const text of value) expectType(operation, "text", text); }
       if (key === "prompt") expectMessages(operation, [value], ["user"]);
       else if (key === "messages" || key === "transcript") expectMessages(operation, [items].flat());
     }
+    expectType(operation, key, value);
+    if (key === "context") { for (const text of value) expectType(operation, "text", text); }
   }
 }
 
