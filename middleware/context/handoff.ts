@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type AnyTool, failed, type Middleware, type Model, type Scope, state, tool } from "../../mod.ts";
+import { type AnyTool, denied, type Middleware, type Model, type Scope, state, tool } from "../../mod.ts";
 import { outputInstructions, schemaOf } from "../../src/core/kit.ts";
 
 /** An agent that a conversation can be transferred to. */
@@ -37,7 +37,8 @@ const transferTool = "transfer";
  * prompt goes to the specialist too. Clients receive a `data` event named `agent`. The middleware and the `output` of the agent apply to all specialists.
  * Place it before `fallback`, so that the other models are asked if the model of a specialist fails.
  *
- * A call of a tool that the active agent does not have fails. Throws a `TypeError` if two agents have the same name.
+ * A call of a tool that the active agent does not have is denied, and no person is asked about it. Calls after `transfer` in the same response are calls of
+ * the specialist. Throws a `TypeError` if two agents have the same name.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -111,7 +112,7 @@ export function handoff<V = unknown>(
     },
     async tool(ctx, next) {
       const name = activeAt(ctx);
-      return has(ctx.name, name) ? await next() : failed(`The agent "${name}" has no tool "${ctx.name}".`);
+      return has(ctx.name, name) ? await next() : denied(`The agent "${name}" has no tool "${ctx.name}".`);
     },
   };
 }

@@ -99,7 +99,26 @@ Deno.test("handoff() stands before fallback(), which replaces the model of a spe
   );
 });
 
-Deno.test("handoff() fails calls of tools that the active agent does not have, and guards apply to specialists", async () => {
+Deno.test("handoff() asks nobody about a call that the active agent may not make", async () => {
+  const ran: string[] = [];
+  const refund = tool({
+    name: "refund",
+    description: "Refunds an order",
+    input: z.object({}),
+    ask: true,
+    execute: () => void ran.push("refund"),
+  });
+  const model = scripted({ calls: [["refund", {}]] }, "Sorry.");
+  const use = [handoff([{ name: "refunds", description: "Refunds", instructions: "You refund.", tools: [refund] }])];
+  const { status, messages } = await agent({ model, use }).run("Money back!").result;
+  assertEquals([status, ran, lines(messages).slice(2)], [
+    "done",
+    [],
+    [`denied The agent "main" has no tool "refund".`, "assistant Sorry."],
+  ]);
+});
+
+Deno.test("handoff() denies calls of tools that the active agent does not have, and guards apply to specialists", async () => {
   const { messages } = await run([
     { calls: [["look", {}], ["greet", {}]] },
     { calls: [transfer("refunds")] },
@@ -107,9 +126,9 @@ Deno.test("handoff() fails calls of tools that the active agent does not have, a
     "Bye.",
   ]);
   assertEquals(lines(messages.filter(({ role }) => role === "tool")).filter((line) => !line.includes("transferred")), [
-    `error The agent "main" has no tool "look".`,
+    `denied The agent "main" has no tool "look".`,
     "ok Did greet.",
-    `error The agent "refunds" has no tool "greet".`,
+    `denied The agent "refunds" has no tool "greet".`,
     "denied pay is not permitted here.",
     "ok Did look.",
   ]);
