@@ -99,7 +99,7 @@ Deno.test("handoff() stands before fallback(), which replaces the model of a spe
   );
 });
 
-Deno.test("handoff() asks nobody about a call that the active agent may not make", async () => {
+Deno.test("handoff() asks no person about a call that the active agent may not make", async () => {
   const ran: string[] = [];
   const refund = tool({
     name: "refund",
