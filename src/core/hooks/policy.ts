@@ -49,12 +49,13 @@ export function policyOf<C extends Scope, D extends Change, R, E>(
   };
 }
 
-/** Returns the filter. If it is an async function that rejects, the error is reported: its callers emit events and await nothing. */
-function reportingFilter(emit: Emit, { report }: Run): Emit {
-  return (event) => {
-    const returned: unknown = emit(event);
-    if (returned !== undefined) callSafely(() => returned, report);
-  };
+/**
+ * Returns the filter. If an async function rejects, the error is reported: its callers emit events and await nothing. Other functions stay as they are, since
+ * deltas pass many filters.
+ */
+export function reportingFilter(emit: Emit, { report }: Run): Emit {
+  const isAsync = Object.prototype.toString.call(emit) === "[object AsyncFunction]";
+  return isAsync ? (event) => callSafely(() => emit(event), report) : emit;
 }
 
 /** Fields whose values are no JSON. */

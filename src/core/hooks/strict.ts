@@ -7,6 +7,7 @@ import type { Emit, Point } from "../../protocol/event.ts";
 import type { WrapHooks } from "../agent/definition.ts";
 import { RunView } from "../run/view.ts";
 import type { Hook } from "./onion.ts";
+import { reportingFilter } from "./policy.ts";
 import type { Change, Scope } from "./scope.ts";
 
 /** The key under which `globalThis` holds the default of `agent({ strict })`. A global, so that it works across copies of the package. */
@@ -40,14 +41,14 @@ export function strictHook<C extends Scope, D extends Change, R>(
   };
   const filter = (emit: Emit): Emit => (event) => {
     try {
-      return emit(freeze(event)); // an async filter returns a promise
+      emit(freeze(event));
     } catch (error) {
       throw named(error);
     }
   };
   return async (ctx, next) => {
     const strictNext = (change?: D): Promise<R> => {
-      const result = next(change?.emit ? { ...change, emit: filter(change.emit) } : change);
+      const result = next(change?.emit ? { ...change, emit: filter(reportingFilter(change.emit, ctx.run)) } : change);
       result.then((value) => freeze(value), (error) => {
         if (typeof error === "object" && error !== null) passed.add(error);
       }); // a failure reaches the hook that awaits `result`
