@@ -273,6 +273,25 @@ Deno.test("a stop is saved at once, so that a run whose process dies while a hoo
   await advanceUntilSettled(time, run.result);
 });
 
+Deno.test("a stop that arrives while a save is under way is saved after it at once", async () => {
+  using time = new FakeTime();
+  const kept = memory();
+  const stopping = durable({
+    ...kept,
+    save(session) {
+      const { position } = session.run ?? {};
+      if (position?.at === "tools" && position.calls.some(({ state }) => state === "ran")) run.stop("enough");
+      return kept.save(session);
+    },
+  });
+  const hang = (name: string) => name === "send" ? new Promise<void>(() => {}) : undefined;
+  const model = scripted({ text: "I do.", calls });
+  const run = agent({ model, tools: tools([], hang) }).run({ prompt: "Go", session: "s", store: stopping });
+  for (let round = 0; round < 20; round++) await time.tickAsync(1);
+  assertEquals((await kept.load("s"))?.lease?.closing, "enough");
+  assertEquals((await advanceUntilSettled(time, run.result)).status, "aborted");
+});
+
 Deno.test("a run whose process died during a model response begins that turn again, under the same number", async () => {
   using time = new FakeTime();
   const { store, saved } = recordingStore();

@@ -45,6 +45,11 @@ export class LeasedSession {
     return (this.#held?.until ?? Infinity) - Date.now();
   }
 
+  /** True if the store has the reason why the run is being stopped, or need not have it: a process that takes over has to know that the run ends. */
+  get #isStopKnown(): boolean {
+    return this.#run.leave || this.#held?.closing === this.#run.closing;
+  }
+
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
   readonly #patience = (): number => {
     const isLeaving = this.#run.closing !== undefined || this.#next?.released;
@@ -82,7 +87,7 @@ export class LeasedSession {
         this.#run.stopLogging();
         return false;
       }
-      this.#renewAfter(Math.max(this.#left - this.#options.lease * 2 / 3, 0)); // less than a lease after a change that was retried
+      this.#renewAfter(this.#isStopKnown ? this.#left - this.#options.lease * 2 / 3 : 0); // less than a lease after a change that was retried
       return true;
     });
     this.#running = done.catch(() => {}); // the caller of save() handles the failure
@@ -125,10 +130,8 @@ export class LeasedSession {
   async #renew(): Promise<void> {
     if (this.#closed) return;
     try {
-      const renewed = await this.#inTurn(() => {
-        const isKnown = this.#held?.closing === this.#run.closing; // a process that takes over has to know that the run ends
-        return isKnown ? this.#extend() : this.#put(this.#stored as Draft); // a renewal follows a save
-      });
+      const renewed = await this.#inTurn(() => this.#isStopKnown ? this.#extend() : this.#put(this.#stored as Draft) // a renewal follows a save
+      );
       if (!renewed) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
@@ -158,7 +161,7 @@ export class LeasedSession {
 
   /** Saves that the run is being stopped, unless it ends at once: if its process dies first, another one ends the run. */
   saveStop(): void {
-    if (this.isStored && this.#run.closing !== undefined && !this.#run.leave) this.#renewAfter(0);
+    if (this.isStored && !this.#isStopKnown) this.#renewAfter(0);
   }
 
   /** Renews the lease after `ms` milliseconds. */
