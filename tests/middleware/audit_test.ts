@@ -306,6 +306,28 @@ Deno.test("audit() writes the open calls and the end of a run that is stopped wh
   ]);
 });
 
+Deno.test("audit() writes the open calls of a run whose session hook fails while a tool hook hangs", async () => {
+  const entered = Promise.withResolvers<void>();
+  const hang: Middleware = {
+    name: "hang",
+    async tool() {
+      entered.resolve();
+      return await new Promise<never>(() => {});
+    },
+  };
+  const failing: Middleware = {
+    name: "failing",
+    async session(_, next) {
+      void next();
+      await entered.promise;
+      throw new Error("Too slow");
+    },
+  };
+  const { assistant, short } = audited({ use: [failing, hang], steps: [paying({ to: "Ada", euros: 1 })] });
+  assertEquals((await assistant.run({ prompt: "Go", onError: () => {} }).result).status, "failed");
+  assertEquals(short(), ["prompt Go", "run threw", 'call 1 call_1 pay aborted {"to":"Ada","euros":1}']);
+});
+
 Deno.test("audit() writes the calls and the run of a subagent, once, with the run and the call that it works for", async () => {
   const lines: string[] = [];
   const keep = audit((line) => void lines.push(line));

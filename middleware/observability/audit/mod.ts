@@ -85,7 +85,8 @@ export function audit(
       const record = once((status: RunEndRecord["status"]) =>
         append(ctx, "session", { type: "run", status, ms: since(start) })
       );
-      openRuns.set(ctx.run, { calls: new Map(), record });
+      const calls: OpenRun["calls"] = new Map();
+      openRuns.set(ctx.run, { calls, record });
       try {
         const result = await next();
         await record(result.status);
@@ -94,7 +95,7 @@ export function audit(
         await record("threw");
         throw error;
       } finally {
-        openRuns.delete(ctx.run); // the record holds the run, and would keep it until the next full garbage collection
+        if (calls.size === 0) openRuns.delete(ctx.run); // otherwise the map would keep the run until the next full garbage collection
       }
     },
     async input(ctx, next) {
@@ -141,6 +142,7 @@ export function audit(
       const open = openRuns.get(ctx.run);
       for (const record of open?.calls.values() ?? []) await record("aborted"); // of a hook that hangs: `tool` and `session` never continue
       if (source === "stop") await open?.record(reason === "deadline" ? "limit" : "aborted");
+      openRuns.delete(ctx.run);
       return await next();
     },
   };

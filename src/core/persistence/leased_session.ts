@@ -130,8 +130,8 @@ export class LeasedSession {
   async #renew(): Promise<void> {
     if (this.#closed) return;
     try {
-      const renewed = await this.#inTurn(() => this.#isStopKnown ? this.#extend() : this.#put(this.#stored as Draft) // a renewal follows a save
-      );
+      // a renewal follows a save, so there is a draft
+      const renewed = await this.#inTurn(() => this.#isStopKnown ? this.#extend() : this.#put(this.#stored as Draft));
       if (!renewed) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
