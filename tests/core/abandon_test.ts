@@ -183,6 +183,27 @@ Deno.test("the calls of an abandoned hook are saved before their results are sho
   assertEquals([status, progress], ["aborted", ["tools", "tools"]]);
 });
 
+Deno.test("a store that hangs does not hold up the cleanup after an abandoned hook", async () => {
+  using time = new FakeTime();
+  const kept = memory();
+  const { here, wait } = ignoredSignal();
+  let hangs = false;
+  const store = durable({ ...kept, save: (session) => hangs ? new Promise(() => {}) : kept.save(session) });
+  const cleaned = Promise.withResolvers<void>();
+  const abort: Middleware["abort"] = (_, next) => {
+    cleaned.resolve();
+    return next();
+  };
+  const use = [{ tool: async () => (await wait(), text("late")), abort }];
+  const model = scripted({ calls: [["look", {}]] });
+  const run = agent({ model, tools: [look], use, limits }).run({ prompt: "Hi", session: "s", store });
+  await here;
+  hangs = true;
+  run.stop();
+  for (let tenth = 0; tenth < 10; tenth++) await time.tickAsync(100);
+  await cleaned.promise;
+});
+
 Deno.test("hooks inside an abandoned hook set no timer once the run is over", async () => {
   using time = new FakeTime();
   const { here, wait, wake } = ignoredSignal();

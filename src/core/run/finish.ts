@@ -10,6 +10,7 @@ import type { Call } from "../../protocol/part.ts";
 import { End, isInterrupt } from "../hooks/interrupt.ts";
 import type { AbortContext } from "../hooks/points/failure.ts";
 import type { RunResult } from "../hooks/points/run.ts";
+import { withGracePeriod } from "../lib/cancellation.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { batchMessages } from "../calls/batch.ts";
 import { cleanUp, decideOnFatal, type FailureScope } from "./failure.ts";
@@ -39,7 +40,7 @@ export async function conclude(engine: EngineRun): Promise<RunResult> {
   const { loop, work, control } = engine;
   const unwinders = work.takeUnwinders();
   const saved = loop.detach({ save: unwinders.length > 0 }); // no client reads a result of calls that the store does not have
-  if (saved) await saved;
+  if (saved) await withGracePeriod(saved, control, engine.limits.grace, () => {}).catch(() => {}); // the cleanup does not wait longer
   for (const unwind of unwinders) unwind();
   const { position } = loop;
   const exit: Exit = engine.exit.current ?? { status: "failed" };
