@@ -235,6 +235,20 @@ Deno.test("memory() deletes a session that expires, but not while its run is in 
   assertEquals(await store.list(), []);
 });
 
+Deno.test("memory() keeps a session while its run has a lease", async () => {
+  using time = new FakeTime();
+  const store = memory({ expireIn: 1_000 });
+  const held = { id: "s", messages: [], run: { id: "r" } } as unknown as Session; // the store reads no other field
+  const version = await store.save({ ...held, version: 0, lease: { until: Date.now() + 3_000 } }) ?? 0;
+  time.tick(2_999);
+  const until = Date.now() + 3_000;
+  assertEquals(await store.touch({ id: "s", version, lease: { until: Date.now() + 1 } }, until), true);
+  time.tick(2_999);
+  assertEquals(await store.list(), ["s"]);
+  time.tick(1_001);
+  assertEquals(await store.list(), []);
+});
+
 Deno.test("serve() keeps the log of a run that is silent for longer than the log keeps records", async () => {
   using time = new FakeTime();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();

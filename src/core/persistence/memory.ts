@@ -82,8 +82,8 @@ export function memory(options: MemoryOptions = {}): Store {
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
         const { texts, added, length } = serialize(messages, stored);
-        const isRunning = run !== undefined && !run.exit && !lease; // the holder of a lease renews it, or has died
-        const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined, inUse: () => isRunning };
+        const inUse = () => run !== undefined && !run.exit && (lease?.until ?? Infinity) > Date.now();
+        const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined, inUse };
         sessions.put(id, { version, texts, length, messages: run ? messages : [], rest, lease, entry }, entry);
         texts.push(...added); // only once it is known to fit
         if (lease) leased.add(id);
@@ -111,7 +111,8 @@ export function memory(options: MemoryOptions = {}): Store {
       promiseTry(() => {
         const stored = sessions.get(id);
         if (!stored?.lease || stored.version !== version || stored.lease.until !== lease?.until) return false;
-        sessions.put(id, { ...stored, lease: { ...stored.lease, until } }, stored.entry);
+        const entry = { ...stored.entry, inUse: () => until > Date.now() };
+        sessions.put(id, { ...stored, lease: { ...stored.lease, until }, entry }, entry);
         return true;
       }),
   };
