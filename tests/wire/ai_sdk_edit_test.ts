@@ -237,6 +237,14 @@ Deno.test("an answer that could not be sent answers the question also if it is e
   }
 });
 
+Deno.test("an id of a message that is no text is left out", async () => {
+  const app = serve(agent({ model: scripted("One.") }), { wires });
+  const messages = [{ id: 7, role: "user", parts: [{ type: "text", text: "Hi" }] }];
+  const response = await post(app, "/chat", { id: "chat", messages });
+  await response.text();
+  assertEquals([response.status, await stored(app)], [200, ["user Hi", "assistant One."]]);
+});
+
 Deno.test("only the owner of a chat can edit its messages", async () => {
   const owner: ServeOptions["owner"] = (c) => c.req.header("user") ?? "ada";
   const app = serve(agent({ model: scripted("One.", "Two.") }), { wires, owner });

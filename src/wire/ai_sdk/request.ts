@@ -27,13 +27,13 @@ type JsonObject = { readonly [field: string]: Json };
 
 /** The message that the client submits. */
 interface UiMessage {
-  readonly id?: string;
+  readonly id?: Json;
   readonly role: "user" | "assistant";
   readonly parts: readonly JsonObject[];
 }
 
 const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() =>
-  object<UiMessage>({ id: optional(string), role: oneOf("user", "assistant"), parts: array(jsonObject) })
+  object<UiMessage>({ id: optional(json), role: oneOf("user", "assistant"), parts: array(jsonObject) })
 );
 
 const approval = /* @__PURE__ */ lazy(() => object({ id: string, approved: boolean, reason: optional(string) }));
@@ -74,7 +74,8 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
 function promptOf(submitted: UiMessage, path: string): UserMessage {
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
   if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
-  return { ...submitted, role: "user", parts };
+  const { id } = submitted;
+  return { ...(typeof id === "string" && { id }), role: "user", parts };
 }
 
 /** Returns a new message as the reply to each of the run's open questions. */
