@@ -148,7 +148,7 @@ Deno.test("chat sends headers, and reports a refused request", async () => {
 });
 
 Deno.test("chat refuses an address that is no URL before the person types", async () => {
-  for (const url of ["notaurl", "localhost:8000", "//example.com", "file:///agent"]) {
+  for (const url of ["notaurl", "localhost:8000", "//example.com", "file:///agent", "http://"]) {
     const terminal = typing("Hi");
     assertEquals(await main(["chat", url], terminal), 1);
     assertEquals(
