@@ -237,6 +237,41 @@ Deno.test("an answer that could not be sent answers the question also if it is e
   }
 });
 
+Deno.test("an edit of the answer to an earlier question does not answer the open one", async () => {
+  const seen: unknown[] = [];
+  const confirm: Middleware = {
+    name: "confirm",
+    async turn({ run }, next) {
+      seen.push(run.answers.map((answer) => answer.type === "reply" ? answer.text : answer.type));
+      if (run.answers.at(-1)?.type !== "reply" || seen.length < 3) throw run.pause("Really?");
+      return await next();
+    },
+  };
+  const app = serve(agent({ model: scripted("One."), use: [blueOrRed("prompt"), confirm] }), { wires });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Go" });
+  await chat.sendMessage({ text: "Red" });
+  assertEquals(texts(chat).at(-1), "assistant Really?");
+  await edit(chat, 2, "Blue");
+  assertEquals(texts(chat).at(-1), "assistant Blue or red?"); // the edit is a new prompt
+  assertEquals(seen, [["Red"]]);
+});
+
+Deno.test("an answer of a page that was reloaded answers the question if it is sent again", async () => {
+  const app = serve(agent({ model: scripted("One."), use: [blueOrRed("prompt")] }), { wires });
+  await new Chat(app).sendMessage({ text: "Go" });
+  let isOffline = true;
+  const connection: App = {
+    request: (...request) => isOffline ? Promise.reject(new TypeError("offline")) : app.request(...request),
+  };
+  const chat = new Chat(connection, { messages: await reloaded(app), onError() {} });
+  await chat.sendMessage({ text: "Red" });
+  isOffline = false;
+  await chat.sendMessage();
+  assertEquals(texts(chat), ["user Go", "assistant Blue or red?", "user Red", "assistant One."]);
+  assertEquals(await stored(app), ["user Go", "assistant One."]);
+});
+
 Deno.test("an id of a message that is no text is left out", async () => {
   const app = serve(agent({ model: scripted("One.") }), { wires });
   const messages = [{ id: 7, role: "user", parts: [{ type: "text", text: "Hi" }] }];

@@ -110,7 +110,7 @@ export function chunkEncoder(): EventEncoder {
     "run.paused"({ questions, usage, resumeToken }, id) {
       const asks = resumeToken === undefined ? undefined : questions.some(({ tool }) => tool === undefined);
       const frames = [closePart(), ...questions.map((question, index) => ask(question, id, index))];
-      return frames.join("") + end("tool-calls", { status: "paused", usage, resumeToken, asks });
+      return frames.join("") + end("tool-calls", { status: "paused", pausedAt: id, usage, resumeToken, asks });
     },
     "run.finished"({ status, text, reason, output, usage }) {
       const rest = hasText ? "" : wholeText("final", text);

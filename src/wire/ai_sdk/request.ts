@@ -55,16 +55,15 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
   const regenerate = trigger === "regenerate-message";
   const isAnswer = submitted.role === "assistant";
   const asking = messages[isAnswer ? index : index - 1]; // a question that is shown as text is in the message before the reply
-  const { status, asks, resumeToken } = Object(asking?.metadata);
-  const followsPause = status === "paused";
-  const hasToken = followsPause && (isAnswer || asks === true) && typeof resumeToken === "string";
-  const canReply = !regenerate && (!edit || followsPause); // an edit of an earlier message is a new prompt
+  const { status, pausedAt, asks, resumeToken } = Object(asking?.metadata);
+  const hasToken = status === "paused" && (isAnswer || asks === true) && typeof resumeToken === "string";
   return {
     session,
     resumeToken: hasToken ? resumeToken : undefined,
     input(pending) {
       if (isAnswer) return { answers: answersOf(submitted, pending) };
       const prompt = promptOf(submitted, path);
+      const canReply = !regenerate && (!edit || pausedAt === pending.pausedAt); // an edit of an earlier reply is a new prompt
       const open = canReply ? pending.questions.filter(({ tool }) => tool === undefined) : [];
       return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], edit, regenerate };
     },
