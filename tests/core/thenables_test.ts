@@ -120,6 +120,16 @@ Deno.test("promises in a result that are not awaited do not end the process when
   assertEquals([status, rejections], ["done", []]);
 });
 
+Deno.test("the search for promises in a refused value ends, however deep and large the value is", async () => {
+  const deep: Record<string, unknown> = {};
+  for (let at = deep, level = 0; level < 20_000; level++) at = at.inner = {};
+  const large = Array.from({ length: 2_000 }, () => ({ at: 1n }));
+  for (const [value, why] of [[deep, "is nested deeper than 100 levels"], [large, "has a BigInt"]] as const) {
+    const { error } = await ran({ execute: () => Promise.resolve(text(value as never)) });
+    assertStringIncludes(error, why);
+  }
+});
+
 Deno.test("a thenable in the reason of a guard denies the call", async () => {
   const { status, error, text } = await ran({ approval: () => Promise.resolve(deny(query)) });
   assertStringIncludes(error, "Cannot use the decision of a guard: it has a promise or another thenable; await it");

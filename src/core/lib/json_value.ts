@@ -53,12 +53,23 @@ function obstacle(value: unknown, levels: number, check: JsonCheck): Obstacle | 
   return undefined;
 }
 
-/** Keeps promises in a value that nothing awaits from ending the process when they reject. */
-export function ignoreRejections(value: unknown, seen: Set<unknown> = new Set()): void {
-  if (value instanceof Promise) value.catch(() => {});
-  if (typeof value !== "object" || value === null || seen.has(value)) return;
-  seen.add(value);
-  for (const { value: inner } of Object.values(Object.getOwnPropertyDescriptors(value))) ignoreRejections(inner, seen);
+/** The most values in which a refused value is searched for promises. */
+const maxSearched = 1_000;
+
+/** Keeps promises in the plain objects and arrays of a refused value from ending the process when they reject: nothing awaits them. */
+export function ignoreRejections(value: unknown): void {
+  const found = new Set([value]); // grows while it is read
+  for (const each of found) {
+    if (each instanceof Promise) each.catch(() => {});
+    else if (found.size < maxSearched && isPlain(each)) {
+      for (const inner of Object.values(Object.getOwnPropertyDescriptors(each))) found.add(inner.value);
+    }
+  }
+}
+
+/** Whether a value is an array or an object that is of no class. */
+function isPlain(value: unknown): value is object {
+  return Array.isArray(value) || (typeOf(value) === "Object" && Object.getPrototypeOf(value) === Object.prototype);
 }
 
 /** Whether an object without fields has no other content. */
