@@ -10,7 +10,7 @@ import type { ToolContext } from "../hooks/points/call.ts";
 import type { Decision, Revision } from "./authorize.ts";
 import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
-import { decideBare, toolPolicy } from "./tool_hooks.ts";
+import { decideWithoutHooks, toolPolicy } from "./tool_hooks.ts";
 
 /** The identity of a call in its batch. */
 export interface CallPlace {
@@ -22,7 +22,10 @@ export interface CallPlace {
   readonly overLimit: boolean;
 }
 
-/** One open call, in memory. Its `CallRecord` is saved. */
+/**
+ * One open call, in memory. Its `CallRecord` is saved. `enter()` decides it; if `revise()` returns true then, it enters again. `resolve()` or `reject()` ends its
+ * hooks, and `passed` settles.
+ */
 export class OpenCall {
   /** Settles when the call is decided, and its `tool` hooks have returned. Never rejects. */
   passed: Promise<void> | undefined;
@@ -45,8 +48,8 @@ export class OpenCall {
   renamedTooOften = false;
   /** A text for the model beside the result: that a person changed the input. */
   note: string | undefined;
-  /** True if no `tool` hook is open around the core. */
-  bare = false;
+  /** True if `tool` hooks are open around the core. */
+  hasOpenHooks = true;
   /** Reviews the result of a call without open hooks. */
   review: Review<ToolResult> | undefined;
   /** The name and the input of the call, once it was revised. */
@@ -70,7 +73,7 @@ export class OpenCall {
   enter(): Promise<void> {
     const passed = this.#pass();
     this.passed = passed;
-    if (this.bare) return passed;
+    if (!this.hasOpenHooks) return passed; // known by now, unless a condition is asynchronous: then `passed` ends the wait below
     return new Promise((resolve) => {
       this.#decided = resolve;
       void passed.then(resolve);
@@ -84,12 +87,12 @@ export class OpenCall {
     this.revisions++;
     this.decision = undefined;
     this.result = undefined;
-    this.bare = false;
+    this.hasOpenHooks = true;
     return true;
   }
 
   /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
-  hold(): Promise<ToolResult> {
+  untilResolved(): Promise<ToolResult> {
     this.#decided?.();
     if (this.#unwound) return Promise.reject(this.#unwound);
     this.#gate = Promise.withResolvers();
@@ -98,7 +101,7 @@ export class OpenCall {
 
   /** Gives the decided call its result, which the hooks review. */
   resolve(result: ToolResult): void {
-    if (!this.bare) return this.#gate?.resolve(result);
+    if (this.hasOpenHooks) return this.#gate?.resolve(result);
     try {
       const reviewed = this.review ? this.review(result) : result;
       if (reviewed instanceof Promise) this.passed = this.#take(reviewed);
@@ -118,7 +121,12 @@ export class OpenCall {
   async #pass(): Promise<void> {
     try {
       this.announce();
-      const ended = await this.scope.engine.definition.onions.tool(this.#context(), this, toolPolicy, decideBare);
+      const ended = await this.scope.engine.definition.onions.tool(
+        this.#context(),
+        this,
+        toolPolicy,
+        decideWithoutHooks,
+      );
       if (ended.type === "result") this.result = ended;
       else this.decision = ended;
     } catch (error) {

@@ -29,7 +29,9 @@ export interface Batch {
 /** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
 export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
   for (const call of calls) {
-    do await call.enter(); while (call.revise());
+    do {
+      await call.enter();
+    } while (call.revise());
     call.waiting = call.decision?.type === "ask";
     const cut = cutOf(call);
     if (!cut) continue;

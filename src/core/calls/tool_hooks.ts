@@ -17,12 +17,12 @@ interface HookedCall extends Undecided {
   decision: Decision | undefined;
   /** True if hooks renamed the call more often than it may pass them. */
   renamedTooOften: boolean;
-  /** True if no hook is open around the core. */
-  bare: boolean;
+  /** True if hooks are open around the core. */
+  hasOpenHooks: boolean;
   /** Reviews the result of a call without open hooks. */
   review: Review<ToolResult> | undefined;
   /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
-  hold(): Promise<ToolResult>;
+  untilResolved(): Promise<ToolResult>;
 }
 
 /** The policy of `tool`. */
@@ -65,17 +65,17 @@ function renamed(inner: ToolContext, call: HookedCall, hook: string): ToolContex
 async function decide(ctx: ToolContext, call: HookedCall, proposed?: ToolResult): Promise<ToolResult> {
   call.decision = await authorize(ctx, call, proposed);
   if (call.decision.type === "revise") throw new Paused(call.record.call.id);
-  return await call.hold();
+  return await call.untilResolved();
 }
 
 /** The core of `tool` if no hook is open around it: decides the call. Its result comes later, and passes `review` then. */
-export function decideBare(
+export function decideWithoutHooks(
   ctx: ToolContext,
   call: HookedCall,
-  _policy: unknown,
+  _policy: unknown, // for the signature of `Core`
   review?: Review<ToolResult>,
 ): Promise<Decision> {
-  call.bare = true;
+  call.hasOpenHooks = false;
   call.review = review;
   return authorize(ctx, call, undefined);
 }

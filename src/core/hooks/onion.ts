@@ -64,18 +64,18 @@ export interface PointPolicy<C, D, R, E> {
   readonly finalize?: (answer: HookAnswer<C, R, E>) => R | Promise<R>;
 }
 
-/** A composed point. `bare` is called in place of the policy's core if no hook is open around it. The onion ends with the value that it returns. */
+/** A composed point. `coreAlone` is called in place of the policy's core if no hook is open around it. The onion ends with the value that it returns. */
 export type Onion<C, D, R> = <E, B = R>(
   ctx: C,
   own: E,
   policy: PointPolicy<C, D, R, E>,
-  bare?: Core<C, R, E, B>,
+  coreAlone?: Core<C, R, E, B>,
 ) => Promise<R | B>;
 
 /** Replaces a result on its way out. */
 export type Review<R> = (result: R) => R | Promise<R>;
 
-/** The innermost layer. `review` is what hooks that are not open do with the result. */
+/** The innermost layer. `review` is applied to the result in place of the hooks that are not open. */
 export type Core<C, R, E, B = R> = (
   ctx: C,
   own: E,
@@ -101,7 +101,8 @@ export function compose<C, D, R>(hooks: readonly Named<C, D, R>[]): Onion<C, D, 
     const wrap: Wrap<C, D, R> = (hook, inner) => layerOf(name, hook, inner);
     return "~layer" in hook ? hook["~layer"](wrap, inner) : wrap(hook, inner);
   }, (ctx, own, policy, core, review) => core(ctx, own, policy, review));
-  return (ctx, own, policy, bare) => bare ? whole(ctx, own, policy, bare) : whole(ctx, own, policy, core);
+  return (ctx, own, policy, coreAlone) =>
+    coreAlone ? whole(ctx, own, policy, coreAlone) : whole(ctx, own, policy, core);
 }
 
 /** The core of a policy. */
