@@ -73,7 +73,7 @@ export function wireFormat(reply: Reply): ResponseFormat {
   };
 }
 
-/** Creates the stream of a wire's response. It has no closure of the format either. */
+/** Creates the stream of a wire's response. Like `nativeEncoder`, it is outside of the format, so that the stream does not keep the request. */
 function wireStream(reply: Extract<Reply, { readonly type: "stream" }>, options: OutputOptions) {
   const { encode, end } = closingEncoder(reply.encoder());
   const { sink, stream } = sse({

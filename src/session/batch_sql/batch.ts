@@ -20,7 +20,10 @@ export type ExecuteBatch = (statements: readonly Statement[]) => Promise<readonl
 
 /** Options of the adapters. */
 export interface BatchOptions {
-  /** Milliseconds after its last change that an entry expires. Expired entries are deleted by later writes. Default: never. */
+  /**
+   * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
+   * Expired entries are deleted by later writes. Default: never.
+   */
   readonly expireIn?: number;
 }
 

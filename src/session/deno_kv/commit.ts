@@ -9,7 +9,7 @@ import { expectMethods } from "../expect_methods.ts";
 export interface DenoKvOptions {
   /** The first part of every key. Default: "jizai". */
   readonly prefix?: string;
-  /** Milliseconds after its last change that an entry is deleted. Default: never. */
+  /** Milliseconds after its last change that an entry is deleted; for the session of an active run, after the end of its lease. Default: never. */
   readonly expireIn?: number;
 }
 

@@ -7,7 +7,10 @@ import type { ObjectAlarm } from "./alarm.ts";
 
 /** Options of `durableObjectStore()` and `durableObjectLog()`. */
 export interface DurableObjectOptions {
-  /** Milliseconds after its last change that an entry expires. Expired entries are deleted when the object starts. Default: never. */
+  /**
+   * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
+   * Expired entries are deleted when the object starts. Default: never.
+   */
   readonly expireIn?: number;
 }
 

@@ -23,7 +23,10 @@ export interface PostgresSql {
 
 /** Options of `postgresStore()`. */
 export interface PostgresOptions {
-  /** Milliseconds after its last change that an entry expires. Expired entries are deleted by later writes. Default: never. */
+  /**
+   * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
+   * Expired entries are deleted by later writes. Default: never.
+   */
   readonly expireIn?: number;
 }
 

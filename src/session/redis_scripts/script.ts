@@ -16,7 +16,7 @@ export type RunScript = (
 export interface RedisOptions {
   /** The beginning of every key. Default: "jizai". */
   readonly prefix?: string;
-  /** Milliseconds after its last change that Redis deletes an entry. Default: never. */
+  /** Milliseconds after its last change that Redis deletes an entry; for the session of an active run, after the end of its lease. Default: never. */
   readonly expireIn?: number;
 }
 

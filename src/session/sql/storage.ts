@@ -17,7 +17,7 @@ export interface SqlStorage {
 
 /** The expiry of entries. */
 export interface SqlOptions {
-  /** Milliseconds after its last change that an entry expires. */
+  /** Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease. */
   readonly expireIn: number;
   /** The least number of milliseconds between two deletions of expired entries. Infinity: they are deleted once, at the start. */
   readonly sweepEvery: number;

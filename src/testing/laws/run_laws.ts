@@ -22,7 +22,7 @@ export interface LawOptions {
 
 /** Creates a new, empty adapter. */
 export type Make<P> = (options: {
-  /** Milliseconds after its last change that an entry is deleted. */
+  /** Milliseconds after its last change that an entry is deleted; for the session of an active run, after the end of its lease. */
   readonly expireIn?: number;
 }) => P | Promise<P>;
 
