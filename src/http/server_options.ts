@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context, Env } from "hono";
-import { expectChoice, expectNames } from "../core/lib/expect_option.ts";
+import { expectChoice, expectNames, expectTime } from "../core/lib/expect_option.ts";
 import { memory } from "../core/persistence/memory.ts";
 import { defaultLimits, limited } from "../core/run/limits.ts";
 import { logError } from "../core/run/log_error.ts";
@@ -35,12 +35,7 @@ export function resolveOptions(
     throw new TypeError("Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]");
   }
   for (const [name, ms] of Object.entries({ heartbeat, lease })) {
-    // timers count in 31 bits and fire at once beyond
-    if (!(ms > 0 && ms < 2 ** 31)) {
-      throw new RangeError(
-        `Cannot serve: \`${name}\` is ${ms}; expected a positive number of milliseconds below ${2 ** 31}`,
-      );
-    }
+    expectTime(`Cannot serve: \`${name}\``, ms);
   }
   expectChoice("Cannot serve", "busy", options.busy ?? "refuse", ["refuse", "queue", "replace"]);
   if (typeof onClientGone !== "function") expectClientGone(onClientGone);

@@ -377,7 +377,7 @@ Deno.test("serve() rejects options out of range", () => {
     assertThrows(
       () => serve(assistant, { heartbeat }),
       RangeError,
-      `Cannot serve: \`heartbeat\` is ${heartbeat}; expected a positive number of milliseconds`,
+      `Cannot serve: \`heartbeat\` is ${heartbeat}; expected a positive number up to 2147483647 milliseconds`,
     );
   }
   for (const maxBody of [0, -1, NaN]) {

@@ -158,7 +158,7 @@ Deno.test("serve() rejects leases out of range", () => {
     assertThrows(
       () => serve(agent({ model: scripted() }), { lease }),
       RangeError,
-      `Cannot serve: \`lease\` is ${lease}; expected a positive number of milliseconds`,
+      `Cannot serve: \`lease\` is ${lease}; expected a positive number up to 2147483647 milliseconds`,
     );
   }
 });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames, expectTime } from "../../core/lib/expect_option.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { OnEnd } from "../options.ts";
 
@@ -40,11 +40,7 @@ export function webhook(options: WebhookOptions): OnEnd {
   const { url, secret, timeout = 10_000, fetch: send = fetch } = options;
   const bytes = secretBytes(secret);
   const { href } = addressOf(url);
-  if (!(timeout > 0 && timeout < 2 ** 31)) {
-    throw new RangeError(
-      `Cannot send webhooks: \`timeout\` is ${timeout}; expected a positive number of milliseconds below ${2 ** 31}`,
-    );
-  }
+  expectTime("Cannot send webhooks: `timeout`", timeout);
   const key = once(() => crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]));
 
   return async ({ id, event, ...run }) => {
