@@ -100,10 +100,11 @@ export interface RunParts {
 export interface Prompt {
   /** The messages, the last of them the user's. */
   readonly messages: readonly Message[];
-  /** Whether the prompt with the same id is replaced: it and everything after it is removed from the session. Default: false. */
-  readonly edit?: boolean | undefined;
-  /** Whether a prompt is answered again: `edit`, for the last prompt with the same content if none has the id. Default: false. */
-  readonly regenerate?: boolean | undefined;
+  /**
+   * The prompt that this one replaces: it and everything after it is removed from the session. "same-id" is the last prompt with its id, and
+   * "same-id-or-content" is, if there is none, the last one with its content. Default: none.
+   */
+  readonly replaces?: "same-id" | "same-id-or-content" | undefined;
   /** Whether a new session is created, because the client holds the whole history. Default: false. */
   readonly newSession?: boolean | undefined;
 }

@@ -21,7 +21,7 @@ import type { RequestScope } from "../server.ts";
 /** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(
   { server: { options, runs }, client }: RequestScope,
-  { session: named, create, input: { edit, regenerate, ...input } }: PromptOperation,
+  { session: named, create, input: { replaces, ...input } }: PromptOperation,
   { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
@@ -35,7 +35,7 @@ export async function admitPrompt(
     run,
     session,
     held: await options.resumeTokens?.hold(),
-    ...((edit || regenerate) && { rewind: (stored, messages) => messagesBefore(stored, messages, regenerate) }),
+    ...(replaces && { rewind: (stored, messages) => messagesBefore(stored, messages, replaces) }),
   };
 }
 

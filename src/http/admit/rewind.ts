@@ -9,12 +9,17 @@ import type { Session } from "../../core/persistence/session.ts";
 import { inputContext } from "../../core/run/transcript.ts";
 import { allMessages, waitingPrompt } from "../../session/record/run_state.ts";
 import { messageIdOf } from "../../wire/message_id.ts";
+import type { Prompt } from "../../wire/wire.ts";
 
 /**
- * Returns the number of messages before the prompt that the last message of `given` replaces; undefined if the session has no such prompt. It has the same
- * id, or else, with `regenerate`, the same content.
+ * Returns the number of messages before the prompt that the last of `given` replaces: the last prompt with its id, or, with "same-id-or-content", else the
+ * last one with its content. Undefined if there is none.
  */
-export function messagesBefore(session: Session, given: readonly Message[], regenerate = false): number | undefined {
+export function messagesBefore(
+  session: Session,
+  given: readonly Message[],
+  replaces: NonNullable<Prompt["replaces"]>,
+): number | undefined {
   const prompt = given.at(-1);
   if (prompt?.role !== "user") return undefined;
   const messages = allMessages(session);
@@ -22,9 +27,11 @@ export function messagesBefore(session: Session, given: readonly Message[], rege
     messages.findLastIndex((message, index) =>
       message.role === "user" && message.from === undefined && matches(message, index)
     );
-  const content = canonicalJson(prompt.parts);
   let index = lastPrompt((message, index) => messageIdOf(session.id, message, index) === prompt.id);
-  if (index < 0 && regenerate) index = lastPrompt(({ parts }) => canonicalJson(parts) === content);
+  if (index < 0 && replaces === "same-id-or-content") {
+    const content = canonicalJson(prompt.parts);
+    index = lastPrompt(({ parts }) => canonicalJson(parts) === content);
+  }
   if (index < 0) return undefined;
   const before = messages[index - 1];
   const hasContext = before?.role === "user" && before.from === inputContext; // hooks add it again

@@ -6,18 +6,13 @@
 import type { Session } from "../../core/persistence/session.ts";
 import type { Mail } from "../../core/persistence/session.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
-import type { ChatInput, RunParts } from "../../wire/wire.ts";
+import type { ChatInput, Prompt, RunParts } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";
 import type { ResponseFormat } from "../respond/response_format.ts";
 import type { AnswersBody, PromptBody } from "./body.ts";
 
 /** The prompt of a run, and the parts of the run that its client decides. */
-export type PromptInput = PromptBody & RunParts & {
-  /** Whether the prompt with the same id is removed from the session, with everything after it. Default: false. */
-  readonly edit?: boolean | undefined;
-  /** Whether, if no prompt has the same id, the last one with the same content is removed in this way. Default: false. */
-  readonly regenerate?: boolean | undefined;
-};
+export type PromptInput = PromptBody & RunParts & Pick<Prompt, "replaces">;
 
 /** Begins a run. */
 export interface PromptOperation {

@@ -65,7 +65,8 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
       const prompt = promptOf(submitted, path);
       const canReply = !regenerate && (!edit || pausedAt === pending.pausedAt); // an edit of an earlier reply is a new prompt
       const open = canReply ? pending.questions.filter(({ tool }) => tool === undefined) : [];
-      return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], edit, regenerate };
+      const replaces = regenerate ? "same-id-or-content" : edit ? "same-id" : undefined;
+      return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], replaces };
     },
   };
 }
