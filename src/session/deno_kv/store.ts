@@ -20,22 +20,14 @@ import {
   pieceLength,
   replace,
   see,
-  textsOf,
 } from "./commit.ts";
+import { canReuse, keepPieces, type KeptPiece, pieceLife } from "./pieces.ts";
 
 interface SessionHead extends Head {
   readonly version: number;
   readonly pieces: readonly KeptPiece[];
   /** The end of the lease, which is in the index of leases too. */
   readonly lease: number | null;
-}
-
-interface KeptPiece {
-  readonly name: string;
-  /** The hash of its text. A piece with the same hash is not written again. */
-  readonly hash: string;
-  /** When it was written, or the end of the lease if that was later, in milliseconds since 1970. */
-  readonly at: number;
 }
 
 /**
@@ -66,19 +58,6 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
   const leaseKey = (id: string, until: number | null = null): readonly [Deno.KvKey] | readonly [] =>
     until === null ? [] : [[...leases, until, id]];
 
-  /** Milliseconds for which a piece is kept: one that is at most `expireIn` old may be used again, for as long. */
-  const pieceLife = (from: number) => from - Date.now() + 2 * expireIn;
-
-  /** Writes the pieces of a session again if they would be deleted before its head. Returns nothing if one was deleted meanwhile. */
-  async function keepPieces({ record, pieces: old }: SessionHead, from: number) {
-    if (old.every(({ at }) => at >= from - expireIn)) return { pieces: old, added: [], dropped: [] };
-    const dropped = old.map((piece) => pieceOf(record, piece));
-    const texts = await textsOf(kv, dropped);
-    const pieces = old.map((piece) => ({ ...piece, name: crypto.randomUUID(), at: from }));
-    const added = pieces.map((piece, index): Piece => [pieceOf(record, piece), texts?.[index] ?? ""]);
-    return texts && { pieces, added, dropped };
-  }
-
   return durable({
     async load(id) {
       for (let missed: string | null = null;;) {
@@ -98,13 +77,14 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       if (version !== session.version) return undefined;
       const lease = leaseEndOf(session);
 
-      const from = usedUntil(lease);
-      const known = new Map(old.filter(({ at }) => at >= from - expireIn).map((piece) => [piece.hash, piece]));
+      const until = usedUntil(lease);
+      const reusable = old.filter((piece) => canReuse(piece, until, expireIn));
+      const known = new Map(reusable.map((piece) => [piece.hash, piece]));
       const added: Piece[] = [];
       const pieces: KeptPiece[] = [];
       for (const text of piecesOf(textOfSession(session), pieceLength)) {
         const hash = await hashOf(text);
-        const piece = known.get(hash) ?? { name: crypto.randomUUID(), hash, at: from };
+        const piece = known.get(hash) ?? { name: crypto.randomUUID(), hash, at: until };
         if (!known.has(hash)) added.push([pieceOf(record, piece), text]);
         pieces.push(piece);
       }
@@ -112,14 +92,14 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       const done = await replace(kv, {
         key,
         seen,
-        head: { record, version: version + 1, pieces, lease, expires: from + expireIn },
+        head: { record, version: version + 1, pieces, lease, expires: until + expireIn },
         pieces: added,
         dropped: [
           ...leaseKey(session.id, before),
           ...old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
         ],
         indexed: leaseKey(session.id, lease)[0],
-        expireIn: pieceLife(from),
+        expireIn: pieceLife(until, expireIn),
       });
       return done && version + 1;
     },
@@ -146,22 +126,23 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       return ids;
     },
 
-    async touch(session, until) {
+    async touch(session, lease) {
       const { id, version } = session;
       const key = headOf(id);
       const seen = await see<SessionHead>(kv, key);
       const { head } = seen;
       if (!head || head.lease === null || head.version !== version || head.lease !== leaseEndOf(session)) return false;
-      const from = usedUntil(until);
-      const kept = await keepPieces(head, from);
+      const until = usedUntil(lease);
+      const keyOf = (piece: KeptPiece) => pieceOf(head.record, piece);
+      const kept = await keepPieces(kv, head.pieces, { keyOf, usedUntil: until, expireIn });
       const done = kept && await replace(kv, {
         key,
         seen,
-        head: { ...head, pieces: kept.pieces, lease: until, expires: from + expireIn },
+        head: { ...head, pieces: kept.pieces, lease, expires: until + expireIn },
         pieces: kept.added,
         dropped: [...leaseKey(id, head.lease), ...kept.dropped],
-        indexed: leaseKey(id, until)[0],
-        expireIn: pieceLife(from),
+        indexed: leaseKey(id, lease)[0],
+        expireIn: pieceLife(until, expireIn),
       });
       return done !== undefined;
     },
