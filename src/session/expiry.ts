@@ -7,7 +7,10 @@
 /** Milliseconds between two deletions of expired entries. */
 export const sweepEvery = 60_000;
 
-/** Returns when an entry that changes now expires; null for never. A session lives that long after the end of its lease: its run still works. */
+/**
+ * Returns when an entry that changes now expires; null for never. For a session with a lease, the time counts from the end of the lease, since its run is
+ * active until then.
+ */
 export function expiry(expireIn: number, leaseEnd: number | null = null): number | null {
   return expireIn < Infinity ? usedUntil(leaseEnd) + expireIn : null;
 }

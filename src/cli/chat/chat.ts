@@ -17,6 +17,7 @@ import { type Conversation, showRun, stopRun } from "./show_run.ts";
  * person sees the error, and can type another line.
  */
 export async function chat(url: string, terminal: Terminal, options: ClientOptions = {}): Promise<void> {
+  // a `fetch` of the caller may take other addresses
   if (!options.fetch && !/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
     throw new TypeError(`Cannot chat with "${url}": expected a URL of a server, such as http://localhost:8000`);
   }

@@ -36,12 +36,17 @@ interface Queue {
   end: Promise<unknown>;
 }
 
+/** Returns the number of prompts whose client has not left. */
+function waitingIn({ waiting }: Queue): number {
+  return [...waiting].filter(({ leaving }) => !leaving.aborted).length;
+}
+
 /** Returns the queue of a server. */
 export function sessionQueue(runs: LiveRuns): SessionQueue {
   const queues = new Map<string, Queue>();
 
   /** Launches the run, and tries again when the run that has the session is over. */
-  async function retry<T>({ position, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
+  async function launchWhenFree<T>({ position, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
     let replace: "replace" | undefined;
     let missed: string | undefined;
     for (let attempt = 1;; attempt++) {
@@ -89,13 +94,12 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     const { position, client, busy } = prompt;
     const key = ownedKey(client.owner, position.session);
     const queue = queues.get(key) ?? { waiting: new Set(), end: Promise.resolve() };
-    const isFull = [...queue.waiting].filter(({ leaving }) => !leaving.aborted).length >= maxWaiting;
-    if (busy === "queue" && isFull) {
+    if (busy === "queue" && waitingIn(queue) >= maxWaiting) {
       throw new SessionError(`Cannot run session "${position.session}": ${maxWaiting} prompts wait for it`, "busy");
     }
     const launched = queue.waiting.size === 0
-      ? retry(prompt)
-      : queue.end.then(() => checkWanted(position, client)).then(() => retry(prompt));
+      ? launchWhenFree(prompt)
+      : queue.end.then(() => checkWanted(position, client)).then(() => launchWhenFree(prompt));
     queues.set(key, queue);
     queue.waiting.add(client);
     queue.end = launched.catch(() => {}).finally(() => { // the request receives the failure

@@ -111,9 +111,12 @@ const author: Shape<string | undefined> = (value, path) => {
   return reservedAuthors.includes(name ?? "") ? undefined : name;
 };
 
+/** Leaves out an id: on native routes, clients do not name messages. */
+const noId: Shape<undefined> = () => undefined;
+
 const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
   variant("role", {
-    user: { parts: array(content), from: author, id: () => undefined },
+    user: { parts: array(content), from: author, id: noId },
     assistant: { parts: array(answerPart) },
     tool: { results: array(result) },
   })

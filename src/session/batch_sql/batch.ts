@@ -54,7 +54,7 @@ export const schemaStatements: readonly string[] = [
 ];
 
 /** The schema as one text. */
-export const schema: string = /* @__PURE__ */ schemaText(schemaStatements);
+export const schema: string = /* @__PURE__ */ schemaText(schemaStatements); // bundlers leave out an unused one
 
 /** Returns a function with the statements that delete expired rows: once a minute at most 500 rows, which an index finds, and none in between. */
 export function sweeper(expireIn: number, tables: readonly string[], key: string): () => readonly Statement[] {

@@ -41,7 +41,7 @@ const missing =
   'or a Database of the package "libsql"';
 
 /** The schema as SQL. It changes nothing in a database that has the schema. An older schema needs `migrate()`. */
-export const schema: string = /* @__PURE__ */ schemaText(sessionTables, logTables, valueTables);
+export const schema: string = /* @__PURE__ */ schemaText(sessionTables, logTables, valueTables); // bundlers leave out an unused one
 
 /**
  * Creates the tables, columns and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
