@@ -5,19 +5,16 @@ import {
   defaultLimits,
   deploy,
   type Limits,
-  type Message,
   type Middleware,
   text,
   textOf,
   tool,
-  user,
   workers,
 } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { estimateTokens } from "../../src/core/lib/estimate.ts";
 import { gauge, settled } from "../support/batch.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
@@ -253,35 +250,4 @@ Deno.test("grace: with Infinity, work that ignores its signal is never abandoned
   const { status } = await run.result;
   assertEquals(status, "aborted");
   assert(!(await eventsOfRun(run)).some(({ type }) => type === "warning"));
-});
-
-/** A tool message whose result has these parts. */
-function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message {
-  return { role: "tool", results: [{ callId: "a", name: "look", status: "ok", parts }] };
-}
-
-Deno.test("an estimate counts bytes, so texts in every script are estimated well", () => {
-  const tokens = (text: string) => estimateTokens([user(text)]) - estimateTokens([user("")]);
-  assertEquals(tokens("word".repeat(100)), 100);
-  assertEquals(tokens("слово".repeat(100)), 250);
-  assertEquals(tokens("自在鉤".repeat(100)), 225);
-  assertEquals(tokens("🔥".repeat(100)), 100);
-});
-
-Deno.test("an estimate counts all that a model reads: reasoning, calls and results", () => {
-  const long = "x".repeat(4_000);
-  const messages: readonly Message[] = [
-    user(long),
-    { role: "assistant", parts: [{ type: "text", text: long }] },
-    { role: "assistant", parts: [{ type: "reasoning", text: long }] },
-    { role: "assistant", parts: [{ type: "call", id: "a", name: "look", input: { at: long } }] },
-    result({ type: "text", text: long }),
-  ];
-  for (const message of messages) assert(Math.abs(estimateTokens([message]) - 1_010) < 20, message.role);
-  assertEquals(estimateTokens([]), 0);
-});
-
-Deno.test("an image or a file counts the same, whatever its size", () => {
-  const tokens = (data: string) => estimateTokens([result({ type: "media", mediaType: "image/png", data })]);
-  assertEquals([tokens("A".repeat(4)), tokens("A".repeat(4_000_000))], [1_607, 1_607]);
 });

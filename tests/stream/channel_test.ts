@@ -185,28 +185,3 @@ Deno.test("every item is read once and in order, in random schedules", async () 
     assertEquals(read, Array.from({ length: written }, (_, index) => index));
   }
 });
-
-Deno.test("turn() uses the timers of the platform, which a test fakes later, and reads them with the first turn", async () => {
-  const platform = Object.getOwnPropertyDescriptor(globalThis, "setTimeout") ?? {};
-  const { setTimeout: real } = globalThis;
-  let reads = 0;
-  const get = () => {
-    reads++;
-    return real;
-  };
-  try {
-    Object.defineProperty(globalThis, "setTimeout", { configurable: true, get });
-    const { turn } = await import("../../src/stream/turn.ts?fresh"); // a copy that has read no timer yet
-    assertEquals(reads, 0);
-    Object.defineProperty(globalThis, "setTimeout", { configurable: true, value: () => {} });
-    await new Promise<void>((resolve) => turn(resolve));
-    assertEquals(reads, 1);
-    let called = false;
-    const cancel = turn(() => called = true);
-    cancel();
-    await new Promise<void>((resolve) => turn(resolve));
-    assertEquals(called, false);
-  } finally {
-    Object.defineProperty(globalThis, "setTimeout", platform);
-  }
-});

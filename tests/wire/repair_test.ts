@@ -1,22 +1,14 @@
 import {
-  agent,
   type AssistantMessage,
   type CallResult,
   callsOf,
   type Message,
-  type Middleware,
-  serve,
   textOf,
   type ToolMessage,
   user,
 } from "@jizai/jizai";
-import { scripted } from "@jizai/jizai/model/scripted";
 import { repairTranscript } from "@jizai/jizai/wire";
-import { agUi } from "@jizai/jizai/wire/ag_ui";
-import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
-import { drop } from "../support/asking.ts";
-import { post } from "../support/requests.ts";
 
 function calling(...ids: string[]): AssistantMessage {
   return { role: "assistant", parts: ids.map((id) => ({ type: "call", id, name: "look", input: {} })) };
@@ -160,39 +152,3 @@ Deno.test("repairTranscript() makes all messages valid, keeps all text, and chan
   }
   assert(invalid > 1_000 && invalid < 2_900, `${invalid} of 3,000`);
 });
-
-// Client tools that have the name of a tool of the agent.
-
-const tool = { name: "drop", description: "Drops it", parameters: { type: "object" } };
-
-const requests = {
-  chatCompletions: {
-    wire: chatCompletions(),
-    path: "/v1/chat/completions",
-    body: { messages: [{ role: "user", content: "Hi" }], tools: [{ type: "function", function: tool }] },
-  },
-  responses: {
-    wire: responses(),
-    path: "/v1/responses",
-    body: { input: "Hi", tools: [{ type: "function", ...tool }] },
-  },
-  agUi: {
-    wire: agUi(),
-    path: "/ag-ui",
-    body: { threadId: "t", runId: "r", messages: [{ id: "1", role: "user", content: "Hi" }], tools: [tool] },
-  },
-};
-
-for (const [name, { wire, path, body }] of Object.entries(requests)) {
-  Deno.test(`${name}() refuses a client tool with the name of an agent's tool with 400, and no run begins`, async () => {
-    const model = scripted("Done.");
-    const bundle: Middleware = { name: "bundle", tools: [drop] };
-    for (const parts of [{ tools: [drop] }, { use: [bundle] }]) {
-      const app = serve(agent({ model, ...parts }), { wires: [wire] });
-      const response = await post(app, path, body);
-      assertEquals(response.status, 400);
-      assertEquals((await response.text()).includes('the agent has a tool \\"drop\\"; expected another name'), true);
-    }
-    assertEquals(model.requests.length, 0);
-  });
-}
