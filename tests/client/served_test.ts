@@ -1,3 +1,6 @@
+/**
+ * `client()` with a served agent, and with hundreds of runs over bad networks.
+ */
 import { agent, type Event, memory, serve, tool } from "@jizai/jizai";
 import { client, ClientError, type ClientRun, fold, noRun, type RunState } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";

@@ -1,3 +1,6 @@
+/**
+ * Random runs that end as undisturbed ones: with a process that dies after any save, and with a pause at any point.
+ */
 import type { LeasedSession, Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";

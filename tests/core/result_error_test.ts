@@ -1,3 +1,6 @@
+/**
+ * The thrown value on the result of a failed call, and the decisions of `error` hooks.
+ */
 import {
   agent,
   failed,

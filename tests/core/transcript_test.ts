@@ -1,3 +1,6 @@
+/**
+ * The repairs of transcripts, and the messages of application code and hooks that are refused.
+ */
 import {
   agent,
   type AssistantMessage,

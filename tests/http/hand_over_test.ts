@@ -1,3 +1,6 @@
+/**
+ * Shutdowns that hand runs over to another process, first with a log that works, then with one that fails.
+ */
 import { agent, type Middleware, type Model, serve, type ServeOptions, state, type Store, tool } from "@jizai/jizai";
 import { fold, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";

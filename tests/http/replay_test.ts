@@ -1,3 +1,6 @@
+/**
+ * `GET /runs/:id` with a log, the listeners of its followers, and requests to runs whose first events the log has deleted.
+ */
 import { agent, type Event, type Model, serve, tool } from "@jizai/jizai";
 import { client, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";

@@ -1,3 +1,6 @@
+/**
+ * Requests to a run (messages, finish, stop, compact), and stops of paused runs and of runs in other processes.
+ */
 import { agent, compacted, type Event, memory, type Middleware, serve, type Session, tool, user } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { scripted } from "@jizai/jizai/model/scripted";

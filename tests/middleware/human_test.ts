@@ -1,3 +1,6 @@
+/**
+ * `human()`, and then `terminal()`, which asks its questions in a terminal.
+ */
 import { agent, allow, ask, deny, type Middleware, tool } from "@jizai/jizai";
 import { type CallQuestion, human, type HumanAnswer } from "@jizai/jizai/middleware/human";
 import { terminal } from "@jizai/jizai/middleware/terminal";

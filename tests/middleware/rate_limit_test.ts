@@ -1,3 +1,6 @@
+/**
+ * `rateLimit()` in one process, then `rateLimit()` and `callRate()` with a database that processes share.
+ */
 import { agent, cancelled, type Middleware, type Scope, tool } from "@jizai/jizai";
 import { callRate } from "@jizai/jizai/middleware/call_rate";
 import { rateLimit } from "@jizai/jizai/middleware/rate_limit";

@@ -1,3 +1,6 @@
+/**
+ * Recorded streams of the providers, read by the adapters and by the vendors' clients, and runs against aimock.
+ */
 import { agent, type Model, ModelError, type ModelEvent } from "@jizai/jizai";
 import { anthropic, type ProviderOptions } from "@jizai/jizai/model/anthropic";
 import { gemini } from "@jizai/jizai/model/gemini";

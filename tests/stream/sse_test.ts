@@ -1,3 +1,6 @@
+/**
+ * `frames()`, the parser of server-sent events (src/stream/frames.ts), and `sse()`, the encoder (src/stream/sse.ts).
+ */
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { frames } from "../../src/stream/frames.ts";

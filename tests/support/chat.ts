@@ -3,8 +3,11 @@
  *
  * @module
  */
+import type { ServeOptions } from "@jizai/jizai";
+import { memoryLog } from "@jizai/jizai/session/log";
 import { AbstractChat, type ChatInit, type ChatState, DefaultChatTransport, type UIMessage } from "npm:ai@7.0.173";
 import type { App } from "./requests.ts";
+import { lines } from "./transcript_lines.ts";
 
 /** A chat with a served app. The server decides the types of its parts. */
 export class Chat extends AbstractChat<UIMessage> {
@@ -58,3 +61,22 @@ export async function chunksOf(response: Response | Promise<Response>): Promise<
   if (frames.at(-1) !== "data: [DONE]") throw new Error(`Cannot read chunks: the last frame is ${frames.at(-1)}`);
   return frames.slice(0, -1).map((frame) => JSON.parse(frame.replace(/^data: /, "")));
 }
+
+/** Returns the text of each message of a chat, after its role. */
+export function texts({ messages }: Pick<Chat, "messages">): readonly string[] {
+  return messages.map(({ role, parts }) =>
+    `${role} ${parts.flatMap((part) => part.type === "text" ? [part.text] : []).join("")}`
+  );
+}
+
+/** Returns the stored messages of the chat, each in one line. */
+export async function stored(app: App): Promise<readonly string[]> {
+  const { messages } = await (await app.request("/sessions/chat")).json();
+  return lines(messages);
+}
+
+/** The options of a server without a log, and of one with a log, whose runs continue when their clients leave. */
+export const logOptions: readonly (readonly [name: string, options: ServeOptions])[] = [
+  ["without a log", {}],
+  ["with a log", { log: memoryLog(), onClientGone: "detach" }],
+];

@@ -1,3 +1,6 @@
+/**
+ * The laws of adapters find what breaks them: `storeLaws()`, `logLaws()` and `fileLaws()`.
+ */
 import { memory, type Session, type Store, type StoreAdapter } from "@jizai/jizai";
 import type { Files } from "@jizai/jizai/kit";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";

@@ -6,7 +6,7 @@ import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import type { UIMessage } from "npm:ai@7.0.173";
 import { blueOrRed, lookAndDrop } from "../support/asking.ts";
-import { Chat } from "../support/chat.ts";
+import { Chat, logOptions, stored, texts } from "../support/chat.ts";
 import { type App, post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -17,29 +17,12 @@ async function edit(chat: Chat, index: number, text: string): Promise<void> {
   await chat.sendMessage({ text, messageId: chat.messages[index]?.id ?? "" });
 }
 
-/** Returns the session's messages, each in one line. */
-async function stored(app: App): Promise<readonly string[]> {
-  const { messages } = await (await app.request("/sessions/chat")).json();
-  return lines(messages);
-}
-
 /** Returns the messages of a page that is reloaded. */
 async function reloaded(app: App): Promise<UIMessage[]> {
   return await (await app.request("/chat/chat")).json();
 }
 
-/** Returns the text of each message of a chat. */
-function texts({ messages }: Pick<Chat, "messages">): readonly string[] {
-  return messages.map(({ role, parts }) =>
-    `${role} ${parts.flatMap((part) => part.type === "text" ? [part.text] : []).join("")}`
-  );
-}
-
-const servers: readonly (readonly [name: string, options: ServeOptions])[] = [
-  ["without a log", {}],
-  ["with a log", { log: memoryLog(), onClientGone: "detach" }],
-];
-for (const [name, options] of servers) {
+for (const [name, options] of logOptions) {
   Deno.test(`an edited message of useChat replaces the conversation from that message on, ${name}`, async () => {
     const model = scripted("One.", "Two.", "Three.", "Four.", "Five.");
     const app = serve(agent({ model }), { wires, ...options });

@@ -5,31 +5,14 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { lookAndDrop } from "../support/asking.ts";
-import { Chat } from "../support/chat.ts";
+import { Chat, logOptions, stored, texts } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
 const wires = [aiSdkUi(), aiSdkMessages()];
 
-/** Returns the session's messages, each in one line. */
-async function stored(app: App): Promise<readonly string[]> {
-  const { messages } = await (await app.request("/sessions/chat")).json();
-  return lines(messages);
-}
-
-/** Returns the text of each message of a chat. */
-function texts({ messages }: Pick<Chat, "messages">): readonly string[] {
-  return messages.map(({ role, parts }) =>
-    `${role} ${parts.flatMap((part) => part.type === "text" ? [part.text] : []).join("")}`
-  );
-}
-
-const servers: readonly (readonly [name: string, options: ServeOptions])[] = [
-  ["without a log", {}],
-  ["with a log", { log: memoryLog(), onClientGone: "detach" }],
-];
-for (const [name, options] of servers) {
+for (const [name, options] of logOptions) {
   Deno.test(`useChat's regenerate() replaces the last answer, ${name}`, async () => {
     const model = scripted("One.", "Two.", "Three.");
     const app = serve(agent({ model }), { wires, ...options });
@@ -242,7 +225,7 @@ const stops: Readonly<Record<string, (chat: Chat, app: App) => Promise<unknown>>
   },
 };
 for (const [what, stop] of Object.entries(stops)) {
-  for (const [name, options] of servers) {
+  for (const [name, options] of logOptions) {
     if (what !== "DELETE /chat/:id/stream" && options.onClientGone === "detach") continue; // the run continues then
     Deno.test(`a message sent right after ${what} is answered, ${name}`, async () => {
       const { model, begun, requests } = haltingOnce();

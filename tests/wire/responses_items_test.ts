@@ -1,3 +1,6 @@
+/**
+ * Items of OpenAI's responses, which clients and OpenAI receive unchanged, and references to items of earlier responses.
+ */
 import { agent, type Middleware, type Model, serve, type ServeOptions } from "@jizai/jizai";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { anthropic } from "@jizai/jizai/model/anthropic";

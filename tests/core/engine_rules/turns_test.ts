@@ -1,3 +1,6 @@
+/**
+ * The rules of turns: continuations and prompts, then messages, ids and signals during a batch of calls.
+ */
 import { agent, callsOf, continueWith, type Middleware, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";

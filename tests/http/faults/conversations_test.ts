@@ -1,3 +1,6 @@
+/**
+ * Simulated conversations with faults, on each storage.
+ */
 import { survives } from "../../support/faults/simulate_conversation.ts";
 
 Deno.test("serve() loses and repeats nothing in 100 conversations with faults, stored in memory", async () => {

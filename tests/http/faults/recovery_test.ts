@@ -1,3 +1,6 @@
+/**
+ * Simulated background runs with hand-overs and kills, on each storage.
+ */
 import { recovers } from "../../support/faults/simulate_recovery.ts";
 
 Deno.test("recover() ends 60 background runs with hand-overs and kills, without a request, stored in memory", async () => {

@@ -1,3 +1,6 @@
+/**
+ * Rules of the reference of Claude Code's hooks, and published hooks with the tools that they need.
+ */
 import { agent, type Middleware, tool } from "@jizai/jizai";
 import {
   claude_hooks,

@@ -1,3 +1,6 @@
+/**
+ * `workspace()` and `memoryFiles()`: their options, and the tools that read, list and search files.
+ */
 import { agent, type Scope, textOf } from "@jizai/jizai";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { fileLaws, scripted, testMiddleware } from "@jizai/jizai/testing";

@@ -1,3 +1,6 @@
+/**
+ * The tools of `workspace()` that write files, and the reports of changes by others.
+ */
 import { agent, type Middleware, ToolError } from "@jizai/jizai";
 import type { Files } from "@jizai/jizai/kit";
 import { permissions } from "@jizai/jizai/middleware/permissions";

@@ -1,3 +1,6 @@
+/**
+ * `testMiddleware()` finds each broken law: next(), errors, interrupts, frozen values, transcripts, signals, leaks and isolation.
+ */
 import {
   compacted,
   denied,

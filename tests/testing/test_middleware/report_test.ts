@@ -1,3 +1,6 @@
+/**
+ * Middleware that `testMiddleware()` accepts, and its reports.
+ */
 import { denied, isInterrupt, mapText, type Middleware, state, tool } from "@jizai/jizai";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
