@@ -22,7 +22,7 @@ export interface Client extends Requester {
 export async function identify(c: Context, { owner, vars }: ServerOptions): Promise<Client> {
   const ownerId = await owner?.(c);
   if (owner && !ownerId) throw new RequestError(403, "unidentified", "Cannot serve the request: it has no owner");
-  expectType("Cannot serve the request", "owner", ownerId);
+  expectType("Cannot serve the request", "owner", ownerId, "String");
   return new RequestClient(c, ownerId, await vars?.(c));
 }
 

@@ -21,7 +21,7 @@ import type { Usage } from "../../protocol/message.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
-import { policyOf, requireField } from "../hooks/policy.ts";
+import { policyOf, requireChoice } from "../hooks/policy.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
@@ -48,7 +48,7 @@ export function compact<V, O>(
   return runHandle((sink) => agent.start(given, sink));
 }
 
-const requireType = /* @__PURE__ */ requireField<CompactContext, Compaction, EngineRun>("compact", "type", [
+const requireType = /* @__PURE__ */ requireChoice<CompactContext, Compaction, EngineRun>("compact", "type", [
   "compacted",
   "declined",
 ]);

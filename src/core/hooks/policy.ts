@@ -5,7 +5,7 @@
  */
 import type { Emit, Point } from "../../protocol/event.ts";
 import { expectType } from "../lib/expect_option.ts";
-import { expectJson, ignoreRejections } from "../lib/json_value.ts";
+import { expectJson, ignoreRejections, typeOf } from "../lib/json_value.ts";
 import { expectMessages } from "../lib/repair.ts";
 import { callSafely } from "../run/events.ts";
 import type { HookAnswer, PointPolicy } from "./onion.ts";
@@ -34,14 +34,14 @@ export function policyOf<C extends Scope, D extends Change, R, E>(
       if (stray !== undefined) {
         throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
       }
-      expectAwaited(`Cannot use the change of "${name}" at ${point}`, change, ctx);
+      expectFields(`Cannot use the change of "${name}" at ${point}`, change, ctx);
       const given = change.emit ? { ...change, emit: reportingFilter(change.emit, ctx.run) } : change;
       const inner = merged<Scope>(ctx, given) as C; // the keys were checked: they are the context's
       return derive ? derive(inner, ctx, own, name) : inner;
     },
     finalize(answer) {
       if (point !== "approval") { // the engine checks the decision of all guards
-        expectAwaited(`Cannot use the answer of "${answer.name}" at ${point}`, answer.returned, answer.below);
+        expectFields(`Cannot use the answer of "${answer.name}" at ${point}`, answer.returned, answer.below);
       }
       return finalize ? finalize(answer) : answer.returned;
     },
@@ -50,41 +50,55 @@ export function policyOf<C extends Scope, D extends Change, R, E>(
 }
 
 /**
- * Returns the filter. If an async function rejects, the error is reported: its callers emit events and await nothing. Other functions stay as they are, since
- * deltas pass many filters.
+ * Returns the filter. If an `async` function rejects, the error is reported: its callers emit events and await nothing. Not covered is a filter that is no such
+ * function and returns a promise, also one that a bundler made of an `async` function: its rejection is unhandled. It stays as it is, since deltas pass many
+ * filters.
  */
 export function reportingFilter(emit: Emit, { report }: Run): Emit {
-  const isAsync = Object.prototype.toString.call(emit) === "[object AsyncFunction]";
-  return isAsync ? (event) => callSafely(() => emit(event), report) : emit;
+  return typeOf(emit) === "AsyncFunction" ? (event) => callSafely(() => emit(event), report) : emit;
 }
 
-/** Fields whose values are no JSON. */
-const live: readonly string[] = ["signal", "emit", "model", "tools"];
+/** Fields whose values are not JSON. */
+const notJson: readonly string[] = ["signal", "emit", "model", "tools"];
 /** Fields whose values are checked where they are used. */
 const unchecked: readonly string[] = ["input", "output", "error"];
+/** The types of fields, as `typeOf()` returns them. */
+const fieldTypes: { readonly [key: string]: string } = {
+  session: "String",
+  text: "String",
+  context: "Array",
+  signal: "AbortSignal",
+  emit: "Function",
+};
 
 /**
- * Throws a `TypeError` that starts with `operation` if a hook passed on a promise, something else that JSON cannot hold, or an invalid message. Values and
- * items that were in `before` are not checked again: a request may have thousands of messages.
+ * Throws a `TypeError` that starts with `operation` if `given` or a field is a promise, has the wrong type, is not JSON, or is an invalid
+ * message. Values and items that were in `before` are not checked again: a request may have thousands of messages.
  */
-function expectAwaited(operation: string, given: unknown, before: unknown): void {
+function expectFields(operation: string, given: unknown, before: unknown): void {
   if (typeof given !== "object" || given === null) return;
   expectNoPromise(operation, given);
   const known = Object(before);
   for (const [key, value] of Object.entries(given)) {
     const earlier = known[key];
     if (value === undefined || value === earlier || unchecked.includes(key)) continue;
-    if (key === "request" || key === "settings") expectAwaited(operation, value, earlier);
-    else if (live.includes(key)) expectNoPromise(operation, Object(value));
-    else {
-      const items = Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value;
-      expectJson(operation, items);
-      if (key === "prompt") expectMessages(operation, [value], ["user"]);
-      else if (key === "messages" || key === "transcript") expectMessages(operation, [items].flat());
-    }
-    expectType(operation, key, value);
-    if (key === "context") { for (const text of value) expectType(operation, "text", text); }
+    expectField(operation, key, value, earlier);
   }
+}
+
+function expectField(operation: string, key: string, value: unknown, earlier: unknown): void {
+  if (key === "request" || key === "settings") expectFields(operation, value, earlier);
+  else if (notJson.includes(key)) expectNoPromise(operation, Object(value));
+  else {
+    const items = Array.isArray(value) && Array.isArray(earlier) ? added(value, earlier) : value;
+    expectJson(operation, items);
+    if (key === "prompt") expectMessages(operation, [value], ["user"]);
+    else if (key === "messages" || key === "transcript") expectMessages(operation, [items].flat());
+  }
+  const type = fieldTypes[key];
+  if (type) expectType(operation, key, value, type);
+  if (key !== "context" || !Array.isArray(value)) return;
+  for (const text of value) expectType(operation, "text", text, "String");
 }
 
 /** Throws a `TypeError` that starts with `operation` if `value` is a promise. */
@@ -106,30 +120,41 @@ export function mergeSettings<C extends { readonly settings: object }>(inner: C,
   return inner.settings === settings ? inner : { ...inner, settings: merged(settings, inner.settings) };
 }
 
-/** Returns a `finalize` that rejects an answer whose field `key` is none of `valid`, or fails that check. Hooks written without types may return anything. */
+/** Returns a `finalize` that rejects an answer whose field `key` is not valid. Hooks written without types may return anything. */
 export function requireField<C, R extends object, E>(
   point: Point,
   key: keyof R & string,
-  valid: readonly unknown[] | ((value: unknown) => boolean),
+  isValid: (value: unknown) => boolean,
+  expected = "",
 ): (answer: HookAnswer<C, R, E>) => R {
-  const [isValid, expected] = typeof valid === "function"
-    ? [valid, ""]
-    : [(value: unknown) => valid.includes(value), `: expected ${valid.join(", ")}`];
   return ({ name, returned }) => {
     if (isValid(returned?.[key])) return returned;
     throw new TypeError(`Cannot leave ${point}: "${name}" returned a value without a valid "${key}"${expected}`);
   };
 }
 
-/** Returns a `finalize` that rejects an answer with another status than `statuses`, or without a text. Only a run that paused is "paused". */
+/** Returns a `finalize` that rejects an answer whose field `key` is none of `choices`. */
+export function requireChoice<C, R extends object, E>(
+  point: Point,
+  key: keyof R & string,
+  choices: readonly unknown[],
+): (answer: HookAnswer<C, R, E>) => R {
+  return requireField(point, key, (value) => choices.includes(value), `: expected ${choices.join(", ")}`);
+}
+
+/**
+ * Returns a `finalize` that rejects an answer with another status than `statuses`, or without a text. A hook may pass on the status "paused", and may not
+ * invent it.
+ */
 export function requireStatus<C, R extends { readonly status: string; readonly text: string }, E>(
   point: Point,
   statuses: readonly R["status"][],
 ): (answer: HookAnswer<C, R, E>) => R {
-  const requireKnown = requireField<C, R, E>(point, "status", statuses);
+  const requireKnown = requireChoice<C, R, E>(point, "status", statuses);
   const requireText = requireField<C, R, E>(point, "text", (text) => typeof text === "string");
   return (answer) => {
-    if (answer.returned?.status !== "paused" || answer.below?.status !== "paused") requireKnown(answer);
+    const isPassedOn = answer.returned?.status === "paused" && answer.below?.status === "paused";
+    if (!isPassedOn) requireKnown(answer);
     return requireText(answer);
   };
 }

@@ -37,20 +37,9 @@ export function expectChoice(operation: string, name: string, value: unknown, ch
   throw new TypeError(`${operation}: \`${name}\` is ${found}; expected ${choices.join(", ")}`);
 }
 
-/** The types of fields, as `typeOf()` returns them. */
-const types: { readonly [name: string]: string } = {
-  owner: "String",
-  session: "String",
-  text: "String",
-  context: "Array",
-  signal: "AbortSignal",
-  emit: "Function",
-};
-
-/** Throws a `TypeError` that starts with `operation` if a field has a value of another type than fields of that name have. */
-export function expectType(operation: string, name: string, value: unknown): void {
+/** Throws a `TypeError` that starts with `operation` if the value of the field `name` is not of the `type`, as `typeOf()` returns it. Undefined passes. */
+export function expectType(operation: string, name: string, value: unknown, type: string): void {
   const found = typeOf(value);
-  const type = types[name] ?? "";
-  if (value === undefined || found.endsWith(type)) return; // an AsyncFunction is a Function
+  if (value === undefined || found === type || (type === "Function" && found.endsWith(type))) return; // an AsyncFunction is a Function
   throw new TypeError(`${operation}: \`${name}\` is ${found}; expected ${type}`);
 }

@@ -8,7 +8,7 @@ import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage 
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { Answer } from "../hooks/points/run.ts";
 import type { Stop, StopContext, TurnResult } from "../hooks/points/turn.ts";
-import { policyOf, requireField } from "../hooks/policy.ts";
+import { policyOf, requireChoice } from "../hooks/policy.ts";
 import { finish } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
 import { reportFatal } from "../run/failure.ts";
@@ -68,7 +68,7 @@ function endWith(answer: Answer): Position {
 
 const policy: PointPolicy<StopContext, Change, Stop, undefined> = /* @__PURE__ */ policyOf("stop", [], {
   core: () => Promise.resolve(finish()),
-  finalize: /* @__PURE__ */ requireField("stop", "type", ["finish", "continue", "pause"]),
+  finalize: /* @__PURE__ */ requireChoice("stop", "type", ["finish", "continue", "pause"]),
 });
 
 /** Asks the `stop` hooks. Leads to `promptEnd`, or to another turn. */

@@ -41,6 +41,6 @@ export function checkedId(id = "", key = id): string {
  */
 export async function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> {
   const id = await session?.(c);
-  expectType("Cannot serve the request", "session", id);
+  expectType("Cannot serve the request", "session", id, "String");
   return id === undefined ? undefined : checkedId(id);
 }
