@@ -95,15 +95,16 @@ Deno.test("a child has its path, its parent's vars, and its own state", async ()
   assertEquals(seen, [["Ada", [], 0], ["Ada", ["top"], 0], ["Ada", ["top", "child"], 0]]);
 });
 
-for (const depth of [1, 3]) {
-  Deno.test(`subagents may nest to the depth of ${depth} that the outermost run sets`, async () => {
+for (const limit of [1, 3, undefined]) {
+  const depth = limit ?? 3;
+  Deno.test(`subagents may nest to the depth of ${depth} that ${limit ? "the outermost run sets" : "is the default"}`, async () => {
     const requests: number[] = [];
     const nested = (level: number): Agent<unknown, string> => {
       const model = scripted({ ...asking("Deeper"), before: () => void requests.push(level) }, "Back.");
       return agent({ name: `a${level}`, model, tools: level < 5 ? [asTool(nested(level + 1), named)] : [] });
     };
     const results: string[] = [];
-    const run = nested(0).run({ prompt: "Hi", limits: { depth } });
+    const run = nested(0).run({ prompt: "Hi", ...(limit && { limits: { depth: limit } }) });
     for await (let event of run.events) {
       while (event.type === "subagent.event") event = event.event;
       if (event.type === "tool.finished") results.push(`${event.result.status} ${textOf(event.result)}`);
