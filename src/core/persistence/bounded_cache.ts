@@ -30,7 +30,7 @@ export interface Bounds {
   readonly expireIn: number;
 }
 
-/** Returns the bounds with their defaults, of which `expiry` is that of `expireIn`. Throws a `TypeError` that starts with `operation` for an unknown one. */
+/** Returns the bounds with their defaults, where `expiry` is the default of `expireIn`. Throws a `TypeError` that starts with `operation` for an unknown one. */
 export function boundsOf(operation: string, options: Partial<Bounds>, expiry: number): Bounds {
   expectNames(operation, options, ["max", "maxBytes", "maxOwnerBytes", "expireIn"]);
   const { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = expiry } = options;

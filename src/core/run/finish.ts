@@ -39,8 +39,9 @@ export async function exitWith(scope: FailureScope, error: unknown, source: Poin
 export async function conclude(engine: EngineRun): Promise<RunResult> {
   const { loop, work, control } = engine;
   const unwinders = work.takeUnwinders();
-  const saved = loop.detach({ save: unwinders.length > 0 }); // no client reads a result of calls that the store does not have
+  const saved = loop.detach({ save: unwinders.length > 0 });
   if (saved) await withGracePeriod(saved, control, engine.limits.grace, () => {}).catch(() => {}); // the cleanup does not wait longer
+  // the results of calls that are unwound now are saved before a client reads them
   for (const unwind of unwinders) unwind();
   const { position } = loop;
   const exit: Exit = engine.exit.current ?? { status: "failed" };

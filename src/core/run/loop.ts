@@ -177,7 +177,7 @@ export class Loop<S extends LoopScope> {
 
   /** Ignores moves and checkpoints from now on: those of steps that the run has abandoned. Saves the position before, if `save` is true. */
   detach({ save = false } = {}): Promise<void> | undefined {
-    const saved = this.#checkpoint(this.#position, { save });
+    const saved = save ? this.#checkpoint(this.#position) : undefined;
     this.#detached = true;
     return saved;
   }

@@ -93,6 +93,7 @@ export class RunView implements Run {
 
   readonly pause = (question: string, options?: QuestionOptions): Pause => {
     const pause = new Pause([{ questions: [question], schema: replySchema, ...options }]);
+    // after the constructor, which handles the rejection of a promise
     if (typeof question !== "string") throw new TypeError("Cannot pause: expected a question as text");
     return pause;
   };

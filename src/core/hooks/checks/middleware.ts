@@ -8,8 +8,8 @@ import { type Middleware, nameOf } from "../middleware.ts";
 import { expectNoPromise } from "../policy.ts";
 import { checkHookNames } from "./hook_names.ts";
 
-/** The version of the interface of middleware. With a new version, a middleware of the version before needs a change. */
-const current = 1;
+/** The version of the interface of middleware. Increase it if a change breaks existing middleware. */
+const interfaceVersion = 1;
 
 /** Throws a `TypeError` if `use` is not a list of middleware whose hooks are functions of points, written for this version of the interface. */
 export function checkMiddleware(use: readonly Middleware[]): void {
@@ -20,11 +20,11 @@ export function checkMiddleware(use: readonly Middleware[]): void {
     const subject = `Cannot use "${name}"`;
     const point = points.find((point) => middleware[point] !== undefined && typeof middleware[point] !== "function");
     if (point) throw new TypeError(`${subject}: its \`${point}\` is not a function; expected a hook`);
-    const { interfaceVersion: version = current } = middleware;
-    if (version !== current) {
-      const update = version > current ? "@jizai/jizai" : `the package of "${name}"`;
+    const { interfaceVersion: version = interfaceVersion } = middleware;
+    if (version !== interfaceVersion) {
+      const update = version > interfaceVersion ? "@jizai/jizai" : `the package of "${name}"`;
       const why = `it was written for version ${version} of the interface`;
-      throw new TypeError(`${subject}: ${why}; expected ${current}, update ${update}`);
+      throw new TypeError(`${subject}: ${why}; expected ${interfaceVersion}, update ${update}`);
     }
     checkHookNames(subject, middleware);
   }
