@@ -18,18 +18,18 @@ export interface Draft {
   readonly released: boolean;
 }
 
-/** Returns the session of a draft with the lease of a running run, `ms` milliseconds long, and the messages that have arrived. */
-export function complete(
+/** Returns the session of a draft as it is stored: with the messages that arrived meanwhile and, if the run goes on, a lease of `leaseTime` milliseconds. */
+export function sessionToStore(
   { session, arrived, released }: Draft,
   { closing, rollback, rolledBack }: WriterRun,
-  ms: number,
+  leaseTime: number,
 ): Unsaved {
   if (!session.run) {
     const late = rolledBack ? [] : mailedMessages(arrived);
     return { ...session, messages: [...session.messages, ...late] };
   }
   const lease: Lease = {
-    until: Math.ceil(Date.now() + (released ? 0 : ms)),
+    until: Math.ceil(Date.now() + (released ? 0 : leaseTime)),
     ...((released || session.lease?.released) && { released: true }),
     ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
   };

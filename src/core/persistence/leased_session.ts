@@ -6,7 +6,7 @@
 import { startTimer } from "../lib/cancellation.ts";
 import { outage, saveWithRetries, withRetries } from "./retries.ts";
 import type { Lease, Mail } from "./session.ts";
-import { complete, type Draft, type Unsaved } from "./draft.ts";
+import { type Draft, sessionToStore, type Unsaved } from "./draft.ts";
 import type { OpenWriter, WriterOptions, WriterRun } from "./store.ts";
 
 /** Changes the stored session of one run, and receives the messages that other processes put into it. */
@@ -41,7 +41,7 @@ export class LeasedSession {
   }
 
   /** Milliseconds until the stored lease ends. */
-  get #left(): number {
+  get #leaseLeft(): number {
     return (this.#held?.until ?? Infinity) - Date.now();
   }
 
@@ -82,12 +82,13 @@ export class LeasedSession {
   #inTurn(change: () => Promise<boolean>): Promise<boolean> {
     const done = this.#running.then(async () => {
       clearTimeout(this.#renewal);
-      while (!await change() || (this.#left <= 0 && !this.#closed && !await this.#extend())) {
+      while (!await change() || (this.#leaseLeft <= 0 && !this.#closed && !await this.#extend())) {
         if (await this.#receive()) continue;
         this.#run.stopLogging();
         return false;
       }
-      this.#renewAfter(this.#isStopKnown ? this.#left - this.#options.lease * 2 / 3 : 0); // less than a lease after a change that was retried
+      // a change that was retried leaves less than a lease
+      this.#renewAfter(this.#isStopKnown ? this.#leaseLeft - this.#options.lease * 2 / 3 : 0);
       return true;
     });
     this.#running = done.catch(() => {}); // the caller of save() handles the failure
@@ -96,7 +97,7 @@ export class LeasedSession {
 
   /** Stores a draft with a lease. Returns false if another process was faster. */
   async #put(draft: Draft): Promise<boolean> {
-    const session = complete(draft, this.#run, this.#options.lease);
+    const session = sessionToStore(draft, this.#run, this.#options.lease);
     const version = await saveWithRetries(this.#store, { ...session, version: this.#version }, this.#patience);
     if (version === undefined) return false;
     this.#version = version;
@@ -159,7 +160,7 @@ export class LeasedSession {
     return this.#inTurn(() => this.#extend(0));
   }
 
-  /** Saves that the run is being stopped, unless it ends at once: if its process dies first, another one ends the run. */
+  /** Renews the lease at once, which also saves that the run is being stopped, unless it ends first: if its process dies, another one ends the run. */
   saveStop(): void {
     if (this.isStored && !this.#isStopKnown) this.#renewAfter(0);
   }
