@@ -46,6 +46,25 @@ function but(change: (store: Store) => Partial<Store>): Make<StoreAdapter> {
   };
 }
 
+/** Creates a store that deletes a session after its last change, although its lease has not ended. */
+const ignoringLeases: Make<StoreAdapter> = ({ expireIn = Infinity }) => {
+  const store = memory({ expireIn });
+  const expiries = new Map<string, number>();
+  const renew = (id: string) => void expiries.set(id, Date.now() + expireIn);
+  return {
+    ...store,
+    load: (id) => (expiries.get(id) ?? 0) > Date.now() ? store.load(id) : Promise.resolve(undefined),
+    save(session) {
+      renew(session.id);
+      return store.save(session);
+    },
+    touch(session, until) {
+      renew(session.id);
+      return store.touch(session, until);
+    },
+  };
+};
+
 /** Creates a store that changes the texts that it receives. */
 function rewriting(change: (text: string) => string): Make<StoreAdapter> {
   return but(({ save }) => ({ save: (session) => save(JSON.parse(change(JSON.stringify(session)))) }));
@@ -56,6 +75,7 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
     "copies what it saves and what it returns",
     "deletes what has expired",
     "deletes the lease of what has expired",
+    "keeps a session until its lease has ended",
   ]],
   ["stores one byte per character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
     "returns a session as it was saved",
@@ -69,6 +89,7 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
     "never returns a partial write",
     "lets one of several processes move a lease",
     "deletes what has expired",
+    "keeps a session until its lease has ended",
   ]],
   [
     "accepts the last of several writers",
@@ -126,6 +147,7 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
       "moves a lease only for a caller that knows the session",
       "lets one of several processes move a lease",
       "deletes the lease of what has expired",
+      "keeps a session until its lease has ended",
     ],
   ],
   [
@@ -141,7 +163,14 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
   ["ignores the limit of a list", but(({ list }) => ({ list: ({ after = "" } = {}) => list({ after }) })), [
     "lists all ids, page by page",
   ]],
-  ["never expires", () => memory(), ["deletes what has expired", "deletes the lease of what has expired"]],
+  ["never expires", () => memory(), [
+    "deletes what has expired",
+    "deletes the lease of what has expired",
+    "keeps a session until its lease has ended",
+  ]],
+  ["deletes a session during its lease", ignoringLeases, [
+    "keeps a session until its lease has ended",
+  ]],
 ];
 
 for (const [name, make, broken] of cases) {

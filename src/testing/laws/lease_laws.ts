@@ -5,7 +5,7 @@
  */
 import type { StoreAdapter } from "../../core/persistence/store.ts";
 import { expireIn, type ExpiryLaws, type Laws } from "./run_laws.ts";
-import { sessionWith } from "./sample_sessions.ts";
+import { runningSession, sessionWith } from "./sample_sessions.ts";
 
 /** The laws about finding the sessions whose process may have died, and about giving them to one process. */
 export const leaseLaws: Laws<StoreAdapter> = {
@@ -84,5 +84,24 @@ export const leaseExpiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
     const old = { ...sessionWith("old", "Hi", 1), lease };
     expect("touch() of what has expired", await store.touch(old, 9_000), false);
     expect("load() of what was touched", (await store.load("used"))?.lease, { until: 3_000 });
+  },
+
+  async "keeps a session until its lease has ended"(store, expect) {
+    const end = Date.now() + 86_400_000;
+    const leased = (version: number, until: number) => ({ ...runningSession("s", version), lease: { until } });
+    await store.save(leased(0, end));
+    await pass(expireIn + 100);
+    expect("load() during the lease", await store.load("s"), leased(1, end));
+    expect("touch() during the lease", await store.touch(leased(1, end), end + 1), true);
+    await pass(expireIn + 100);
+    expect("load() after touch()", await store.load("s"), leased(1, end + 1));
+    expect("list() after touch()", await store.list(), ["s"]);
+    expect("pending() after touch()", await store.pending(end + 1, 10), ["s"]);
+    expect("save() without a lease", await store.save(sessionWith("s", "Hi", 1)), 2);
+    await pass(expireIn - 100);
+    expect("load() before it expires", await store.load("s"), sessionWith("s", "Hi", 2));
+    await pass(200);
+    expect("load() after it has expired", await store.load("s"), undefined);
+    expect("list() after it has expired", await store.list(), []);
   },
 });

@@ -93,6 +93,12 @@ const run: RunSnapshot = {
   events: 42,
 };
 
+/** Returns a session whose run is in progress. Its messages are longer than the values of some databases. */
+export function runningSession(id: string, version = 0): Session {
+  const { exit: _, ...running } = run;
+  return { ...sessionWith(id, "x".repeat(200_000), version), run: running };
+}
+
 /** Sessions with every field, with no optional field, and with unusual text. */
 export const sessions: readonly Session[] = [
   { id: "full", version: 0, messages, run },

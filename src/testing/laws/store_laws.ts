@@ -16,6 +16,7 @@ import { long, sessions, sessionWith } from "./sample_sessions.ts";
  * - counts the saves of a session, and refuses a save of another version, so that one of several writers wins;
  * - returns a session before or after a save, and never in between;
  * - returns nothing of a session that was deleted or has expired;
+ * - keeps a session until its lease has ended;
  * - lists the ids in a stable order;
  * - finds the sessions whose lease has ended, and moves a lease for one of several processes.
  *
