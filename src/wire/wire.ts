@@ -101,10 +101,10 @@ export interface Prompt {
   /** The messages, the last of them the user's. */
   readonly messages: readonly Message[];
   /**
-   * The prompt that this one replaces: it and everything after it is removed from the session. "same-id" is the last prompt with its id, and
-   * "same-id-or-content" is, if there is none, the last one with its content. Default: none.
+   * The prompt that this one replaces: it and everything after it is removed from the session. "id" is the last prompt with its id, and
+   * "id-or-content" is, if there is none, the last one with its content. Default: none.
    */
-  readonly replaces?: "same-id" | "same-id-or-content" | undefined;
+  readonly replaces?: "id" | "id-or-content" | undefined;
   /** Whether a new session is created, because the client holds the whole history. Default: false. */
   readonly newSession?: boolean | undefined;
 }

@@ -12,7 +12,7 @@ import { messageIdOf } from "../../wire/message_id.ts";
 import type { Prompt } from "../../wire/wire.ts";
 
 /**
- * Returns the number of messages before the prompt that the last of `given` replaces: the last prompt with its id, or, with "same-id-or-content", else the
+ * Returns the number of messages before the prompt that the last of `given` replaces: the last prompt with its id, or, with "id-or-content", else the
  * last one with its content. Undefined if there is none.
  */
 export function messagesBefore(
@@ -28,7 +28,7 @@ export function messagesBefore(
       message.role === "user" && message.from === undefined && matches(message, index)
     );
   let index = lastPrompt((message, index) => messageIdOf(session.id, message, index) === prompt.id);
-  if (index < 0 && replaces === "same-id-or-content") {
+  if (index < 0 && replaces === "id-or-content") {
     const content = canonicalJson(prompt.parts);
     index = lastPrompt(({ parts }) => canonicalJson(parts) === content);
   }

@@ -46,7 +46,7 @@ const request = /* @__PURE__ */ lazy(() =>
 export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeToken" | "input"> {
   const { id: session, messages, messageId, trigger } = request(body, "");
   if (session === "") throw invalid("id", "a non-empty string");
-  if (messages.length === 0) throw invalid("messages", "at least one message");
+  if (messages.length === 0) throw invalid("messages", "a message");
   const named = messages.findIndex(({ id }) => id !== undefined && id === messageId);
   const edit = named >= 0;
   const index = edit ? named : messages.length - 1;
@@ -56,7 +56,7 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
   const isAnswer = submitted.role === "assistant";
   const asking = messages[isAnswer ? index : index - 1]; // a question that is shown as text is in the message before the reply
   const { status, pausedAt, asks, resumeToken } = Object(asking?.metadata);
-  const hasToken = status === "paused" && (isAnswer || asks === true) && typeof resumeToken === "string";
+  const hasToken = status === "paused" && (isAnswer || asks) && typeof resumeToken === "string";
   return {
     session,
     resumeToken: hasToken ? resumeToken : undefined,
@@ -64,8 +64,8 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
       if (isAnswer) return { answers: answersOf(submitted, pending) };
       const prompt = promptOf(submitted, path);
       const canReply = !regenerate && (!edit || pausedAt === pending.pausedAt); // an edit of an earlier reply is a new prompt
-      const open = canReply ? pending.questions.filter(({ tool }) => tool === undefined) : [];
-      const replaces = regenerate ? "same-id-or-content" : edit ? "same-id" : undefined;
+      const open = pending.questions.filter(({ tool }) => canReply && tool === undefined);
+      const replaces = regenerate ? "id-or-content" : edit ? "id" : undefined;
       return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], replaces };
     },
   };
@@ -75,7 +75,7 @@ function promptOf(submitted: UiMessage, path: string): UserMessage {
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
   if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
   const { id } = submitted;
-  return { ...(typeof id === "string" && { id }), role: "user", parts };
+  return { role: "user", parts, ...(typeof id === "string" && { id }) };
 }
 
 /** Returns a new message as the reply to each of the run's open questions. */
