@@ -17,6 +17,7 @@ const changes: readonly (readonly [Point, change: object, problem: string])[] = 
     'expected messages with `role` and `parts`, such as user("Hi")',
   ],
   ["turn", { context: "more" }, "`context` is String; expected Array"],
+  ["turn", { context: [undefined] }, "`text` is Null; expected String"],
   ["turn", { context: [null] }, "`text` is Null; expected String"],
   [
     "model",
@@ -30,7 +31,7 @@ const changes: readonly (readonly [Point, change: object, problem: string])[] = 
 ];
 
 for (const [point, change, problem] of changes) {
-  Deno.test(`${point}: the change ${JSON.stringify(change)} fails the run with the name of the hook`, async () => {
+  Deno.test(`${point}: the change ${Deno.inspect(change)} fails the run with the name of the hook`, async () => {
     const { result } = await reach(point, [at(point, "wrong", (_, next) => next({ ...change }))]);
     await settled();
     const complaint = `TypeError: Cannot use the change of "wrong" at ${point}: ${problem}`;

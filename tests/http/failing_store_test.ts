@@ -118,5 +118,5 @@ Deno.test("a run whose session is lost with the data of its store ends unfinishe
   const received = framesOf(await advanceUntilSettled(time, response.text()));
   const [{ session } = { session: "" }] = received.filter((event) => event.type === "run.started");
   assertEquals([endsOf(received), model.requests.length], [[], 1]);
-  assertEquals(errors, [`Error: Cannot continue the run of session "${session}": the store does not have it any more`]);
+  assertEquals(errors, [`Error: Cannot continue session "${session}": the store has lost it`]);
 });

@@ -98,7 +98,7 @@ function expectField(operation: string, key: string, value: unknown, earlier: un
   const type = fieldTypes[key];
   if (type) expectType(operation, key, value, type);
   if (key !== "context" || !Array.isArray(value)) return;
-  for (const text of value) expectType(operation, "text", text, "String");
+  for (const text of value) expectType(operation, "text", text ?? null, "String"); // no text may be left out
 }
 
 /** Throws a `TypeError` that starts with `operation` if `value` is a promise. */

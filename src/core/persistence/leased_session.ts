@@ -33,6 +33,7 @@ export class LeasedSession {
     this.#run = run;
     this.#options = options;
     this.#version = options.version;
+    run.onStop(() => this.isStored && !this.#isStopKnown && this.#renewAfter(0)); // if the process dies before the run ends, another one ends it
   }
 
   /** True if the store has the run. */
@@ -112,7 +113,7 @@ export class LeasedSession {
     const found = await withRetries(() => this.#store.load(id), this.#patience);
     if (!found && this.#stored && !this.#isGone) {
       this.#isGone = true;
-      this.#run.report(new Error(`Cannot continue the run of session "${id}": the store does not have it any more`));
+      this.#run.report(new Error(`Cannot continue session "${id}": the store has lost it`));
     }
     const { version = 0, run, mail = [], lease } = found ?? {};
     const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail + (this.#next?.arrived.length ?? 0));
@@ -158,11 +159,6 @@ export class LeasedSession {
   expire(): Promise<boolean> {
     this.#closed = true;
     return this.#inTurn(() => this.#extend(0));
-  }
-
-  /** Renews the lease at once, which also saves that the run is being stopped, unless it ends first: if its process dies, another one ends the run. */
-  saveStop(): void {
-    if (this.isStored && !this.#isStopKnown) this.#renewAfter(0);
   }
 
   /** Renews the lease after `ms` milliseconds. */

@@ -43,7 +43,6 @@ class DurableWriter implements SessionWriter {
     this.#run = run;
     this.#session = new LeasedSession(store, run, options);
     this.durable = options.always;
-    run.onStop(() => this.#session.saveStop());
   }
 
   /** True if the run has a named session, or has been saved. */
