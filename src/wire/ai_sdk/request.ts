@@ -73,7 +73,7 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
 
 function promptOf(submitted: UiMessage, path: string): UserMessage {
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
-  if (parts.length === 0) throw invalid(`${path}.parts`, "a text or a file");
+  if (parts.length === 0) throw invalid(`${path}.parts`, "a text or file");
   const { id } = submitted;
   return { role: "user", parts, ...(typeof id === "string" && { id }) };
 }
