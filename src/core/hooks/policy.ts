@@ -67,7 +67,6 @@ const fieldTypes: { readonly [key: string]: string } = {
   session: "String",
   text: "String",
   context: "Array",
-  signal: "AbortSignal",
   emit: "Function",
 };
 
@@ -95,7 +94,8 @@ function expectField(operation: string, key: string, value: unknown, earlier: un
     if (key === "prompt") expectMessages(operation, [value], ["user"]);
     else if (key === "messages" || key === "transcript") expectMessages(operation, [items].flat());
   }
-  const type = fieldTypes[key];
+  const isSignal = key === "signal" && typeof Object(value).aborted === "boolean"; // runtimes name the class of their signals differently
+  const type = key === "signal" && !isSignal ? "AbortSignal" : fieldTypes[key];
   if (type) expectType(operation, key, value, type);
   if (key !== "context" || !Array.isArray(value)) return;
   for (const text of value) expectType(operation, "text", text ?? null, "String"); // no text may be left out
