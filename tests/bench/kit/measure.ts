@@ -58,7 +58,8 @@ export function report(measures: readonly Measure[]): void {
   Deno.exitCode = 1;
 }
 
-function digits({ figure, unit }: Measure): string {
+/** Formats a figure with the digits that matter in its unit. */
+export function digits({ figure, unit }: Pick<Measure, "figure" | "unit">): string {
   return figure.toFixed(unit === "files" || unit === "functions" ? 0 : 2);
 }
 
