@@ -21,7 +21,6 @@
  * @module
  */
 export { CapacityError } from "./src/core/persistence/bounded_cache.ts";
-export { FinalError } from "./src/core/persistence/final_error.ts";
 export { type Agent, agent } from "./src/core/agent/agent.ts";
 export {
   type AgentOptions,
@@ -42,8 +41,8 @@ export {
   type ToolOptions,
 } from "./src/core/agent/tool.ts";
 export type { SendOptions } from "./src/core/features/steering.ts";
-export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
-export type { Middleware, ToolHooks } from "./src/core/hooks/middleware.ts";
+export { End, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
+export type { Middleware } from "./src/core/hooks/middleware.ts";
 export type { Hook, Next } from "./src/core/hooks/onion.ts";
 export type * from "./src/core/hooks/points/call.ts";
 export type * from "./src/core/hooks/points/failure.ts";
@@ -69,16 +68,15 @@ export {
   text,
   tryAgain,
 } from "./src/core/hooks/results.ts";
-export { rewrite, type RewriteOptions, windowed } from "./src/core/hooks/rewrite.ts";
+export { rewrite, windowed } from "./src/core/hooks/rewrite.ts";
 export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
-export { type State, state, type StateOptions } from "./src/core/hooks/state.ts";
+export { type State, state } from "./src/core/hooks/state.ts";
 export { mapTexts } from "./src/core/lib/map_leaves.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
-export { memory, type MemoryOptions } from "./src/core/persistence/memory.ts";
-export type { ExpectedReport, LeasedSession, Rule, Session } from "./src/core/persistence/session.ts";
-export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "./src/core/persistence/recovery.ts";
-export type { HandOver, OpenReports, RunStore, Store, StoreAdapter } from "./src/core/persistence/store.ts";
+export { memory } from "./src/core/persistence/memory.ts";
+export type { Session } from "./src/core/persistence/session.ts";
+export type { Store } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";
 export type { OnError } from "./src/core/run/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";
@@ -94,7 +92,6 @@ export type {
 } from "./src/http/options.ts";
 export type { OnFailure } from "./src/http/respond/error_response.ts";
 export { serve, type ServedApp } from "./src/http/serve.ts";
-export type { RecoveredRun } from "./src/session/record/run_host.ts";
 export {
   type Model,
   ModelError,
@@ -102,16 +99,38 @@ export {
   type ModelEvent,
   type ModelOptions,
   type ModelRequest,
-  type ProviderApi,
-  type ProviderDeclaration,
-  type ProviderTool,
   type ToolChoice,
   type ToolDefinition,
 } from "./src/model/model.ts";
-export type { Emit, Event, Point, WarningCode } from "./src/protocol/event.ts";
+export type { Emit, Event, Point } from "./src/protocol/event.ts";
 export type { FinishReason } from "./src/protocol/response_event.ts";
-export type { FailureCode } from "./src/protocol/run_event.ts";
-export type { Decider, Decision } from "./src/protocol/tool_event.ts";
-export * from "./src/protocol/message.ts";
-export type * from "./src/protocol/part.ts";
+export {
+  addUsage,
+  type Artifact,
+  type AssistantMessage,
+  type CallResult,
+  callsOf,
+  mapText,
+  type Message,
+  noUsage,
+  type ResultStatus,
+  textOf,
+  type ToolMessage,
+  type ToolResult,
+  type Usage,
+  user,
+  type UserMessage,
+} from "./src/protocol/message.ts";
+export type {
+  AnswerPart,
+  Call,
+  CallPart,
+  ContentPart,
+  Json,
+  MediaPart,
+  ReasoningPart,
+  RefusalPart,
+  SourcePart,
+  TextPart,
+} from "./src/protocol/part.ts";
 export type * from "./src/protocol/question.ts";

@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import {
+  exportsOf,
   type Import,
   importsOf,
   isNamed,
@@ -430,6 +431,13 @@ Deno.test("every middleware is exported under its own name, and no other file is
 Deno.test("every export is a file", () => {
   const files = new Set(library.map(({ path }) => `./${path}`));
   assertEquals([...exported.values()].filter((path) => !files.has(path)), []);
+});
+
+Deno.test("mod.ts exports at most 150 names, and each name once", async () => {
+  const names = (await Promise.all(mod.map(exportsOf))).flat();
+  assertEquals(names.toSorted(), [...new Set(names)].toSorted());
+  assert(names.includes("agent") && names.includes("RunResult"), "a name of mod.ts was not found");
+  assert(names.length <= 150, `mod.ts exports ${names.length} names; export what only the engine needs from /engine`);
 });
 
 Deno.test("the lock names no registry", async () => {

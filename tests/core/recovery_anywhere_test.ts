@@ -1,7 +1,8 @@
 /**
  * Random runs that end as undisturbed ones: with a process that dies after any save, and with a pause at any point.
  */
-import type { LeasedSession, Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
+import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
+import type { LeasedSession } from "@jizai/jizai/session/durable";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { repairTranscript } from "../../src/core/lib/repair.ts";

@@ -89,6 +89,28 @@ function readImports(source: Source): Import[] {
   }));
 }
 
+/** Returns the names that a module exports; those of a module that it exports as a whole as well. */
+export async function exportsOf(source: Source): Promise<readonly string[]> {
+  const names: string[] = [];
+  const wholes: string[] = [];
+  walk(source, {
+    ExportNamedDeclaration({ declaration, specifiers }) {
+      names.push(...specifiers.map(({ exported }) => nameOf(exported)));
+      if (declaration && "id" in declaration && declaration.id?.type === "Identifier") names.push(declaration.id.name);
+      if (declaration?.type === "VariableDeclaration") {
+        names.push(...declaration.declarations.flatMap(({ id }) => id.type === "Identifier" ? [id.name] : []));
+      }
+    },
+    ExportAllDeclaration: ({ source }) => void wholes.push(source.value),
+  });
+  for (const specifier of wholes) {
+    const [whole] = await read(new URL(specifier, `file:///${source.path}`).pathname.slice(1));
+    if (!whole) throw new Error(`Cannot read the exports of ${source.path}: there is no ${specifier}`);
+    names.push(...await exportsOf(whole));
+  }
+  return names;
+}
+
 /** Tests by the type of a syntax node. A lint selector with a condition takes five times as long. */
 export type NodeTests = {
   readonly [K in Deno.lint.Node["type"]]?: (node: Extract<Deno.lint.Node, { type: K }>) => boolean;

@@ -1,7 +1,8 @@
 /**
  * The laws of adapters find what breaks them: `storeLaws()`, `logLaws()` and `fileLaws()`.
  */
-import { memory, type Session, type Store, type StoreAdapter } from "@jizai/jizai";
+import { memory, type Session, type Store } from "@jizai/jizai";
+import type { StoreAdapter } from "@jizai/jizai/session/durable";
 import type { Files } from "@jizai/jizai/kit";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";

@@ -1,4 +1,5 @@
-import { type AddedPart, agent, type Model, type ModelEvent, serve, tool } from "@jizai/jizai";
+import { agent, type Model, type ModelEvent, serve, tool } from "@jizai/jizai";
+import type { AddedPart } from "@jizai/jizai/engine";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { PartialOutput, streamed } from "@jizai/jizai/output";
 import { agUi } from "@jizai/jizai/wire/ag_ui";

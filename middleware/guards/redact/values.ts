@@ -3,15 +3,8 @@
  *
  * @module
  */
-import type {
-  AnswerPart,
-  Call,
-  ContentPart,
-  LogprobsPart,
-  ProviderCallPart,
-  ProviderResultPart,
-  Question,
-} from "../../../mod.ts";
+import type { AnswerPart, Call, ContentPart, Question } from "../../../mod.ts";
+import type { LogprobsPart, ProviderCallPart, ProviderResultPart } from "../../../src/core/engine.ts";
 import { mapLeaves } from "../../../src/core/kit.ts";
 import { cover, type Mask, type Span } from "./mask.ts";
 

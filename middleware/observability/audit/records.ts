@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Decision, InputSource, ResultStatus, RunResult } from "../../../mod.ts";
+import type { InputSource, ResultStatus, RunResult } from "../../../mod.ts";
+import type { Decision } from "../../../src/core/engine.ts";
 
 /** Fields of every record. */
 export interface AuditStamp {

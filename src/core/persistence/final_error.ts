@@ -9,7 +9,7 @@ import { brand } from "../../protocol/brand.ts";
  * A failure that lasts longer than a few seconds. If an adapter of yours throws it, a run does not retry the operation.
  *
  * ```ts
- * import { FinalError } from "@jizai/jizai";
+ * import { FinalError } from "@jizai/jizai/session/durable";
  *
  * const error = new FinalError("Cannot save the session: it is larger than a value of the database");
  * ```

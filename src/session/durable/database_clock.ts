@@ -14,7 +14,7 @@ const compareEvery = 60_000;
  * clock of their process. `now` returns the time of the database, in milliseconds since 1970.
  *
  * ```ts
- * import type { StoreAdapter } from "@jizai/jizai";
+ * import type { StoreAdapter } from "@jizai/jizai/session/durable";
  * import { byDatabaseClock, durable } from "@jizai/jizai/session/durable";
  *
  * // now: () => the result of a query, such as SELECT now()

@@ -9,6 +9,11 @@ import { handOver } from "../../core/start/hand_over.ts";
 import { reportEntriesOf } from "./report_entries.ts";
 import { recoveryOf } from "./server_recovery.ts";
 
+export { FinalError } from "../../core/persistence/final_error.ts";
+export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "../../core/persistence/recovery.ts";
+export type { ExpectedReport, LeasedSession, Rule } from "../../core/persistence/session.ts";
+export type { HandOver, OpenReports, RunStore, StoreAdapter } from "../../core/persistence/store.ts";
+export type { RecoveredRun } from "../record/run_host.ts";
 export { byDatabaseClock } from "./database_clock.ts";
 
 /**
@@ -16,8 +21,8 @@ export { byDatabaseClock } from "./database_clock.ts";
  * process after a crash.
  *
  * ```ts
- * import { memory, type StoreAdapter } from "@jizai/jizai";
- * import { durable } from "@jizai/jizai/session/durable";
+ * import { memory } from "@jizai/jizai";
+ * import { durable, type StoreAdapter } from "@jizai/jizai/session/durable";
  *
  * const { load, save, delete: remove, list, pending, touch } = memory(); // in place of a database
  * const adapter: StoreAdapter = { load, save, delete: remove, list, pending, touch };

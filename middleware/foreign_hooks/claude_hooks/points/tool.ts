@@ -5,7 +5,6 @@
  */
 import {
   type Call,
-  type Decider,
   denied,
   type Event,
   type Middleware,
@@ -13,6 +12,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../../mod.ts";
+import type { Decider } from "../../../../src/core/engine.ts";
 import { addContext, errorOf, isValidCall } from "../../kit/call.ts";
 import { type Answers, blockOf, contextOf, lastOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";

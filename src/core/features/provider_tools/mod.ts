@@ -15,6 +15,7 @@ import { declarationsOf } from "./declarations.ts";
 import { decideTools } from "./decide.ts";
 import type { ProviderToolOptions } from "./options.ts";
 
+export type { ProviderApi, ProviderDeclaration, ProviderTool } from "../../../model/model.ts";
 export type * from "./options.ts";
 
 /**
