@@ -3,6 +3,7 @@
  *
  * @module
  */
-import { strictKey } from "../core/hooks/strict.ts";
+import { strictKey } from "../core/agent/parts.ts";
+import { strict } from "../core/hooks/strict.ts";
 
-Reflect.set(globalThis, strictKey, true);
+Reflect.set(globalThis, strictKey, strict);

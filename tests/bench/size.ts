@@ -70,6 +70,7 @@ const rows: readonly Row[] = [
   { what: "handoff", bundle: "features/handoff.ts", without: served, budget: 1.2, ceiling: 1.1 },
   { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.15 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 0.45 },
+  { what: "strict mode", bundle: "features/strict.ts", without: served, budget: 0.6, ceiling: 0.5 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.35 },
   { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.5 },
   { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3, ceiling: 3 },
