@@ -23,6 +23,7 @@ import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
 import { policyOf, requireChoice } from "../hooks/policy.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
+import { estimateTokens } from "../lib/estimate.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
@@ -72,7 +73,7 @@ const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> 
 export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
   turn(ctx, next) {
     const { limits, loop: { transcript } } = engineOf(ctx.run);
-    if (ctx.resumed || transcript.tokens <= limits.context) return next();
+    if (ctx.resumed || estimateTokens(transcript.messages) <= limits.context) return next();
     return compactTranscript(ctx, "auto")
       .then((compaction) => next(compaction.type === "compacted" ? { transcript: compaction.messages } : {}));
   },
@@ -113,7 +114,8 @@ async function compactTranscript(
 ): Promise<Compaction> {
   const engine = engineOf(run);
   const { definition: { onions }, events, limits, loop, loop: { transcript }, settings: { model } } = engine;
-  const { messages, tokens: before } = transcript;
+  const { messages } = transcript;
+  const before = estimateTokens(messages);
   const budget = Math.floor(Math.min(before, limits.context) / 2);
   const ctx = { run, signal, emit, vars, trigger, transcript: messages, instructions, budget, model };
   const compact = () => onions.compact(ctx, engine, policy);
@@ -136,7 +138,7 @@ async function compactTranscript(
     trigger,
     status: failed ? "failed" : compaction.type,
     before,
-    after: transcript.tokens,
+    after: estimateTokens(transcript.messages),
     ...(!failed && compaction.type === "declined" && { reason: compaction.reason }),
   });
   engine.exit.check();

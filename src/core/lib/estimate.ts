@@ -12,24 +12,28 @@ const overhead = 28;
 /** Bytes that an image or a file counts as. Providers count its content, not its encoding. */
 const mediaSize = 6_400;
 
+/** A cache of the sizes of messages, which never change: a transcript is measured before each turn. */
+const sizes = /* @__PURE__ */ new WeakMap<Message, number>();
+
 /** Returns the estimated number of tokens of `messages`. */
 export function estimateTokens(messages: readonly Message[]): number {
-  return tokensOf(sizeOf(messages));
-}
-
-/** Returns the estimated number of tokens of `size` bytes. */
-export function tokensOf(size: number): number {
-  return Math.ceil(size / 4);
+  return Math.ceil(sizeOf(messages) / 4);
 }
 
 /** Returns the number of bytes that a model reads of `messages`. */
 export function sizeOf(messages: readonly Message[]): number {
-  let size = 0;
+  let sum = 0;
   for (const message of messages) {
-    if (message.role === "tool") { for (const { parts } of message.results) size += sizeOfParts(parts); }
-    else size += sizeOfParts(message.parts);
+    let size = sizes.get(message);
+    if (size === undefined) sizes.set(message, size = sizeOfMessage(message));
+    sum += size;
   }
-  return size;
+  return sum;
+}
+
+function sizeOfMessage(message: Message): number {
+  if (message.role !== "tool") return sizeOfParts(message.parts);
+  return message.results.reduce((size, { parts }) => size + sizeOfParts(parts), 0);
 }
 
 function sizeOfParts(parts: readonly (AnswerPart | ContentPart)[]): number {

@@ -5,7 +5,6 @@
  */
 import type { Point } from "../../protocol/event.ts";
 import { callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
-import { sizeOf, tokensOf } from "../lib/estimate.ts";
 import { repairTranscript } from "../lib/repair.ts";
 import type { Events } from "./events.ts";
 
@@ -20,9 +19,6 @@ export class Transcript {
   readonly #events: Events;
   /** The ids of all calls, also of messages that a compaction removed. */
   #ids: Set<string> | undefined;
-  /** The number of messages whose size is part of `#size`. */
-  #measured = 0;
-  #size = 0;
 
   /** Continues with `messages`, of which the first `before` are older than the run. */
   constructor(
@@ -57,13 +53,6 @@ export class Transcript {
     return this.#rolledBack;
   }
 
-  /** The estimated number of tokens. Only new messages are measured. */
-  get tokens(): number {
-    this.#size += sizeOf(this.#messages.slice(this.#measured));
-    this.#measured = this.#messages.length;
-    return tokensOf(this.#size);
-  }
-
   /** The text of the run's last message of the model. */
   get lastText(): string {
     const index = this.#messages.findLastIndex(({ role }) => role === "assistant");
@@ -85,24 +74,14 @@ export class Transcript {
     const own = new Set(this.#messages.slice(this.#before));
     const first = messages.findIndex((message) => own.has(message));
     this.#before = first < 0 ? messages.length : first;
-    this.#set(messages);
-    this.#learn(messages);
-  }
-
-  /** Sets the messages. They are measured again, unless they begin with those that are measured. */
-  #set(messages: readonly Message[]): void {
-    const known = this.#messages.slice(0, this.#measured);
-    if (!known.every((message, index) => message === messages[index])) {
-      this.#measured = 0;
-      this.#size = 0;
-    }
     this.#messages = messages;
+    this.#learn(messages);
   }
 
   /** Removes everything that the run added. */
   rollBack(): void {
     this.#rolledBack = true;
-    this.#set(this.#start.messages);
+    this.#messages = this.#start.messages;
     this.#before = this.#messages.length;
     this.#archive = this.#start.archive;
   }
