@@ -1,6 +1,7 @@
 /**
  * Prints the weight of bundles, minified and compressed, beside a budget for each. Exits with 1 if one is over its budget. `deno task size guard` compares
- * the weights with their ceilings instead, and exits with 1 only if one has grown.
+ * the weights with their ceilings instead, and exits with 1 only if one has grown. `deno task size run.ts features/log.ts` breaks down the minified bytes of
+ * those bundles by folder, and `deno task size files run.ts` also by file.
  *
  * Each row is a file in `bundles/`, bundled as a user would deploy it. From its size the size of another bundle is subtracted: for a feature, the same
  * agent without it; for the agent itself, a file that uses as much of Hono and Zod and imports nothing else. A new feature is one new file and one row.
@@ -11,6 +12,7 @@ import { sizeOf } from "./kit/bundle.ts";
 import { guard, type Guarded } from "./kit/guard.ts";
 import { type Measure, report } from "./kit/measure.ts";
 import { startTime } from "./kit/start_time.ts";
+import { weightOf } from "./kit/weight.ts";
 
 /** One bundle, and its sizes in kilobytes. */
 interface Row {
@@ -91,8 +93,21 @@ const rows: readonly Row[] = [
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.65 },
 ];
 
-if (Deno.args[0] === "guard") guard(await sizes(), "tests/bench/size.ts");
-else report([...await sizes(), await start()]);
+const names = Deno.args.filter((name) => name !== "files");
+if (names[0] === "guard") guard(await sizes(), "tests/bench/size.ts");
+else if (names.length === 0) report([...await sizes(), await start()]);
+else console.log((await weights(Deno.args.includes("files") ? "files" : "folders")).join("\n\n"));
+
+/** Breaks down the bundles that were named. */
+async function weights(detail: "files" | "folders"): Promise<readonly string[]> {
+  const chosen = names.map((name) => rows.find(({ bundle }) => bundle === name) ?? unknown(name));
+  return await Promise.all(chosen.map(({ bundle, without }) => weightOf(bundle, without, detail)));
+}
+
+function unknown(name: string): never {
+  const expected = rows.map(({ bundle }) => bundle).join(", ");
+  throw new TypeError(`Cannot weigh "${name}": expected some of ${expected}`);
+}
 
 /** Measures each row. */
 async function sizes(): Promise<readonly Guarded[]> {

@@ -4,6 +4,7 @@
  * @module
  */
 import { deno } from "./processes.ts";
+import { charactersBySource, splitSourceMap } from "./source_map.ts";
 
 const sizes = new Map<string, Promise<number>>();
 
@@ -18,6 +19,11 @@ export function sizeOf(name: string): Promise<number> {
 export async function bundled(name: string, options: readonly string[] = []): Promise<string> {
   const path = new URL(`../bundles/${name}`, import.meta.url).pathname;
   return await deno(["bundle", "--quiet", "--platform", "browser", "--minify", ...options, path]);
+}
+
+/** Returns how many characters of a bundle come from each source. */
+export async function charactersOf(name: string): Promise<ReadonlyMap<string, number>> {
+  return charactersBySource(splitSourceMap(await bundled(name, ["--sourcemap", "inline"])));
 }
 
 async function compressed(text: string): Promise<number> {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { columns } from "./columns.ts";
 
 /** A figure and its budget. Without a budget it is only printed. */
 export interface Measure {
@@ -36,12 +37,7 @@ export function table(measures: readonly Measure[]): string {
     budgetOf(measure),
     budgetOf(measure) === "" ? "" : isMet(measure) ? "met" : "MISSED",
   ]);
-  const all = [["measure", "figure", "budget", ""], ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map(([what = "", figure = "", budget = "", met = ""]) =>
-    [what.padEnd(widths[0] ?? 0), figure.padStart(widths[1] ?? 0), budget.padStart(widths[2] ?? 0), met].join("  ")
-      .trimEnd()
-  ).join("\n");
+  return columns([["measure", "figure", "budget", ""], ...rows], [0, 3]);
 }
 
 /** Whether a figure keeps its budget. */
