@@ -5,8 +5,8 @@
  * @module
  */
 import { agent, type Model, type ModelEvent, serve } from "@jizai/jizai";
-import { Session } from "node:inspector";
 import { body, drain } from "./kit/floor.ts";
+import { inspect } from "./kit/inspector.ts";
 import { calling } from "./kit/load.ts";
 import { guard, type Guarded } from "./kit/guard.ts";
 import { report } from "./kit/measure.ts";
@@ -28,9 +28,7 @@ interface Coverage {
   }[];
 }
 
-const inspector = new Session();
-inspector.connect();
-await post("Profiler.enable");
+await inspect("Profiler.enable");
 
 const answer: readonly ModelEvent[] = [{ type: "text", text: "Hello!" }, { type: "finish", reason: "stop" }];
 const answering: Model = {
@@ -60,22 +58,15 @@ async function pathOf(model: Model): Promise<Path> {
   const headers = { "content-type": "application/json" };
   const request = async () => drain((await app.request("/runs", { method: "POST", headers, body })).body);
   for (let warmUp = 0; warmUp < 10; warmUp++) await request();
-  await post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  await inspect("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   await request();
-  const { result } = await post("Profiler.takePreciseCoverage") as Coverage; // as the protocol describes it
-  await post("Profiler.stopPreciseCoverage");
+  const { result } = await inspect("Profiler.takePreciseCoverage") as Coverage; // as the protocol describes it
+  await inspect("Profiler.stopPreciseCoverage");
   const executed = result.filter(({ url }) => url.startsWith(source)).map(({ url, functions }) => {
     const names = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0).map(({ functionName }) => functionName);
     return [url.slice(source.length), names] as const;
   });
   return new Map(executed.filter(([, names]) => names.length > 0).toSorted(([a], [b]) => a < b ? -1 : 1));
-}
-
-/** Sends a command to V8's inspector. */
-function post(method: string, params: object = {}): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    inspector.post(method, params, (error: Error | null, result: unknown) => error ? reject(error) : resolve(result));
-  });
 }
 
 function functionsOf(path: Path): number {

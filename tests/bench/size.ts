@@ -8,11 +8,11 @@
  *
  * @module
  */
-import { sizeOf } from "./kit/bundle.ts";
+import { sizeOf } from "./weights/bundle.ts";
 import { guard, type Guarded } from "./kit/guard.ts";
 import { type Measure, report } from "./kit/measure.ts";
-import { startTime } from "./kit/start_time.ts";
-import { weightOf } from "./kit/weight.ts";
+import { startTime } from "./weights/start_time.ts";
+import { weightOf } from "./weights/breakdown.ts";
 
 /** One bundle, and its sizes in kilobytes. */
 interface Row {

@@ -24,6 +24,15 @@ export type Options = Omit<AgentOptions<unknown, Schema<unknown, string>>, "mode
 /** Runs a case once, to its end. */
 export type Run = () => Promise<unknown>;
 
+/** A load that can be profiled: a case, and the units that it consists of. */
+export interface Load {
+  readonly what: string;
+  readonly run: Run;
+  /** The number of units of a run, such as requests. */
+  readonly count: number;
+  readonly unit: "request" | "turn" | "call" | "delta";
+}
+
 /** Serves an agent in this process: each run is a request whose response is read to the end. */
 export function served(model: Model, options: Options = {}, serving: ServeOptions = {}): Run {
   const app = serve(agent({ ...options, model }), { store: memory({ max: 1 }), ...serving });
@@ -31,6 +40,16 @@ export function served(model: Model, options: Options = {}, serving: ServeOption
     const headers = { "content-type": "application/json" };
     const response = await app.request("/runs", { method: "POST", headers, body });
     return await drain(response.body);
+  };
+}
+
+/** Runs an agent in this process without HTTP: each run's events are read to the end. */
+export function ran(model: Model, options: Options = {}): Run {
+  const { run } = agent({ ...options, model });
+  return async () => {
+    let count = 0;
+    for await (const _event of run("Hi").events) count++;
+    return count;
   };
 }
 

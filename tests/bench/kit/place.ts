@@ -1,10 +1,10 @@
 /**
- * The places of code: folders of this repository, npm packages, and the runtime.
+ * The places of code: folders of this repository, npm packages, and modules of the runtime.
  *
  * @module
  */
 
-/** A file, and the folder or package that it is in. */
+/** A file, and the folder, the package or the part of the runtime that it is in. */
 export interface Place {
   readonly folder: string;
   readonly file: string;
@@ -22,7 +22,7 @@ export function placeOf(source: string): Place {
   const [, cached, installed, path] = url.match(ofPackage) ?? [];
   const name = cached ?? installed;
   if (name !== undefined) return { folder: name, file: `${name}/${path}` };
-  if (!url.startsWith(root)) return { folder: "the runtime", file: url };
+  if (!url.startsWith(root)) return { folder: url.replace(/\/.*/, ""), file: url };
   const file = url.slice(root.length);
   return { folder: file.replace(/\/?[^/]*$/, ""), file };
 }

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { placeOf } from "./place.ts";
 
-Deno.test("code is placed by its folder, its package, or the runtime", () => {
+Deno.test("code is placed by its folder, its package, or the runtime's module", () => {
   const root = new URL("../../../", import.meta.url).href;
   assertEquals(placeOf(`${root}src/core/calls/call.ts`), { folder: "src/core/calls", file: "src/core/calls/call.ts" });
   assertEquals(placeOf("src/core/calls/call.ts"), placeOf(`${root}src/core/calls/call.ts`));
@@ -12,6 +12,6 @@ Deno.test("code is placed by its folder, its package, or the runtime", () => {
   assertEquals(placeOf("node_modules/zod/core.js"), { folder: "zod", file: "zod/core.js" });
   const nested = "node_modules/.deno/zod@4.1.0/node_modules/zod/core.js";
   assertEquals(placeOf(nested), { folder: "zod", file: "zod/core.js" });
-  assertEquals(placeOf("ext:deno_web/06_streams.js"), { folder: "the runtime", file: "ext:deno_web/06_streams.js" });
-  assertEquals(placeOf("node:buffer"), { folder: "the runtime", file: "node:buffer" });
+  assertEquals(placeOf("ext:deno_web/06_streams.js"), { folder: "ext:deno_web", file: "ext:deno_web/06_streams.js" });
+  assertEquals(placeOf("node:buffer"), { folder: "node:buffer", file: "node:buffer" });
 });

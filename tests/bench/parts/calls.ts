@@ -3,10 +3,15 @@
  *
  * @module
  */
-import { calling, floorOf, served } from "../kit/load.ts";
+import { calling, floorOf, type Load, served } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
 import { withTool } from "../kit/tools.ts";
+
+/** Runs a thousand calls at once that do nothing. */
+export function callLoad(): Load {
+  return { what: "one of 1,000 calls at once", run: served(calling(1_000), withTool()), count: 1_000, unit: "call" };
+}
 
 /** Runs calls that wait 20 ms, and calls that do nothing. The floor streams two events for each call: the call and its result. */
 export async function callMeasures(): Promise<readonly Measure[]> {
@@ -18,7 +23,7 @@ export async function callMeasures(): Promise<readonly Measure[]> {
   const fast = await medians({
     floor: await floorOf(calling(1_000), withTool(), { without: ["tool.started", "approval.decided"] }),
     sameEvents: await floorOf(calling(1_000), withTool()),
-    served: served(calling(1_000), withTool()),
+    served: callLoad().run,
   }, { rounds: 40, warmUp: 20 });
   const many = await medians({ served: served(calling(10_000), withTool()) }, { rounds: 7, warmUp: 2 });
   return [

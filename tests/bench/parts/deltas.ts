@@ -4,18 +4,23 @@
  * @module
  */
 import { deltas, drain, floor } from "../kit/floor.ts";
-import { served, streaming, tenFilters, tenHooks } from "../kit/load.ts";
+import { type Load, served, streaming, tenFilters, tenHooks } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
 
 const count = 10_000;
+
+/** Streams ten thousand deltas, 16 per read. */
+export function batchedLoad(): Load {
+  return { what: "a delta, 16 per read", run: served(streaming(count, { perRead: 16 })), count, unit: "delta" };
+}
 
 /** Streams ten thousand deltas: one or 16 per read, through hooks, through event filters. */
 export async function deltaMeasures(): Promise<readonly Measure[]> {
   const time = await medians({
     floor: () => drain(floor(deltas(count))),
     single: served(streaming(count)),
-    batched: served(streaming(count, { perRead: 16 })),
+    batched: batchedLoad().run,
     hooks: served(streaming(count), { use: tenHooks }),
     filters: served(streaming(count), { use: tenFilters }),
   }, { rounds: 80, warmUp: 10 });

@@ -12,7 +12,7 @@ import { subagents } from "@jizai/jizai/middleware/subagents";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { strict } from "@jizai/jizai/strict";
 import * as api from "@opentelemetry/api";
-import { calling, type Options, type Run, served, streaming } from "../kit/load.ts";
+import { calling, type Load, type Options, type Run, served, streaming } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
 import { withTool } from "../kit/tools.ts";
@@ -28,11 +28,19 @@ const idle = [
   delivery(() => {}),
 ];
 
+const calls = (options: Options) => served(calling(1_000), { ...withTool(), ...options });
+
 const loads: Readonly<Record<string, (options: Options) => Run>> = {
   "10,000 deltas": (options) => served(streaming(10_000), options),
   "40 turns of one call": (options) => served(calling(1, 40), { ...withTool(), ...options }),
-  "1,000 calls at once": (options) => served(calling(1_000), { ...withTool(), ...options }),
+  "1,000 calls at once": calls,
 };
+
+/** Runs a thousand calls at once beneath the seven middleware. */
+export function beneathLoad(): Load {
+  const what = "one of 1,000 calls at once beneath seven idle middleware";
+  return { what, run: calls({ use: idle }), count: 1_000, unit: "call" };
+}
 
 /** Streams deltas, takes turns and runs calls: with the seven middleware and without, and with the seven in strict mode. */
 export async function middlewareMeasures(): Promise<readonly Measure[]> {

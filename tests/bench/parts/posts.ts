@@ -6,7 +6,7 @@
 import { agent, type ModelEvent, serve } from "@jizai/jizai";
 import { Hono } from "hono/tiny";
 import { body, drain, floor, replay } from "../kit/floor.ts";
-import { recorded } from "../kit/load.ts";
+import { type Load, recorded, type Run } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { medians } from "../kit/stopwatch.ts";
 
@@ -20,6 +20,12 @@ const model = {
   },
 };
 
+/** Sends requests to a served agent. */
+export function postLoad(): Load {
+  const run = requesting(serve(agent({ model })));
+  return { what: "a POST of one line", run, count: requests, unit: "request" };
+}
+
 /** Sends `POST /runs` to a served agent, and to a Hono app that streams the same bytes. */
 export async function postMeasures(): Promise<readonly Measure[]> {
   const events = await recorded(model);
@@ -27,7 +33,7 @@ export async function postMeasures(): Promise<readonly Measure[]> {
     await c.req.json();
     return c.body(floor(replay(events)), 200, { "content-type": "text/event-stream" });
   });
-  const time = await medians({ bare: requesting(bare), served: requesting(serve(agent({ model }))) }, {
+  const time = await medians({ bare: requesting(bare), served: postLoad().run }, {
     rounds: 60,
     warmUp: 20,
   });
@@ -37,7 +43,7 @@ export async function postMeasures(): Promise<readonly Measure[]> {
   ];
 }
 
-function requesting(app: Pick<Hono, "request">): () => Promise<void> {
+function requesting(app: Pick<Hono, "request">): Run {
   const headers = { "content-type": "application/json" };
   return async () => {
     for (let request = 0; request < requests; request++) {

@@ -4,7 +4,7 @@
  * @module
  */
 import { bundled } from "./bundle.ts";
-import { deno } from "./processes.ts";
+import { deno } from "../kit/processes.ts";
 
 /**
  * Returns the milliseconds that one bundle takes to start beyond another: the shortest of several starts of each, since a disturbance only adds to it.

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { deno } from "./processes.ts";
+import { deno } from "../kit/processes.ts";
 import { charactersBySource, splitSourceMap } from "./source_map.ts";
 
 const sizes = new Map<string, Promise<number>>();

@@ -1,0 +1,21 @@
+/**
+ * Profiles one load, and prints its table.
+ *
+ * @module
+ */
+import type { Load } from "../kit/load.ts";
+import { profiled } from "../profiles/profile.ts";
+import { profileTable } from "../profiles/table.ts";
+
+/** Only the part that is profiled is imported. */
+const loads: Readonly<Record<string, () => Promise<Load>>> = {
+  posts: async () => (await import("../parts/posts.ts")).postLoad(),
+  turns: async () => (await import("../parts/turns.ts")).turnLoad(),
+  calls: async () => (await import("../parts/calls.ts")).callLoad(),
+  middleware: async () => (await import("../parts/middleware.ts")).beneathLoad(),
+  deltas: async () => (await import("../parts/deltas.ts")).batchedLoad(),
+};
+
+const load = await loads[Deno.args[0] ?? ""]?.();
+if (!load) throw new TypeError(`Cannot profile "${Deno.args[0]}": expected one of ${Object.keys(loads).join(", ")}`);
+console.log(profileTable(load, await profiled(load)));
