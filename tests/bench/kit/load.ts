@@ -30,7 +30,7 @@ export interface Load {
   readonly run: Run;
   /** The number of units of a run, such as requests. */
   readonly count: number;
-  readonly unit: "request" | "turn" | "call" | "delta";
+  readonly unit: "request" | "turn" | "call" | "delta" | "stream";
 }
 
 /** Serves an agent in this process: each run is a request whose response is read to the end. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { count, deltas, drain, floor, macrotask } from "../kit/floor.ts";
-import { served, streaming } from "../kit/load.ts";
+import { type Load, served, streaming } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
 import { program } from "../kit/processes.ts";
 import { median, medians, usedHeap } from "../kit/stopwatch.ts";
@@ -12,11 +12,16 @@ import { median, medians, usedHeap } from "../kit/stopwatch.ts";
 const streams = 500;
 const run = served(streaming(count, { between: macrotask }));
 
+/** Runs 500 streams at the same time. */
+export function crowdLoad(): Load {
+  return { what: "one of 500 streams of 200 deltas at once", run: () => crowd(run), count: streams, unit: "stream" };
+}
+
 /** Runs 500 streams at the same time, in this process for their time, and each time in a fresh process for their memory. */
 export async function crowdMeasures(): Promise<readonly Measure[]> {
   const time = await medians({
     floor: () => crowd(() => drain(floor(deltas(count, macrotask)))),
-    served: () => crowd(run),
+    served: crowdLoad().run,
   }, { rounds: 7, warmUp: 1 });
   const before = usedHeap();
   for (let round = 0; round < 4; round++) await crowd(run);

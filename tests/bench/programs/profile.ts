@@ -14,6 +14,7 @@ const loads: Readonly<Record<string, () => Promise<Load>>> = {
   calls: async () => (await import("../parts/calls.ts")).callLoad(),
   middleware: async () => (await import("../parts/middleware.ts")).beneathLoad(),
   deltas: async () => (await import("../parts/deltas.ts")).batchedLoad(),
+  crowd: async () => (await import("../parts/crowd.ts")).crowdLoad(),
 };
 
 const load = await loads[Deno.args[0] ?? ""]?.();
