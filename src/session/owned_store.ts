@@ -70,7 +70,6 @@ export function ownedStore(store: Store, owner: string): Store {
 export function ownedSessions(store: RunStore, owner: string): RunStore {
   return {
     writer: store.writer,
-    handOver: store.handOver,
     async load(id) {
       const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
       return session && { ...session, id };

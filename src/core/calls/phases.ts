@@ -43,20 +43,20 @@ export async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined
 
 /**
  * 2. Execute: all allowed calls in parallel, or none if the batch was cut. `running` is saved before the first one starts, and all calls before any result is
- * shown. Returns true if they need not be saved again for that.
+ * shown. Returns true if they were saved.
  */
 export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<boolean> {
-  const { scope: { engine, engine: { limits, sink, writer } }, position, records, checkpoint } = batch;
+  const { scope: { engine, engine: { limits, sink } }, position, records, checkpoint } = batch;
   for (const call of cut ? [] : calls) {
     const { decision, place } = call;
     if (decision?.type !== "execute") continue;
     records[place.index] = { ...allowedOf(call, decision), state: "running" };
   }
   const isShown = calls.some(({ waiting }) => !waiting);
-  if (writer.durable && isShown) await checkpoint(position); // no client reads a result of calls that the store does not have
+  const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
+  if (saved) await saved;
   if (sink.begun) await sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
-  const isSaved = !writer.durable || isShown;
-  if (cut || engine.isEnding) return isSaved; // also if the save or the log failed
+  if (cut || engine.isEnding) return isShown; // also if the save or the log failed
   const begun: Promise<void>[] = [];
   for (const call of calls) {
     if (call.decision?.type !== "execute") continue;
@@ -64,7 +64,7 @@ export async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut
     if (begun.length % limits.parallel === 0) await undefined; // calls that wait for nothing end before many more begin
   }
   await Promise.all(begun);
-  return isSaved;
+  return isShown;
 }
 
 async function executeOne(
@@ -87,7 +87,8 @@ async function executeOne(
     }
   }
   // The save of the next turn's position follows at once, and contains the result, unless a hook waits or the run is stopped.
-  if (engine.writer.durable) await checkpoint(position, { urgent: engine.control.aborted });
+  const saved = checkpoint(position, { urgent: engine.control.aborted });
+  if (saved) await saved;
 }
 
 /** Marks the answers that a paused tool has received: its new question needs an answer of its own. */

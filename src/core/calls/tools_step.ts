@@ -20,7 +20,7 @@ import { type Batch, enter, execute, leave } from "./phases.ts";
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
 export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
   const { engine } = scope;
-  const { limits, loop, writer: { durable } } = engine;
+  const { limits, loop } = engine;
   const records = [...calls];
   const position = { at: "tools", turn, message, calls: records } as const;
   const batches = loop.counters.batches + 1;
@@ -32,7 +32,7 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
     new OpenCall(scope, record, { turn, batchId, index, overLimit: index >= room });
   const groups = (await groupsOf(scope, position)).map((group) => group.map(open));
   for (const [index, calls] of groups.entries()) {
-    if (index > 0 && durable) await checkpoint(position); // a crash does not repeat the hooks of a finished group
+    if (index > 0) await checkpoint(position); // a crash does not repeat the hooks of a finished group
     const move = await runGroup(batch, calls, groups.slice(index + 1).flat());
     if (move) return move;
   }

@@ -63,7 +63,6 @@ export class Steering implements Arrivals {
     return waitingIn(this.#state).finishing;
   }
 
-  /** Keeps the messages in the state of the run from now on. */
   attach(state: Map<string, unknown>): void {
     const { messages, finishing } = waitingIn(this.#state);
     this.#state = state;
@@ -79,7 +78,6 @@ export class Steering implements Arrivals {
     this.#put(messages, after);
   }
 
-  /** Adds requests of other processes, which were accepted before. */
   receive(mail: readonly Mail[]): void {
     for (const request of mail) {
       if (request.type === "finish") this.finish();

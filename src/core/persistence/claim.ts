@@ -4,30 +4,31 @@
  * @module
  */
 import { type Message, noUsage } from "../../protocol/message.ts";
+import type { AgentDefinition } from "../agent/definition.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import { waitingMessages } from "../features/steering.ts";
 import { skipped } from "../hooks/results.ts";
 import { closingMessages } from "../run/finish.ts";
+import type { Limits } from "../run/limits.ts";
 import { noCounters, type Position, type RunSnapshot } from "../run/position.ts";
 import { matchAnswers, ruleOf, validateEdits } from "./answers.ts";
-import type { Claimed, ClaimOptions, MustClose } from "./claim_options.ts";
+import type { ClaimOptions, MustClose } from "./claim_options.ts";
+import type { Claimed } from "./claimed.ts";
 import { isPaused, mailedMessages, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
 
+/** The parts of a run that its claim depends on. */
+interface Claimant {
+  readonly definition: Pick<AgentDefinition<never>, "tools" | "reviewsInput">;
+  readonly options: ClaimOptions & { readonly tools?: readonly AnyTool[] | undefined; readonly parent?: unknown };
+  readonly limits: Pick<Limits, "recoveries">;
+  readonly session: string;
+}
+
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
-export async function claim(
-  options: ClaimOptions,
-  { tools, session: id, child, arrival, recoveries }: {
-    readonly tools: readonly AnyTool[];
-    readonly session: string;
-    readonly child: boolean;
-    /** The first position of a prompt. */
-    readonly arrival: "arrived" | "input";
-    /** The number of times that a run may be lost. */
-    readonly recoveries: number;
-  },
-): Promise<Claimed | MustClose> {
-  const { store, session, messages, compact, owner } = options;
+export async function claim(claimant: Claimant): Promise<Claimed | MustClose> {
+  const { options, definition, session: id } = claimant;
+  const { store, session, messages, compact, owner, parent } = options;
   const stored = session === undefined ? undefined : await store.load(session);
   if (stored ? owner !== undefined && stored.owner !== owner : !messages) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
@@ -35,12 +36,28 @@ export async function claim(
   }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
-  const base = {
+  const claimed = { ...claimOf(stored, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const { messages: kept } = claimed;
+  if (messages) {
+    const before = [...kept, ...leftBehind(stored)];
+    const keep = stored && options.rewind?.(stored, messages);
+    const at = definition.reviewsInput && !parent ? "arrived" : "input"; // a parent's prompt to its child does not come from outside
+    const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
+    return { ...claimed, messages: before, start: fresh(options, position, before.length) };
+  }
+  if (compact) return { ...claimed, start: fresh(options, { at: "compact", ...compact }, kept.length) };
+  return await resume(stored, claimed, claimant);
+}
+
+/** Returns the claim of a session, without the run. `owner` is that of a new session. */
+export function claimOf(stored: Session | undefined, owner?: string): Omit<Claimed, "start"> {
+  return {
+    messages: stored?.messages ?? [],
     version: stored?.version ?? 0,
     archive: stored?.archive,
     owner: stored?.owner ?? owner,
-    state: child ? [] : stored?.state ?? [],
-    rules: child ? [] : stored?.rules ?? [],
+    state: stored?.state ?? [],
+    rules: stored?.rules ?? [],
     mail: [],
     resumed: false,
     lost: false,
@@ -49,15 +66,6 @@ export async function claim(
     given: [],
     before: stored?.run && stored,
   };
-  const kept = stored?.messages ?? [];
-  if (messages) {
-    const before = [...kept, ...leftBehind(stored)];
-    const keep = stored && options.rewind?.(stored, messages);
-    const prompt = { messages, ...(keep !== undefined && { keep }) };
-    return { ...base, messages: before, start: fresh(options, { at: arrival, ...prompt }, before.length) };
-  }
-  if (compact) return { ...base, messages: kept, start: fresh(options, { at: "compact", ...compact }, kept.length) };
-  return await resume(stored, id, { base: { ...base, messages: kept }, options, tools, child, recoveries });
 }
 
 /** Throws if a live run has the session. Returns the run that must be closed before a new prompt. */
@@ -105,17 +113,11 @@ function fresh(
 /** Returns the state of a run that continues. */
 async function resume(
   stored: Session | undefined,
-  id: string,
-  { base, options, tools, child, recoveries: most }: {
-    readonly base: Omit<Claimed, "start">;
-    readonly options: ClaimOptions;
-    readonly tools: readonly AnyTool[];
-    readonly child: boolean;
-    readonly recoveries: number;
-  },
+  claimed: Omit<Claimed, "start">,
+  { definition, options, limits, session: id }: Claimant,
 ): Promise<Claimed> {
   const { run: saved, lease, mail = [] } = stored ?? {};
-  const { answers = [], reconcile, rollback = lease?.rollback === true } = options;
+  const { answers = [], reconcile, rollback = lease?.rollback === true, parent } = options;
   if (!stored || !saved || hasMovedOn(stored, options)) {
     const reason = saved ? "it has continued since" : "it is not paused";
     throw new SessionError(
@@ -128,12 +130,12 @@ async function resume(
   const paused = isPaused(stored);
   const lost = !paused && lease?.released !== true;
   const given = matchAnswers(stored, answers);
-  if (!child) await validateEdits(stored, given, tools);
+  if (!parent) await validateEdits(stored, given, [...definition.tools, ...options.tools ?? []]);
   const run = await reconcile?.(saved) ?? saved;
   const earlier = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
   const { exit, request: asked, recoveries: before = 0, ...rest } = run;
   const recoveries = paused ? 0 : before + (lost ? 1 : 0);
-  const closing = options.closing ?? lease?.closing ?? (recoveries > most ? "recoveries" : undefined);
+  const closing = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
   const start: RunSnapshot = {
     ...rest,
@@ -141,8 +143,8 @@ async function resume(
     ...(request !== undefined && { request }),
     ...(recoveries > 0 && { recoveries }),
   };
-  const rules = child ? [] : [...base.rules, ...given.flatMap(ruleOf)];
-  return { ...base, start, rules, given, mail, resumed: true, lost, closing, rollback, exit };
+  const rules = parent ? [] : [...claimed.rules, ...given.flatMap(ruleOf)];
+  return { ...claimed, start, rules, given, mail, resumed: true, lost, closing, rollback, exit };
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */

@@ -6,7 +6,7 @@
 import type { Message } from "../../protocol/message.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 import { boundedCache, boundsOf, type EntryOptions } from "./bounded_cache.ts";
-import { abortAtShutdown, recoverNothing, writeInMemory } from "./memory_writer.ts";
+import { writeInMemory } from "./memory_writer.ts";
 import type { Lease } from "./session.ts";
 import { isListed, type Store } from "./store.ts";
 
@@ -62,8 +62,6 @@ export function memory(options: MemoryOptions = {}): Store {
 
   return {
     writer: writeInMemory,
-    recovery: recoverNothing,
-    handOver: abortAtShutdown,
     load(id) {
       const stored = sessions.get(id);
       return Promise.resolve(

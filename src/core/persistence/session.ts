@@ -36,6 +36,9 @@ export interface Session {
   readonly report?: ExpectedReport;
 }
 
+/** A session without its version. */
+export type Unsaved = Omit<Session, "version">;
+
 /** The claim of a process on a session. */
 export interface Lease {
   /** The end of the lease, in milliseconds since 1970. The run is lost if it is not renewed before. */

@@ -1,12 +1,11 @@
 /**
- * The store port: where sessions are kept, and how a run writes its session.
+ * The store port: where sessions are kept. The code that only a durable store needs comes with the store, so that an agent without one does not contain it.
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
-import type { Position } from "../run/position.ts";
 import type { OpenRecovery } from "./recovery.ts";
-import type { LeasedSession, Mail, Session } from "./session.ts";
+import type { LeasedSession, Session } from "./session.ts";
+import type { SessionWriter, WriterOptions } from "./writer.ts";
 
 /**
  * The operations of a database that keeps sessions as JSON. Ids are not empty. Runs wait without a limit: an operation that may hang must fail by itself.
@@ -40,19 +39,11 @@ export interface StoreAdapter {
 export interface Store extends StoreAdapter {
   /** Creates the writer of one run's session. */
   readonly writer: OpenWriter;
-  /** Creates the recovery of a server's runs. */
-  readonly recovery: OpenRecovery;
+  /** Creates the recovery of a server's runs. Default: the store ends with the process, and so do its runs. */
+  readonly recovery?: OpenRecovery | undefined;
   /** The code with which a server remembers in the store which ends it has to report. Default: the store ends with the process, and so do the reports. */
   readonly reports?: OpenReports | undefined;
-  /** Gives a run to another process when this one shuts down. */
-  readonly handOver: HandOver;
 }
-
-/**
- * Hands a run over to another process after at most `grace` milliseconds, or aborts it. It comes with the store, so that a server without a durable one does
- * not contain the code.
- */
-export type HandOver = (run: never, grace: number) => void;
 
 /** The type of the only value of `reports`, which comes with `durable()`. */
 export type OpenReports = (
@@ -62,7 +53,7 @@ export type OpenReports = (
 ) => unknown;
 
 /** The operations of a store that a run uses. */
-export type RunStore = Pick<Store, "writer" | "handOver" | "load" | "save" | "touch">;
+export type RunStore = Pick<Store, "writer" | "load" | "save" | "touch">;
 
 /** The options of `list()`. */
 export interface ListOptions {
@@ -72,83 +63,11 @@ export interface ListOptions {
   readonly limit?: number;
 }
 
-/** Creates the writer of a run's session in `store`. */
-export type OpenWriter = (
-  store: Omit<RunStore, "writer" | "handOver">,
-  run: WriterRun,
-  options: WriterOptions,
-) => SessionWriter;
+/** Creates the writer of a run's session in `store`. It reads the run of the engine. */
+export type OpenWriter = (store: SessionStore, run: never, options: WriterOptions) => SessionWriter;
 
-/** The options of a writer. */
-export interface WriterOptions {
-  /** The stored version. 0: none is stored. */
-  readonly version: number;
-  /** True to save the run while it runs. False to save only a pause: the run has no named session. */
-  readonly always: boolean;
-  /** Milliseconds for which a save claims the session. */
-  readonly lease: number;
-  /** The session's id. */
-  readonly session: string;
-  /** The run's id. */
-  readonly run: string;
-  /** The number of stored messages from other processes, which the run has received. */
-  readonly mail: number;
-}
-
-/** Writes the session of one run. One writer has a session at a time. */
-export interface SessionWriter {
-  /** True if the run is saved while it runs, in a store that outlives the process: it saves the progress of each call. */
-  readonly durable: boolean;
-  /** Saves the claim of the session. Resolves to false if another process has it. */
-  claim(): Promise<boolean>;
-  /**
-   * Saves the run at a position. Aborts the run if another process has the session. A checkpoint that is not urgent may wait, and is left out if another
-   * save follows. Returns no promise if nothing is to be saved.
-   */
-  checkpoint(position: Position, urgent: boolean): Promise<void> | undefined;
-  /** Saves the run as it is now: later changes are not saved until that is done. Returns no promise if nothing is to be saved. */
-  saveFrozen(): Promise<void> | undefined;
-  /** Saves the session for the last time: with the paused run, or with the run's last event. Resolves to false if another process has it. */
-  end(last: Event | undefined): Promise<boolean>;
-  /** Saves a copy of the session's messages under a new id. Returns the id, or undefined if the store keeps one session only. */
-  archive(): Promise<string | undefined>;
-  /**
-   * Saves the session with the run for another process to continue, and ends the lease. If its events cannot be logged, the session stays as it was saved, and
-   * the run counts as lost. Only called if `durable` is true.
-   */
-  release(session: Omit<Session, "version">): Promise<unknown>;
-  /** Stops renewing the claim. */
-  close(): void;
-}
-
-/** The part of a session's writer that a run uses while it works. */
-export type RunWriter = Pick<SessionWriter, "durable" | "checkpoint" | "saveFrozen" | "archive">;
-
-/** A run, as its writer sees it. */
-export interface WriterRun {
-  /** Returns the session with the run as it is now, without the version. */
-  read(): Omit<Session, "version">;
-  /** Aborts the run. */
-  abort(reason: string): void;
-  /** Calls `listener` when the run is stopped. */
-  onStop(listener: () => void): void;
-  /** True if another process continues the run, so nothing more is saved. */
-  readonly leave: boolean;
-  /** The reason why the run is being stopped, if it is. */
-  readonly closing: string | undefined;
-  /** True if the transcript is restored to the start of the run then. */
-  readonly rollback: boolean;
-  /** True if the transcript was restored to the start of the run, which keeps no message. */
-  readonly rolledBack: boolean;
-  /** Adds messages that other processes sent to the run. */
-  receive(mail: readonly Mail[]): void;
-  /** Reports an error to the operator. */
-  report(error: unknown): void;
-  /** Resolves once all events so far are logged, to false if they never will be. */
-  logged(): Promise<boolean>;
-  /** Stops logging events: another process logs them. */
-  stopLogging(): void;
-}
+/** The operations of a store that a writer uses. */
+export type SessionStore = Omit<RunStore, "writer">;
 
 /** The first character of the ids of entries that are no conversations. Such ids come after all others, and `list()` of a store leaves them out. */
 export const hidden = "\u{10ffff}";
@@ -156,15 +75,4 @@ export const hidden = "\u{10ffff}";
 /** Returns true for the id of a conversation. */
 export function isListed(id: string): boolean {
   return !id.startsWith(hidden);
-}
-
-/** Returns the session that a save at the end of a run stores: without the run, and with its last event. */
-export function endedSession({ run, ...session }: Omit<Session, "version">, event: Event): Omit<Session, "version"> {
-  return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
-}
-
-/** Returns a session under a new id that keeps the messages of another one. */
-export function archivedSession({ messages, owner, archive }: Omit<Session, "version">): Session {
-  const id = crypto.randomUUID();
-  return { id, version: 0, messages, ...(owner !== undefined && { owner }), ...(archive !== undefined && { archive }) };
 }

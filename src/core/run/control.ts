@@ -14,8 +14,8 @@ export interface StopOptions {
   readonly leave?: boolean;
   /** Restores the session as it was before the start, if a run had it and is not being closed. Default: false. */
   readonly undo?: boolean;
-  /** Leaves the run to another process, with its state as it was saved for that. Default: false. */
-  readonly handOver?: boolean;
+  /** Leaves the run to another process. Resolves when its state is saved for that. Default: the run ends here. */
+  readonly handOver?: Promise<void> | undefined;
 }
 
 /** Stops a run. It exists before the run has its session. */
@@ -28,7 +28,12 @@ export class RunControl implements Cancellation {
   #leaving: ReturnType<typeof setTimeout> | undefined;
   #aborted = false;
   #closed = false;
-  readonly #stop = { rollback: false, leave: false, undo: false, handOver: false };
+  readonly #stop: { -readonly [K in keyof StopOptions]-?: StopOptions[K] } = {
+    rollback: false,
+    leave: false,
+    undo: false,
+    handOver: undefined,
+  };
 
   /** True once the run should stop. A field, since reading `signal.aborted` for each call is slow. */
   get aborted(): boolean {
@@ -55,7 +60,7 @@ export class RunControl implements Cancellation {
   }
 
   /** Stops the run. The first reason counts. */
-  abort(reason: string, { rollback = false, leave = false, undo = false, handOver = false }: StopOptions = {}): void {
+  abort(reason: string, { rollback = false, leave = false, undo = false, handOver }: StopOptions = {}): void {
     this.#stop.rollback ||= rollback;
     this.#stop.leave ||= leave;
     this.#stop.undo ||= undo;

@@ -6,7 +6,7 @@
 import type { Emit } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import { End } from "../hooks/interrupt.ts";
-import type { RunWriter } from "../persistence/store.ts";
+import type { SessionWriter } from "../persistence/writer.ts";
 import type { Events } from "./events.ts";
 import type { ExitState } from "./exit_state.ts";
 import type { AnsweredQuestion, Move, Position, RunSnapshot } from "./position.ts";
@@ -26,7 +26,7 @@ export interface LoopOptions {
   readonly transcript: Transcript;
   readonly exit: ExitState;
   /** Saves the run at a position. */
-  readonly writer: Pick<RunWriter, "checkpoint" | "saveFrozen">;
+  readonly writer: Pick<SessionWriter, "checkpoint" | "saveFrozen">;
   /** Emits the events that no filter may drop. */
   readonly events: Pick<Events, "announce">;
 }
@@ -179,7 +179,7 @@ export class Loop<S extends LoopScope> {
   detach({ save = false } = {}): Promise<void> | undefined {
     const saves = save && !this.#detached;
     this.#detached = true;
-    return saves ? this.#orFail(this.#writer.saveFrozen()) : undefined;
+    return saves ? this.#orFail(this.#writer.saveFrozen?.()) : undefined;
   }
 
   /** Ends the work on the position. Nothing is saved before the end. */

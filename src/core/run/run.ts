@@ -4,9 +4,10 @@
  * @module
  */
 import type { Emit } from "../../protocol/event.ts";
-import { addUsage, type Message, type Usage, type UserMessage } from "../../protocol/message.ts";
+import { addUsage, type Usage, type UserMessage } from "../../protocol/message.ts";
+import type { Claimed } from "../persistence/claimed.ts";
 import type { Rule } from "../persistence/session.ts";
-import type { RunWriter } from "../persistence/store.ts";
+import type { SessionWriter } from "../persistence/writer.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
 import { type OpenSettings, openSettings } from "../agent/settings.ts";
@@ -34,27 +35,23 @@ export interface StepScope extends Scope {
   readonly turn?: TurnState;
 }
 
-/** The values and services that a run receives when it starts. */
-export interface EngineRunOptions {
+/** The parts of a run that exist before it has its session. */
+export interface RunBeginning {
   readonly definition: AgentDefinition<StepScope>;
-  readonly session: string;
-  readonly owner: string | undefined;
-  readonly sink: Sink<NumberedEvent>;
-  readonly vars: unknown;
+  readonly options: EngineOptions;
   readonly limits: Limits;
+  readonly session: string;
+  readonly sink: Sink<NumberedEvent>;
   readonly control: RunControl;
   readonly arrivals: Arrivals;
-  readonly start: RunSnapshot;
-  /** The session's messages, and the session that keeps those from before the last compaction. */
-  readonly transcript: { readonly messages: readonly Message[]; readonly archive?: string | undefined };
-  readonly rules: Rule[];
-  readonly sessionState: Map<string, unknown>;
+}
+
+/** The options of a run that its engine uses. */
+export interface EngineOptions {
+  readonly vars: unknown;
   readonly onError?: OnError | undefined;
   /** The format of the final answer, if the agent has none of its own. */
   readonly answerFormat?: AnswerFormat | undefined;
-  readonly writer: RunWriter;
-  /** The reason to end a run that is only closed, once its open calls have results. */
-  readonly closing?: string | undefined;
   readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
 }
 
@@ -89,30 +86,33 @@ export class EngineRun {
   /** Failures that the `error` hooks have seen. */
   readonly seenErrors = new Set<unknown>();
   readonly onError: OnError;
-  readonly writer: RunWriter;
-  readonly closing: string | undefined;
+  readonly writer: SessionWriter;
+  /** The saved state that the run started from. */
+  readonly claimed: Claimed;
   readonly #limits: Limits;
   #usage: Usage;
   #settings: OpenSettings | undefined;
 
-  constructor(options: EngineRunOptions) {
-    const { definition, start, sink, control, parent, onError = logError, writer } = options;
+  /** `openWriter` creates the writer of the session, which reads the run. */
+  constructor(beginning: RunBeginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
+    const { definition, sink, control, arrivals, options: { vars, onError = logError, answerFormat, parent } } =
+      beginning;
+    const { start } = claimed;
     this.id = start.id;
     this.startedAt = start.startedAt;
-    this.onError = onError;
-    this.writer = writer;
-    this.closing = options.closing;
+    this.claimed = claimed;
     this.definition = definition;
-    this.owner = parent ? parent.run.owner : options.owner;
-    this.answerFormat = definition.format ?? options.answerFormat;
-    this.session = options.session;
-    this.vars = options.vars;
+    this.session = beginning.session;
+    this.owner = parent ? parent.run.owner : claimed.owner;
+    this.vars = vars;
+    this.onError = onError;
+    this.answerFormat = definition.format ?? answerFormat;
     this.parent = parent?.run;
     this.call = parent?.call;
-    this.path = this.parent ? [...this.parent.path, this.parent.definition.name] : [];
+    this.path = parent ? [...parent.run.path, parent.run.definition.name] : [];
     this.toolPath = parent ? [...parent.run.toolPath, parent.tool] : [];
     this.control = control;
-    this.arrivals = options.arrivals;
+    this.arrivals = arrivals;
     this.sink = sink;
     this.events = new Events(start.id, start.events, {
       sink,
@@ -121,19 +121,18 @@ export class EngineRun {
       derive: definition.format?.stream?.derive(),
     });
     this.state = new Map(start.state);
-    this.sessionState = options.sessionState;
-    this.rules = options.rules;
-    this.#limits = options.limits;
+    this.sessionState = parent?.run.sessionState ?? new Map(claimed.state);
+    this.rules = parent?.run.rules ?? [...claimed.rules];
+    this.#limits = beginning.limits;
     this.#usage = start.usage;
     this.exit = new ExitState(control);
-    this.loop = new Loop({
-      start,
-      transcript: new Transcript({ ...options.transcript, before: start.before }, this.events),
-      exit: this.exit,
-      writer,
-      events: this.events,
-    });
+    this.writer = openWriter(this);
+    const { events, exit, writer } = this;
+    const transcript = new Transcript({ ...claimed, before: start.before }, events);
+    this.loop = new Loop({ start, transcript, exit, writer, events });
     this.view = new RunView(this);
+    arrivals.attach(this.state);
+    arrivals.receive(claimed.mail);
   }
 
   get limits(): Limits {

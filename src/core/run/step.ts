@@ -8,6 +8,7 @@
  * @module
  */
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
+import type { Mail } from "../persistence/session.ts";
 import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { AnsweredQuestion, At, Counters, Move, Position, PositionAt } from "./position.ts";
 
@@ -69,6 +70,10 @@ export interface Arrivals {
   readonly skipped: ToolResult | undefined;
   /** Returns the messages that wait, each after its context, and removes them. */
   take(): readonly UserMessage[];
+  /** Adds requests of other processes, which were accepted before. */
+  receive(mail: readonly Mail[]): void;
+  /** Keeps the messages in the state of the run from now on. */
+  attach(state: Map<string, unknown>): void;
   /** Accepts no further messages: the run is about to end. */
   close(): void;
 }

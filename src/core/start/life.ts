@@ -3,21 +3,23 @@
  *
  * @module
  */
-import { noUsage } from "../../protocol/message.ts";
+import type { Event } from "../../protocol/event.ts";
 import { settingsOf } from "../agent/settings.ts";
 import type { Steering } from "../features/steering.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { RunResult, SessionChange, SessionContext } from "../hooks/points/run.ts";
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../hooks/policy.ts";
+import { refused } from "../hooks/results.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
+import { restoredSession, savedForm, savedSession } from "../persistence/saved_session.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import { cleanUp } from "../run/failure.ts";
 import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
 import type { Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import { contextMessages } from "../run/transcript.ts";
-import { type Beginning, type CloseOther, open, type Ready } from "./open.ts";
-import { shownForm } from "./stored_run.ts";
+import { type CloseOther, open } from "./open.ts";
+import type { Beginning } from "./options.ts";
 
 /** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
@@ -25,11 +27,11 @@ const graceFactor = 3;
 /** Runs a run from its claim to its last event. Never rejects. */
 export async function live(
   beginning: Beginning,
-  ready: PromiseWithResolvers<Ready>,
+  ready: PromiseWithResolvers<EngineRun>,
   closeOther: CloseOther,
 ): Promise<RunResult> {
   const { control, steering, sink, limits, options, session } = beginning;
-  let run: Ready;
+  let run: EngineRun;
   try {
     control.setDeadline(limits.time);
     run = await open(beginning, closeOther);
@@ -38,37 +40,27 @@ export async function live(
     control.close();
     steering.close();
     sink.close();
-    const run = options.run ?? "";
     const messages = error instanceof SessionError ? error.messages : [];
-    return {
-      status: "failed",
-      reason: "session",
-      run,
-      session,
-      text: "",
-      questions: [],
-      usage: noUsage,
-      messages,
-      error,
-    };
+    return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
   }
   ready.resolve(run);
   await beginning.opened; // callers that wait for it continue before the first event
   try {
     return await end(run, steering, await work(run, beginning));
   } finally {
-    await run.stored.released;
-    if (!control.stop.handOver) { // otherwise the hand-over does both
-      run.writer.close();
-      run.engine.close();
+    const { handOver } = control.stop;
+    if (handOver) await handOver;
+    else {
+      run.writer.close?.();
+      run.close();
     }
   }
 }
 
 /** Runs the `session` onion. */
-async function work({ engine, claimed, early, stored }: Ready, { options, steering }: Beginning): Promise<RunResult> {
-  const { id: run, session, events, loop, control, definition } = engine;
-  const { start: { request, recoveries = 0 }, resumed, lost, closing, exit } = claimed;
+async function work(engine: EngineRun, { options, early, steering }: Beginning): Promise<RunResult> {
+  const { id: run, session, events, loop, control, definition, writer } = engine;
+  const { claimed: { start: { request }, resumed, closing, exit } } = engine;
   const scope = engine.scope();
   try {
     events.gather();
@@ -77,12 +69,12 @@ async function work({ engine, claimed, early, stored }: Ready, { options, steeri
     events.emit({ type: "run.started", run, session, resumed, ...before });
     events.emit({ type: "session.opened", source });
     for (const event of early) events.emit(event);
-    if (resumed && !exit) await stored.logged(); // a run whose record the log refuses is taken over again and again
-    const isLeft = stored.restored !== undefined || control.stop.leave || control.stop.handOver;
-    if (isLeft || recoveries > engine.limits.recoveries + 1) {
-      return await endWithoutHooks(engine, steering, closing);
+    const left = resumed && !exit ? await writer.takeOver?.() : undefined;
+    if (left) return left;
+    if (closing !== undefined) {
+      const cause = { reason: closing, source: "stop" } as const;
+      await engine.work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
     }
-    if (lost || closing !== undefined) await recover(engine, closing);
     const given = { limits: engine.limits, tools: options.tools, inherited: options.parent?.settings };
     const opening = settingsOf(definition, scope, given).then((settings) =>
       definition.onions.session(
@@ -116,7 +108,7 @@ async function runSession(
   { run, signal, emit, vars, settings, context }: SessionContext,
   engine: EngineRun,
 ): Promise<RunResult> {
-  const { loop, exit, control, arrivals, closing, definition } = engine;
+  const { loop, exit, control, arrivals, claimed: { closing }, definition } = engine;
   const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
   try {
     exit.check();
@@ -142,40 +134,19 @@ function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
   return prompt?.role === "user" ? { prompt } : {};
 }
 
-/** Runs the cleanup of a run whose process died, or that is to be closed. A run that is closed ends without another one. */
-async function recover(engine: EngineRun, closing: string | undefined): Promise<void> {
-  const clean = () =>
-    cleanUp(engine, { reason: closing ?? "lost", source: "stop" }, openCalls(engine, engine.loop.position));
-  await (closing === undefined ? clean() : engine.work.cleanUp(clean));
-}
-
-/** Ends a run before its hooks begin. Another process continues it, or its process has also died when the run was to end: perhaps in one of its hooks. */
-function endWithoutHooks(engine: EngineRun, steering: Steering, closing: string | undefined): Promise<RunResult> {
-  void engine.work.cleanUp(() => Promise.resolve()); // there is one cleanup
-  engine.control.abort(closing ?? "recoveries");
-  engine.exit.settle();
-  steering.close();
-  return conclude(engine);
-}
-
 /** Emits the last events, and gives the session back. */
-async function end(
-  { engine, writer, claimed, stored }: Ready,
-  steering: Steering,
-  given: RunResult,
-): Promise<RunResult> {
-  const { id: run, session, events, loop, work } = engine;
+async function end(engine: EngineRun, steering: Steering, given: RunResult): Promise<RunResult> {
+  const { id: run, session, events, loop, work, writer, claimed, exit } = engine;
   if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
   steering.close();
   if (engine.control.stop.handOver) return given;
-  const refused = !engine.exit.current && claimed.exit !== undefined; // a hook refused to continue a paused run, which stays paused
-  if (refused) stored.keepPause();
-  const stays = refused || stored.restored !== undefined || engine.exit.current?.status === "paused";
+  if (!exit.current && claimed.exit) exit.offer(claimed.exit, undefined); // a hook refused to continue a paused run, which stays paused
+  const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
   if (!stays) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
-  const { result, last } = shownForm(engine, raw, lastEvent(engine, raw), stored);
+  const { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
   try {
     if (!await writer.end(stays ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
@@ -185,4 +156,18 @@ async function end(
   }
   events.emit(last);
   return result;
+}
+
+/** Returns a result and its last event as the middleware of the agent lets callers and clients see them: also if no hook has seen the end. */
+function shownForm(
+  run: EngineRun,
+  result: RunResult,
+  last: Event,
+): { readonly result: RunResult; readonly last: Event } {
+  const { definition } = run;
+  if (definition.savers.length === 0) return { result, last };
+  const { messages, last: form } = savedForm(definition, { ...savedSession(run), last: { run: run.id, event: last } });
+  const event = form?.event ?? last;
+  const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
+  return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };
 }

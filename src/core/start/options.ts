@@ -3,34 +3,34 @@
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
 import type { UserMessage } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
-import type { AnswerFormat } from "../agent/definition.ts";
 import type { AnyTool } from "../agent/tool.ts";
-import type { SendOptions } from "../features/steering.ts";
+import type { SendOptions, Steering } from "../features/steering.ts";
 import type { RunResult, Settings } from "../hooks/points/run.ts";
 import type { ClaimOptions } from "../persistence/claim_options.ts";
 import type { StopOptions } from "../run/control.ts";
-import type { NumberedEvent, OnError } from "../run/events.ts";
+import type { NumberedEvent } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";
-import type { EngineRun } from "../run/run.ts";
+import type { EngineOptions, RunBeginning } from "../run/run.ts";
 
 /** The options of a run, however it starts. */
-export interface StartOptions extends ClaimOptions {
+export interface StartOptions extends ClaimOptions, EngineOptions {
   readonly signal?: AbortSignal | undefined;
-  readonly vars: unknown;
   readonly limits?: Partial<Limits> | undefined;
   /** Tools of this run only, such as those that its client runs. None may have the name of an agent's own tool. */
   readonly tools?: readonly AnyTool[] | undefined;
-  /** The format of the final answer of this run, if the agent has none of its own. */
-  readonly answerFormat?: AnswerFormat | undefined;
-  readonly onError?: OnError | undefined;
-  readonly parent?: {
-    readonly run: EngineRun;
-    readonly call: string;
-    readonly tool: string;
-    readonly settings: Partial<Settings>;
-  };
+  readonly parent?: NonNullable<EngineOptions["parent"]> & { readonly settings: Partial<Settings> };
+}
+
+/** The parts of a run that exist before it has its session. */
+export interface Beginning extends RunBeginning {
+  readonly options: StartOptions;
+  readonly steering: Steering;
+  readonly opened: Promise<Opened>;
+  /** Events of the `input` hooks that ran before the first event. */
+  readonly early: Event[];
 }
 
 /** The first event of a run that has its session. */

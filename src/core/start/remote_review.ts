@@ -7,13 +7,14 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { Steering } from "../features/steering.ts";
 import type { Mail, Session } from "../persistence/session.ts";
-import type { RunWriter } from "../persistence/store.ts";
+import { claimOf } from "../persistence/claim.ts";
+import { savedForm } from "../persistence/saved_session.ts";
+import type { SessionWriter } from "../persistence/writer.ts";
 import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
 import { reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { nullSink } from "./options.ts";
-import { savedForm } from "./stored_run.ts";
 
 /** A request of another process that brings a message. */
 type MessageMail = Extract<Mail, { type: "message" }>;
@@ -27,10 +28,10 @@ export interface RemoteMessage {
 }
 
 /** Saves nothing: the run is only looked at. */
-const noWriter: RunWriter = {
-  durable: false,
+const noWriter: SessionWriter = {
+  claim: () => Promise.resolve(true),
   checkpoint: () => undefined,
-  saveFrozen: () => undefined,
+  end: () => Promise.resolve(true),
   archive: () => Promise.resolve(undefined),
 };
 
@@ -46,22 +47,16 @@ export async function reviewForRemoteRun(
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
   const { run: start } = session;
   if (!start || !definition.reviewsInput) return mail;
-  const engine = new EngineRun({
+  const beginning = {
     definition,
-    session: session.id,
-    owner: session.owner,
-    sink: nullSink,
-    vars,
+    options: { vars, onError },
     limits: definition.limits,
+    session: session.id,
+    sink: nullSink,
     control: new RunControl(),
     arrivals: new Steering(),
-    start,
-    transcript: session,
-    rules: [],
-    sessionState: new Map(session.state),
-    onError,
-    writer: noWriter,
-  });
+  };
+  const engine = new EngineRun(beginning, { ...claimOf(session), start }, () => noWriter);
   try {
     const accepted = await reviewMessage(engine, engine.scope(), "steering", mail.message);
     return storedForm(definition, session, { ...mail, ...fieldsOf(accepted) });

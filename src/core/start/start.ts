@@ -13,9 +13,7 @@ import { RunControl } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import { limited } from "../run/limits.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
-import type { handOver } from "./hand_over.ts";
 import { live } from "./life.ts";
-import type { Ready } from "./open.ts";
 import { nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
 import { reviewMessage } from "./review.ts";
 
@@ -29,8 +27,8 @@ export function start(
   const limits = limited(definition.limits, options.limits);
   const control = new RunControl();
   const steering = new Steering();
-  const ready = Promise.withResolvers<Ready>();
-  const opened = ready.promise.then(({ engine, after }): Opened => ({ run: engine.id, after }));
+  const ready = Promise.withResolvers<EngineRun>();
+  const opened = ready.promise.then(({ id: run, claimed: { start } }): Opened => ({ run, after: start.events }));
   opened.catch(() => {}); // the result reports it too
   const onAbort = () => control.abort("signal");
   if (signal?.aborted) onAbort();
@@ -39,8 +37,19 @@ export function start(
     const { messages: _, run: __, ...rest } = options;
     return start(definition, { ...rest, answers: [], closing }, nullSink).result;
   };
-  const result = live({ definition, options, limits, session, sink, control, steering, opened }, ready, closeOther)
-    .finally(() => signal?.removeEventListener("abort", onAbort));
+  const beginning = {
+    definition,
+    options,
+    limits,
+    session,
+    sink,
+    control,
+    arrivals: steering,
+    steering,
+    opened,
+    early: [],
+  };
+  const result = live(beginning, ready, closeOther).finally(() => signal?.removeEventListener("abort", onAbort));
 
   let reviewed: Promise<unknown> = Promise.resolve();
   /** Runs the `input` hooks for one message after another, so that messages stay in order. */
@@ -56,9 +65,10 @@ export function start(
   }
 
   /** Saves the requests that wait for the run, if a store outlives the process. Throws if the run ends, which may be without them. */
-  async function saveNow({ engine, writer }: Ready, failure: string): Promise<void> {
-    if (!writer.durable) return;
-    await writer.checkpoint(engine.loop.position, true);
+  async function saveNow({ writer }: EngineRun, failure: string): Promise<void> {
+    const saved = writer.saveNow?.();
+    if (!saved) return;
+    await saved;
     if (control.aborted) throw new SessionError(`${failure}: it is ending`, "busy");
   }
 
@@ -66,7 +76,7 @@ export function start(
   async function finish(): Promise<void> {
     if (!steering.closed) steering.finish();
     const run = await ready.promise;
-    const failure = `Cannot finish run "${run.engine.id}"`;
+    const failure = `Cannot finish run "${run.id}"`;
     expectOpen(failure);
     await saveNow(run, failure);
   }
@@ -83,16 +93,16 @@ export function start(
       return accepted;
     },
     handOver(grace) {
-      const hand = options.store.handOver as typeof handOver; // or the abort of memory()
-      ready.promise.then((run) => hand(run, grace), () => {}); // a run that cannot open ends by itself
+      const hand = ({ writer }: EngineRun) => writer.handOver ? writer.handOver(grace) : control.abort("shutdown");
+      ready.promise.then(hand, () => {}); // a run that cannot open ends by itself
     },
     async send(message, sendOptions) {
       const run = await ready.promise; // messages that waited before come first
-      const failure = `Cannot send a message to run "${run.engine.id}"`;
+      const failure = `Cannot send a message to run "${run.id}"`;
       expectOpen(failure);
       const given = typeof message === "string" ? user(message) : message;
       expectMessages(failure, [given], ["user"]);
-      const accepted = definition.reviewsInput ? await review(run.engine, given) : [given];
+      const accepted = definition.reviewsInput ? await review(run, given) : [given];
       expectOpen(failure);
       steering.add(accepted, sendOptions);
       await saveNow(run, failure);

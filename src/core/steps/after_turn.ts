@@ -38,7 +38,7 @@ export function afterTurn(
 
 /** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. `counters` change in both cases. */
 export function beginTurn(engine: EngineRun, added: readonly Message[], counters: Partial<Counters> = {}): Move {
-  const { arrivals, loop, control, closing } = engine;
+  const { arrivals, loop, control, claimed: { closing } } = engine;
   if (closing !== undefined) control.abort(closing);
   const { turns } = loop.counters;
   const over = arrivals.draining ?? (turns >= engine.limits.turns ? "turns" : undefined);

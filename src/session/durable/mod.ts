@@ -3,16 +3,15 @@
  *
  * @module
  */
-import { durableWriter } from "../../core/persistence/session_writer.ts";
+import { durableWriter } from "../../core/persistence/durable/session_writer.ts";
 import { isListed, type Store, type StoreAdapter } from "../../core/persistence/store.ts";
-import { handOver } from "../../core/start/hand_over.ts";
 import { reportEntriesOf } from "./report_entries.ts";
 import { recoveryOf } from "./server_recovery.ts";
 
 export { FinalError } from "../../core/persistence/final_error.ts";
 export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "../../core/persistence/recovery.ts";
 export type { ExpectedReport, LeasedSession, Rule } from "../../core/persistence/session.ts";
-export type { HandOver, OpenReports, RunStore, StoreAdapter } from "../../core/persistence/store.ts";
+export type { OpenReports, RunStore, StoreAdapter } from "../../core/persistence/store.ts";
 export type { RecoveredRun } from "../record/run_host.ts";
 export { byDatabaseClock } from "./database_clock.ts";
 
@@ -31,5 +30,5 @@ export { byDatabaseClock } from "./database_clock.ts";
  */
 export function durable(adapter: StoreAdapter): Store {
   const list: Store["list"] = async (options) => (await adapter.list(options)).filter(isListed);
-  return { ...adapter, list, handOver, recovery: recoveryOf, reports: reportEntriesOf, writer: durableWriter };
+  return { ...adapter, list, recovery: recoveryOf, reports: reportEntriesOf, writer: durableWriter };
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { abortAtShutdown, recoverNothing, writeInMemory } from "../../core/persistence/memory_writer.ts";
+import { writeInMemory } from "../../core/persistence/memory_writer.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Store } from "../../core/persistence/store.ts";
@@ -32,8 +32,6 @@ export function holdSession(
 
   const store: Store = {
     writer: writeInMemory,
-    recovery: recoverNothing,
-    handOver: abortAtShutdown,
     load: (id) => Promise.resolve(current?.id === id ? current : undefined),
     async save(session) {
       if ((current?.version ?? 0) !== session.version) return undefined;

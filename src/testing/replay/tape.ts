@@ -187,7 +187,6 @@ export function watchedStore(store: RunStore, tape: Tape): RunStore {
     },
     save: (session) => store.save(session),
     touch: (session, until) => store.touch(session, until),
-    handOver: store.handOver,
     writer: (_, run, options) => store.writer(store, run, options),
   };
 }

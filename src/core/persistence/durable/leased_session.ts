@@ -3,17 +3,19 @@
  *
  * @module
  */
-import { startTimer } from "../lib/cancellation.ts";
-import { outage, saveWithRetries, withRetries } from "./retries.ts";
-import type { Lease, Mail } from "./session.ts";
-import { type Draft, sessionToStore, type Unsaved } from "./draft.ts";
-import type { OpenWriter, WriterOptions, WriterRun } from "./store.ts";
+import { startTimer } from "../../lib/cancellation.ts";
+import { outage, saveWithRetries, withRetries } from "../retries.ts";
+import type { Lease, Mail, Unsaved } from "../session.ts";
+import type { SessionStore } from "../store.ts";
+import { type Draft, sessionToStore } from "./draft.ts";
+import type { WriterRun } from "./writer_run.ts";
 
 /** Changes the stored session of one run, and receives the messages that other processes put into it. */
 export class LeasedSession {
-  readonly #store: Parameters<OpenWriter>[0];
+  readonly #store: SessionStore;
   readonly #run: WriterRun;
-  readonly #options: WriterOptions;
+  /** Milliseconds for which a save claims the session. */
+  readonly #leaseTime: number;
   #version: number;
   /** The lease that is stored. */
   #held: Lease | undefined;
@@ -28,11 +30,11 @@ export class LeasedSession {
   #isGone = false;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: Parameters<OpenWriter>[0], run: WriterRun, options: WriterOptions) {
+  constructor(store: SessionStore, run: WriterRun, leaseTime: number) {
     this.#store = store;
     this.#run = run;
-    this.#options = options;
-    this.#version = options.version;
+    this.#leaseTime = leaseTime;
+    this.#version = run.version;
     run.onStop(() => this.isStored && !this.#isStopKnown && this.#renewAfter(0)); // if the process dies before the run ends, another one ends it
   }
 
@@ -89,7 +91,7 @@ export class LeasedSession {
         return false;
       }
       // a change that was retried leaves less than a lease
-      this.#renewAfter(this.#isStopKnown ? this.#leaseLeft - this.#options.lease * 2 / 3 : 0);
+      this.#renewAfter(this.#isStopKnown ? this.#leaseLeft - this.#leaseTime * 2 / 3 : 0);
       return true;
     });
     this.#running = done.catch(() => {}); // the caller of save() handles the failure
@@ -98,7 +100,7 @@ export class LeasedSession {
 
   /** Stores a draft with a lease. Returns false if another process was faster. */
   async #put(draft: Draft): Promise<boolean> {
-    const session = sessionToStore(draft, this.#run, this.#options.lease);
+    const session = sessionToStore(draft, this.#run, this.#leaseTime);
     const version = await saveWithRetries(this.#store, { ...session, version: this.#version }, this.#patience);
     if (version === undefined) return false;
     this.#version = version;
@@ -109,15 +111,15 @@ export class LeasedSession {
 
   /** Takes the messages that other processes put into the session. Returns false if they changed anything else. Reports a session that is gone. */
   async #receive(): Promise<boolean> {
-    const id = this.#options.session;
+    const id = this.#run.session;
     const found = await withRetries(() => this.#store.load(id), this.#patience);
     if (!found && this.#stored && !this.#isGone) {
       this.#isGone = true;
       this.#run.report(new Error(`Cannot continue session "${id}": the store has lost it`));
     }
     const { version = 0, run, mail = [], lease } = found ?? {};
-    const arrived = mail.slice(this.#stored?.arrived.length ?? this.#options.mail + (this.#next?.arrived.length ?? 0));
-    if (run?.id !== this.#options.run || arrived.length === 0 || version !== this.#version + arrived.length) {
+    const arrived = mail.slice(this.#stored?.arrived.length ?? this.#run.mail + (this.#next?.arrived.length ?? 0));
+    if (run?.id !== this.#run.id || arrived.length === 0 || version !== this.#version + arrived.length) {
       return false;
     }
     this.#version = version;
@@ -137,18 +139,18 @@ export class LeasedSession {
       if (!renewed) this.#run.abort("lost");
     } catch (error) {
       this.#run.report(error);
-      this.#renewAfter(this.#options.lease / 3);
+      this.#renewAfter(this.#leaseTime / 3);
     }
   }
 
   /** Moves the end of the stored lease. A move that failed may have been stored all the same, which counts as a success. */
-  async #extend(lease = this.#options.lease): Promise<boolean> {
+  async #extend(lease = this.#leaseTime): Promise<boolean> {
     const until = Math.ceil(Date.now() + lease);
     const moved = await withRetries(async (attempt) => {
-      const session = { id: this.#options.session, version: this.#version, ...(this.#held && { lease: this.#held }) };
+      const session = { id: this.#run.session, version: this.#version, ...(this.#held && { lease: this.#held }) };
       if (await this.#store.touch(session, until)) return true;
       if (attempt === 0) return false;
-      const { version, lease } = await this.#store.load(this.#options.session) ?? {};
+      const { version, lease } = await this.#store.load(this.#run.session) ?? {};
       return version === this.#version && lease?.until === until;
     });
     if (moved) this.#held = { ...this.#held, until };

@@ -3,11 +3,8 @@
  *
  * @module
  */
-import { type Lease, type Mail, mailedMessages, type Session } from "./session.ts";
-import type { WriterRun } from "./store.ts";
-
-/** A session without its version. */
-export type Unsaved = Omit<Session, "version">;
+import { type Lease, type Mail, mailedMessages, type Unsaved } from "../session.ts";
+import type { WriterRun } from "./writer_run.ts";
 
 /** A session to save. */
 export interface Draft {

@@ -3,29 +3,29 @@
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
-import { turn } from "../../stream/turn.ts";
-import type { Position } from "../run/position.ts";
-import type { Unsaved } from "./draft.ts";
+import type { Event } from "../../../protocol/event.ts";
+import { turn } from "../../../stream/turn.ts";
+import type { RunResult } from "../../hooks/points/run.ts";
+import type { Position } from "../../run/position.ts";
+import type { EngineRun } from "../../run/run.ts";
+import { saveWithRetries } from "../retries.ts";
+import type { Unsaved } from "../session.ts";
+import type { OpenWriter, SessionStore } from "../store.ts";
+import { archivedSession, endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
+import { handOver } from "./hand_over.ts";
 import { LeasedSession } from "./leased_session.ts";
-import { saveWithRetries } from "./retries.ts";
-import {
-  archivedSession,
-  endedSession,
-  type OpenWriter,
-  type SessionWriter,
-  type WriterOptions,
-  type WriterRun,
-} from "./store.ts";
+import { takeOver } from "./take_over.ts";
+import { WriterRun } from "./writer_run.ts";
 
 /** Creates the writer of a run in a store that outlives the process. */
-export const durableWriter: OpenWriter = (store, run, options) => new DurableWriter(store, run, options);
+export const durableWriter: OpenWriter = (store, run: EngineRun, options) => new DurableWriter(store, run, options);
 
 /** Writes the session of one run. Saves are requested one after another, in order. */
 class DurableWriter implements SessionWriter {
-  readonly durable: boolean;
-  readonly #store: Parameters<OpenWriter>[0];
+  readonly #store: SessionStore;
+  readonly #engine: EngineRun;
   readonly #run: WriterRun;
+  readonly #always: boolean;
   readonly #session: LeasedSession;
   /** The last requested save, and one that was requested and has not begun. */
   #requested: Promise<unknown> = Promise.resolve();
@@ -36,29 +36,32 @@ class DurableWriter implements SessionWriter {
   /** Cancels a checkpoint that waits for the next turn of the event loop. */
   #cancelLater: (() => void) | undefined;
 
-  constructor(
-    store: Parameters<OpenWriter>[0],
-    run: WriterRun,
-    options: WriterOptions,
-  ) {
+  constructor(store: SessionStore, run: EngineRun, { always, lease }: WriterOptions) {
     this.#store = store;
-    this.#run = run;
-    this.#session = new LeasedSession(store, run, options);
-    this.durable = options.always;
+    this.#engine = run;
+    this.#run = new WriterRun(run);
+    this.#always = always;
+    this.#session = new LeasedSession(store, this.#run, lease);
   }
 
   /** True if the run has a named session, or has been saved. */
   get #saves(): boolean {
-    return this.durable || this.#session.isStored;
+    return this.#always || this.#session.isStored;
   }
 
   claim(): Promise<boolean> {
     return this.#save();
   }
 
-  async checkpoint(_: Position, urgent: boolean): Promise<void> {
-    if (!urgent) this.#cancelLater ??= turn(() => this.#saveLater());
-    else await this.#orLeave(this.#saveOrAbort());
+  checkpoint(_: Position, urgent: boolean): Promise<void> | undefined {
+    if (!this.#saves) return undefined;
+    if (urgent) return this.#orLeave(this.#saveOrAbort());
+    this.#cancelLater ??= turn(() => this.#saveLater());
+    return undefined;
+  }
+
+  saveNow(): Promise<void> | undefined {
+    return this.#always ? this.#orLeave(this.#saveOrAbort()) : undefined;
   }
 
   async saveFrozen(): Promise<void> {
@@ -72,8 +75,19 @@ class DurableWriter implements SessionWriter {
     return this.#orLeave(this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true));
   }
 
-  release(session: Unsaved): Promise<boolean> {
+  takeOver(): Promise<RunResult | undefined> {
+    return takeOver(this.#engine);
+  }
+
+  handOver(grace: number): void {
+    if (this.#always) handOver(this.#engine, (session) => this.#release(session), grace);
+    else this.#run.abort("shutdown");
+  }
+
+  /** Saves the session for another process, also in place of saves that were requested before. If its events cannot be logged, it stays as it was saved. */
+  #release(session: Unsaved): Promise<boolean> {
     this.#session.keepLate();
+    this.#frozen = session;
     return this.#request(() => session, true, true).finally(() => this.close());
   }
 
@@ -104,7 +118,7 @@ class DurableWriter implements SessionWriter {
     try {
       return await saved;
     } catch (error) {
-      if (this.durable) this.#run.stopLogging();
+      if (this.#always) this.#run.stopLogging();
       throw error;
     }
   }

@@ -1,0 +1,34 @@
+/**
+ * The form in which a run saves its session.
+ *
+ * @module
+ */
+import type { AgentDefinition } from "../agent/definition.ts";
+import type { EngineRun } from "../run/run.ts";
+import type { Unsaved } from "./session.ts";
+
+/** Returns the session with the run as it is now, or as it was before a start that is undone. */
+export function savedSession(run: EngineRun): Unsaved {
+  const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, archive } } } = run;
+  return restoredSession(run) ?? savedForm(run.definition, {
+    id,
+    messages,
+    run: run.snapshot(),
+    ...(owner !== undefined && { owner }),
+    ...(archive !== undefined && { archive }),
+    ...(sessionState.size > 0 && { state: [...sessionState] }),
+    ...(rules.length > 0 && { rules }),
+  });
+}
+
+/** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
+export function restoredSession({ control, claimed: { before, closing } }: EngineRun): Unsaved | undefined {
+  if (!control.stop.undo || !before || closing !== undefined) return undefined;
+  const { version: _, lease, ...session } = before;
+  return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
+}
+
+/** Returns a session as the middleware of an agent lets the store keep it. */
+export function savedForm({ savers }: Pick<AgentDefinition<never>, "savers">, session: Unsaved): Unsaved {
+  return savers.reduce((form, save) => save(form), session);
+}
