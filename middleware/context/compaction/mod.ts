@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { compacted, declined, type Message, type Middleware, type Model, type Usage, user } from "../../../mod.ts";
-import { compactionHooks, spend } from "../../../src/core/engine.ts";
+import { compacted, declined, type Message, type Middleware, type Model, user } from "../../../mod.ts";
+import { compactionHooks } from "../../../src/core/engine.ts";
 import { estimateTokens, expectNames, groupMessages, splitTranscript } from "../../../src/core/kit.ts";
 import { shortened, summaryBy, type SummaryOptions } from "./summary.ts";
 
@@ -89,13 +89,12 @@ export function compaction(options: CompactionOptions = {}): Middleware {
       const most = Math.max(least, trigger === "overflow" ? budget : 2 * budget);
       const earlier = opened.filter((message) => message.role === "user" && message.from === name);
       let summary: readonly Message[] = earlier;
-      const count = (usage: Usage) => spend(run, usage);
       for (const part of partsOf(left, most)) {
         signal.throwIfAborted();
         const messages = [...summary, ...part];
         const text = typeof summarize === "function"
           ? await summarize(messages, { instructions, signal })
-          : await summaryBy(summarize ?? model, messages, { instructions, signal, most, spend: count });
+          : await summaryBy(summarize ?? model, messages, { instructions, signal, most, run });
         summary = [user(`This is a summary of what came before, in its place:\n\n${shortened(text, most / 4)}`, name)];
       }
       return compacted([...opened.filter((message) => !earlier.includes(message)), ...summary, ...kept]);

@@ -32,19 +32,18 @@ export function splitTranscript(transcript: readonly Message[], budget: number, 
   const rest = groups.splice(openingOf(groups));
   const opened = groups.flat();
   const asked = rest.findLast(isPersons) ?? [];
-  const last = rest.at(-1);
-  const kept: Message[][] = [];
-  const left: Message[][] = [];
+  const kept = new Set([asked, rest.at(-1)]);
   let room = 4 * Math.min(budget - estimateTokens(opened), keep) - sizeOf(asked);
-  let fits = true;
-  for (const group of rest.reverse()) {
-    if (group !== asked) {
-      room -= sizeOf(group);
-      fits &&= room >= 0 || group === last;
-    }
-    (fits || group === asked ? kept : left).unshift(group);
+  for (const group of rest.toReversed()) {
+    if (group !== asked) room -= sizeOf(group);
+    if (room < 0 && !kept.has(group)) break;
+    kept.add(group);
   }
-  return { opened, left: left.flat(), kept: kept.flat() };
+  return {
+    opened,
+    left: rest.filter((group) => !kept.has(group)).flat(),
+    kept: rest.filter((group) => kept.has(group)).flat(),
+  };
 }
 
 /** Groups messages that belong together: a message, the results of its calls, and the context that hooks added. */
