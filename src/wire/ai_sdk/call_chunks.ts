@@ -20,8 +20,6 @@ export interface CallEncoder {
   encode(event: Event): string;
   /** Forgets the calls of the turn, which the client has been told to discard. */
   reset(): void;
-  /** Encodes the complete calls of the turn again. */
-  repeat(): string;
   /** Encodes the question whether a call may run. */
   ask(question: Question, pausedAt: number): string;
 }
@@ -104,7 +102,6 @@ export function callEncoder(): CallEncoder {
     },
     encode: (event) => encode(event, ""),
     reset,
-    repeat: () => complete.map(inputAvailable).join(""),
     ask(question, pausedAt) {
       const { callId = "", tool = "", input, questions } = question;
       const reason = questions.join("\n");

@@ -25,7 +25,7 @@ export function chunkEncoder(): EventEncoder {
   let step: number | undefined;
   /** The part that is streamed. */
   let open: { readonly kind: TextKind; readonly id: string } | undefined;
-  /** The chunks of the current step that are complete at once: files, sources and calls that the provider runs. */
+  /** The chunks of the current step that are complete at once: files, sources and calls. */
   let added = "";
   let finish: FinishReason = "other";
   const calls = callEncoder();
@@ -92,12 +92,12 @@ export function chunkEncoder(): EventEncoder {
     "model.finished"({ turn, text, finish: reason }) {
       finish = reason;
       if (text === undefined) return closePart();
-      const repeated = added + calls.repeat();
+      const repeated = added;
       return resetStep() + wholeText(`${turn}.final`, text) + repeated;
     },
     "turn.finished": () => frameOf({ type: "finish-step" }),
 
-    "call.ready": (event) => closePart() + calls.encode(event),
+    "call.ready": (event) => add(calls.encode(event)),
     "steering.injected": ({ messages }, id) =>
       messages.map((message, index) => frameOf(steeringPart(message, `${id}.${index}`))).join(""),
     "part.added": ({ turn, part, content }) => add(frameOf(partChunk(content, `${turn}.${part}`))),
