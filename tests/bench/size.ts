@@ -46,7 +46,7 @@ const rows: readonly Row[] = [
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 54,
+    ceiling: 53.85,
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 3 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 4.8 },
@@ -54,7 +54,7 @@ const rows: readonly Row[] = [
   { what: "sessions and logs in Postgres", bundle: "features/postgres.ts", without: served, budget: 6.5, ceiling: 9.9 },
   { what: "sessions and logs in Redis", bundle: "features/redis.ts", without: served, budget: 7.5, ceiling: 10.65 },
   { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 9.3 },
-  { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2, ceiling: 2.55 },
+  { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2, ceiling: 2.4 },
   { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1, ceiling: 1.25 },
   {
     what: "streamed output",

@@ -6,7 +6,7 @@
 import type { Message } from "../../protocol/message.ts";
 import type { CompactContext, Compaction } from "../hooks/points/turn.ts";
 import { compacted, declined } from "../hooks/results.ts";
-import { estimateTokens, sizeOf } from "../lib/estimate.ts";
+import { estimateTokens } from "../lib/estimate.ts";
 
 /** A transcript, split for a compaction. */
 export interface Division {
@@ -33,9 +33,9 @@ export function splitTranscript(transcript: readonly Message[], budget: number, 
   const opened = groups.flat();
   const asked = rest.findLast(isPersons) ?? [];
   const kept = new Set([asked, rest.at(-1)]);
-  let room = 4 * Math.min(budget - estimateTokens(opened), keep) - sizeOf(asked);
+  let room = Math.min(budget - estimateTokens(opened), keep) - estimateTokens(asked);
   for (const group of rest.toReversed()) {
-    if (group !== asked) room -= sizeOf(group);
+    if (group !== asked) room -= estimateTokens(group);
     if (room < 0 && !kept.has(group)) break;
     kept.add(group);
   }

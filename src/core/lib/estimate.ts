@@ -17,29 +17,21 @@ const sizes = /* @__PURE__ */ new WeakMap<Message, number>();
 
 /** Returns the estimated number of tokens of `messages`. */
 export function estimateTokens(messages: readonly Message[]): number {
-  return Math.ceil(sizeOf(messages) / 4);
-}
-
-/** Returns the number of bytes that a model reads of `messages`. */
-export function sizeOf(messages: readonly Message[]): number {
-  let sum = 0;
+  let bytes = 0;
   for (const message of messages) {
     let size = sizes.get(message);
-    if (size === undefined) sizes.set(message, size = sizeOfMessage(message));
-    sum += size;
+    if (size === undefined) sizes.set(message, size = sizeOf(message));
+    bytes += size;
   }
-  return sum;
+  return Math.ceil(bytes / 4);
 }
 
-function sizeOfMessage(message: Message): number {
-  if (message.role !== "tool") return sizeOfParts(message.parts);
-  return message.results.reduce((size, { parts }) => size + sizeOfParts(parts), 0);
-}
-
-function sizeOfParts(parts: readonly (AnswerPart | ContentPart)[]): number {
-  let size = 0;
-  for (const part of parts) size += overhead + sizeOfPart(part);
-  return size;
+/** Returns the number of bytes that a model reads of a message. */
+function sizeOf(message: Message): number {
+  const parts: readonly (AnswerPart | ContentPart)[] = message.role === "tool"
+    ? message.results.flatMap(({ parts }) => parts)
+    : message.parts;
+  return parts.reduce((size, part) => size + overhead + sizeOfPart(part), 0);
 }
 
 function sizeOfPart(part: AnswerPart | ContentPart): number {
@@ -51,7 +43,7 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
       return utf8Length(part.text);
     case "call":
     case "provider_call":
-      return utf8Length(part.name) + utf8Length(JSON.stringify(part.input) ?? "");
+      return utf8Length(part.name + JSON.stringify(part.input));
     case "provider_result":
       return utf8Length(JSON.stringify(part.output));
     default:
@@ -59,12 +51,7 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
   }
 }
 
-/** Returns the length of `text` in UTF-8, without encoding it. */
+/** Returns the length of `text` in UTF-8. */
 function utf8Length(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit > 0x7f) bytes += unit <= 0x7ff || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2; // a surrogate has two of its pair's four bytes
-  }
-  return bytes;
+  return new TextEncoder().encode(text).length;
 }
