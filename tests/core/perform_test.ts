@@ -579,6 +579,19 @@ Deno.test("a failure is not retried after its signal has aborted", async () => {
   assertEquals(tries, 2);
 });
 
+Deno.test("a tool that is tried again at once blocks neither the process nor the time limit of its run", async () => {
+  const use: Middleware[] = [{
+    name: "stubborn",
+    error: ({ attempt }) => Promise.resolve(attempt < 100_000 ? tryAgain() : skip()),
+  }];
+  const broken = weather(() => {
+    throw new Error("broken");
+  });
+  const { lines, result } = await runBatch([call("a")], { tools: [broken], use, limits: { time: 20 } });
+  assertEquals([result.status, result.reason], ["limit", "deadline"]);
+  assertEquals(lines, ["call weather", "aborted Stopped before it was done."]);
+});
+
 Deno.test("a run stopped while a retry waits answers the call", async () => {
   const running = batch([call("a")], {
     tools: [weather(() => {

@@ -57,7 +57,7 @@ export async function executeCall(
   };
   for (let attempt = 1, after = 0;; attempt++) {
     try {
-      if (after > 0) await delay(after, signal);
+      if (attempt > 1) await delay(after, signal); // also without a wait: timers must run, such as that of the time limit
       const returned = await engine.definition.onions.execute(ctx, call, policy);
       return returned.input === undefined ? { ...returned, input: json } : returned;
     } catch (error) {
