@@ -258,6 +258,39 @@ Deno.test("a subagent hook may filter the events of a child", async () => {
   ]);
 });
 
+Deno.test("a child whose start a filter drops does not run", async () => {
+  const child = scripted("Helped.");
+  const quiet: Middleware = {
+    name: "quiet",
+    execute: (ctx, next) => next({ emit: (event) => event.type.startsWith("subagent.") || ctx.emit(event) }),
+  };
+  const errors: unknown[] = [];
+  const { messages } = await parent(child, { use: [quiet] }).run({ prompt: "Hi", onError: (e) => errors.push(e) })
+    .result;
+  assertEquals(lines(messages)[2], "error ask_child failed.");
+  assertEquals(errors.map(String), [
+    "TypeError: Cannot drop subagent.started: a filter may drop only deltas, progress, notices and data",
+  ]);
+  assertEquals(child.left, 1);
+});
+
+Deno.test("a filter that throws for the events of a child fails its call", async () => { // an unhandled rejection would fail the test
+  const broken: Middleware = {
+    name: "broken",
+    execute: (_, next) =>
+      next({
+        emit: () => {
+          throw new Error("broken");
+        },
+      }),
+  };
+  const errors: unknown[] = [];
+  const { messages } = await parent(scripted("Helped."), { use: [broken] })
+    .run({ prompt: "Hi", onError: (error) => errors.push(error) }).result;
+  await new Promise((resolve) => setTimeout(resolve));
+  assertEquals([lines(messages)[2], ...errors.map(String)], ["error ask_child failed.", "Error: broken"]);
+});
+
 Deno.test("a child may retry a failed tool", async () => {
   let tries = 0;
   const flaky = tool({

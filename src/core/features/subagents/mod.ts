@@ -123,10 +123,13 @@ async function runChild(
   if (saved) await store.save({ ...saved, version: 0 });
 
   async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
+    const id = saved?.run?.id ?? crypto.randomUUID();
+    events.announce(emit, { type: "subagent.started", call, agent, run: id }); // a filter may refuse it: then the child does not begin
     const begin = saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] };
     const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
     const options = {
       ...begin,
+      run: id,
       limits: { depth: Math.min(limits.depth, child.limits.depth) }, // the smallest limit of the chain holds
       store,
       signal,
@@ -134,9 +137,8 @@ async function runChild(
       onError,
       parent: { run: parent, call, tool, settings },
     };
-    const { opened, result } = start(child, options, new SinkFilter(parent.sink, write, () => {}));
-    events.announce(emit, { type: "subagent.started", call, agent, run: (await opened).run });
-    const { status, text } = await result;
+    const result = await start(child, options, new SinkFilter(parent.sink, write, () => {})).result;
+    const { status, text } = result;
     const partial = status !== "done" && text !== "" && { text }; // for clients: the model does not read it
     events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
     return result;
