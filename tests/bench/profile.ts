@@ -8,7 +8,7 @@ import { streamers } from "./kit/crowd.ts";
 import { deno } from "./kit/processes.ts";
 import { heldTable } from "./profiles/table.ts";
 
-const loads = ["posts", "turns", "calls", "middleware", "deltas", "crowd"];
+const loads = ["posts", "turns", "turns_beneath", "calls", "calls_beneath", "deltas", "crowd"];
 const all = [...loads, "streams"];
 
 const chosen = Deno.args.length > 0 ? Deno.args : all;

@@ -28,16 +28,23 @@ const idle = [
   delivery(() => {}),
 ];
 
+const turns = (options: Options) => served(calling(1, 40), { ...withTool(), ...options });
 const calls = (options: Options) => served(calling(1_000), { ...withTool(), ...options });
 
 const loads: Readonly<Record<string, (options: Options) => Run>> = {
   "10,000 deltas": (options) => served(streaming(10_000), options),
-  "40 turns of one call": (options) => served(calling(1, 40), { ...withTool(), ...options }),
+  "40 turns of one call": turns,
   "1,000 calls at once": calls,
 };
 
+/** Takes forty turns of one call each beneath the seven middleware. */
+export function turnsBeneath(): Load {
+  const what = "a turn with one call, of 40, beneath seven idle middleware";
+  return { what, run: turns({ use: idle }), count: 40, unit: "turn" };
+}
+
 /** Runs a thousand calls at once beneath the seven middleware. */
-export function beneathLoad(): Load {
+export function callsBeneath(): Load {
   const what = "one of 1,000 calls at once beneath seven idle middleware";
   return { what, run: calls({ use: idle }), count: 1_000, unit: "call" };
 }

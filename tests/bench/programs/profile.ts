@@ -11,8 +11,9 @@ import { profileTable } from "../profiles/table.ts";
 const loads: Readonly<Record<string, () => Promise<Load>>> = {
   posts: async () => (await import("../parts/posts.ts")).postLoad(),
   turns: async () => (await import("../parts/turns.ts")).turnLoad(),
+  turns_beneath: async () => (await import("../parts/middleware.ts")).turnsBeneath(),
   calls: async () => (await import("../parts/calls.ts")).callLoad(),
-  middleware: async () => (await import("../parts/middleware.ts")).beneathLoad(),
+  calls_beneath: async () => (await import("../parts/middleware.ts")).callsBeneath(),
   deltas: async () => (await import("../parts/deltas.ts")).batchedLoad(),
   crowd: async () => (await import("../parts/crowd.ts")).crowdLoad(),
 };
