@@ -9,16 +9,16 @@ import type { Session } from "../core/persistence/session.ts";
 export function piecesOf(text: string, length: number): string[] {
   const pieces: string[] = [];
   for (let at = 0, end = 0; at < text.length; at = end) {
-    end = Math.min(at + length, text.length);
-    if (end < text.length && isHigh(text.charCodeAt(end - 1))) end--;
+    end = at + length;
+    if (isLow(text.charCodeAt(end))) end--;
     pieces.push(text.slice(at, end));
   }
   return pieces;
 }
 
-/** Whether a code unit is the first of a surrogate pair. */
-function isHigh(unit: number): boolean {
-  return unit >= 0xD800 && unit < 0xDC00;
+/** Whether a code unit is the second of a surrogate pair. */
+function isLow(unit: number): boolean {
+  return unit >= 0xDC00 && unit < 0xE000;
 }
 
 /** Serializes a session so that a transcript that grows changes only the end of the text. The version is stored separately. */
@@ -68,41 +68,29 @@ const pageLength = 500_000;
  * count as deleted.
  */
 export function collectLines(after: number): LineCollector {
-  let lines: string[] = [];
-  let first = after + 1;
+  const additions: { readonly first: number; readonly texts: string[] }[] = [];
   let length = 0;
-  let texts: string[] = [];
-  let start = 0;
-
-  /** Ends an addition. */
-  function flush(): void {
-    const text = texts.join("");
-    texts = [];
-    if (!text.endsWith("\n")) return;
-    const all = text.slice(0, -1).split("\n").slice(Math.max(0, after + 1 - start));
-    const number = Math.max(start, after + 1);
-    if (number !== first + lines.length) {
-      first = number;
-      lines = [];
-    }
-    for (const line of all) lines.push(line);
-    length += text.length;
-  }
 
   return {
     add({ first, part, text }) {
+      const last = additions.at(-1);
       if (part === 0) {
-        flush();
         if (length >= pageLength) return false;
-        start = first;
-        texts.push(text);
-      } else if (part === texts.length && first === start) {
-        texts.push(text);
-      }
+        additions.push({ first, texts: [text] });
+      } else if (last?.first === first && last.texts.length === part) last.texts.push(text);
+      length += text.length;
       return true;
     },
     lines() {
-      flush();
+      let first = after + 1;
+      let lines: string[] = [];
+      for (const addition of additions) {
+        const text = addition.texts.join("");
+        if (!text.endsWith("\n")) continue;
+        const begin = Math.max(addition.first, after + 1);
+        if (begin !== first + lines.length) [first, lines] = [begin, []];
+        for (const line of text.slice(0, -1).split("\n").slice(begin - addition.first)) lines.push(line);
+      }
       return { first, lines };
     },
   };
