@@ -14,7 +14,7 @@ import type { Run } from "../core/hooks/scope.ts";
 import { defaultLimits } from "../core/run/limits.ts";
 import { scripted } from "../model/scripted.ts";
 import { noUsage, user } from "../protocol/message.ts";
-import { freeze } from "../core/hooks/checks/freeze.ts";
+import { freeze } from "../core/hooks/strict.ts";
 import { anyInput } from "./middleware/test_agent.ts";
 
 /** The context of every point. */

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { strictKey } from "../core/agent/parts.ts";
-import { strict } from "../core/hooks/strict.ts";
+import { strictKey } from "../core/hooks/strict.ts";
 
-Reflect.set(globalThis, strictKey, strict);
+Reflect.set(globalThis, strictKey, true);

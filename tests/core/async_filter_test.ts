@@ -3,7 +3,6 @@
  */
 import { agent, type Emit, type Point } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { strict } from "@jizai/jizai/strict";
 import { assertEquals } from "@std/assert";
 import { settled } from "../support/batch.ts";
 import { at, reach } from "../support/reach.ts";
@@ -38,7 +37,7 @@ Deno.test("the errors of a filter that rejects are reported in strict mode too",
   const { status } = await agent({
     model: scripted("Hello!"),
     use: [{ name: "saving", model: (ctx, next) => next({ emit: saving(ctx.emit) }) }],
-    strict,
+    strict: true,
   }).run({ prompt: "Hi", onError: (error) => errors.push(error) }).result;
   await settled();
   assertEquals([status, ...errors.map(String)], ["done", "Error: No database for text.delta"]);

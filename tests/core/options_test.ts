@@ -6,7 +6,6 @@
 import { agent, deny, type Middleware, only, rewrite, serve, state, tool, when } from "@jizai/jizai";
 import { optional } from "@jizai/jizai/middleware/optional";
 import { within } from "@jizai/jizai/middleware/within";
-import { strict } from "@jizai/jizai/strict";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import * as z from "zod";
@@ -84,7 +83,7 @@ Deno.test("tool() creates a variant of a tool, and agent() accepts each of its o
     order: "given",
     limits: {},
     observe: () => {},
-    strict,
+    strict: true,
     now: () => 0,
     trace: undefined,
   };
@@ -174,13 +173,6 @@ Deno.test("agent() and serve() refuse a choice that they do not have", async () 
     body,
   });
   assertEquals([status, errors.map(String)], [500, [`TypeError: ${gone}`]]);
-});
-
-Deno.test("agent() refuses an option whose feature is not imported, and names the import", () => {
-  for (const [action, name] of [["trace", "trace"], ["be strict", "strict"]]) {
-    const message = `Cannot ${action}: expected ${name} of "@jizai/jizai/${name}", got true`;
-    assertThrows(() => untypedAgent({ model: scripted(), [name ?? ""]: true }), TypeError, message);
-  }
 });
 
 Deno.test("tool() and agent() name the schema that has a type without JSON, and keep the cause", () => {

@@ -1,7 +1,6 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import * as z from "zod";
 import { agent, type AgentOptions, type Middleware, type Schema, tool, type ToolResult } from "@jizai/jizai";
-import { strict } from "@jizai/jizai/strict";
 import { trace } from "@jizai/jizai/trace";
 import { scripted } from "@jizai/jizai/model/scripted";
 
@@ -20,7 +19,7 @@ function looking(hooks: Middleware, options: Partial<AgentOptions<unknown, Schem
     model: scripted({ calls: [["look", { at: ["b", "a"] }]] }, "Done."),
     tools: [look],
     use: [hooks],
-    strict,
+    strict: true,
     ...options,
   });
 }
@@ -95,7 +94,7 @@ Deno.test("in strict mode, the error names the hook that wrote, not the hooks ar
   const { error } = await agent({
     model: scripted("Hi"),
     use: [outer, { name: "writer", ...writer }],
-    strict,
+    strict: true,
   }).run({ prompt: "Go", onError: () => {} }).result;
   assert(error instanceof TypeError && error.message.startsWith('Cannot change a value at model in "writer"'));
 });
@@ -114,7 +113,7 @@ Deno.test("strict mode does not freeze vars, tools, models, parsed inputs or obj
     turn: (_ctx, next) => next(),
     execute: (_ctx, next) => next(),
   };
-  const assistant = agent({ model, tools: [own], use: [watch], strict });
+  const assistant = agent({ model, tools: [own], use: [watch], strict: true });
   const { messages } = await assistant.run({ prompt: "Go", vars }).result;
   vars.user.name = "Bob";
   vars.box.count = 1;
@@ -142,7 +141,7 @@ Deno.test("strict mode works beside trace", async () => {
 Deno.test("strict mode is off by default, and importing the testing kit turns it on", async () => {
   const writer: Middleware = { name: "writer", model: (ctx, next) => (write(ctx, "more", 1), next()) };
   const options = { model: scripted("Hi", "Hi", "Hi"), use: [writer] };
-  const run = async (strict?: false) => {
+  const run = async (strict?: boolean) => {
     const assistant = agent({ ...options, ...(strict !== undefined && { strict }) });
     return (await assistant.run({ prompt: "Go", onError: () => {} }).result).status;
   };
@@ -153,8 +152,8 @@ Deno.test("strict mode is off by default, and importing the testing kit turns it
     assertEquals(await run(), "done");
     Reflect.set(globalThis, key, before);
     await import("@jizai/jizai/testing");
-    if (before === undefined) assertEquals(Reflect.get(globalThis, key), strict);
-    Reflect.set(globalThis, key, strict);
+    if (before === undefined) assertEquals(Reflect.get(globalThis, key), true);
+    Reflect.set(globalThis, key, true);
     assertEquals([await run(), await run(false)], ["failed", "done"]);
   } finally {
     Reflect.set(globalThis, key, before);

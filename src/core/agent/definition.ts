@@ -60,8 +60,8 @@ export interface AgentParts<S> {
   readonly observers: readonly ((event: Event) => void)[];
   /** The middleware, outermost first. */
   readonly use: readonly Middleware[];
-  /** The functions that wrap each hook, such as `trace`, innermost first. */
-  readonly wrappers: readonly WrapHooks[];
+  /** Wraps each hook, as `trace` does. Undefined if nothing does. */
+  readonly wrapHooks: WrapHooks | undefined;
   /** Steps for further positions. */
   readonly steps: Steps<S>;
   /** Throws a `TypeError` if a limit needs a feature that the agent does not have. */
@@ -86,15 +86,15 @@ export interface AgentDefinition<S> extends AgentParts<S> {
 
 /** Composes the hooks of an agent. */
 export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
-  const { use, wrappers } = parts;
+  const { use, wrapHooks } = parts;
 
   function fold<C extends Scope, D extends Change, R>(point: Point): Onion<C, D, R> {
     return compose(use.flatMap((middleware, index) => {
       const hook = middleware[point] as Hook<C, D, R> | Layered<C, D, R> | undefined; // C, D and R are those of the point
       if (!hook) return [];
       const name = nameOf(middleware, index);
-      if (wrappers.length === 0 && "~layer" in hook) return [{ name, hook }];
-      return [{ name, hook: wrappers.reduce((inner, wrap) => wrap(point, name, inner), hook.bind(middleware)) }];
+      if (wrapHooks) return [{ name, hook: wrapHooks(point, name, hook.bind(middleware)) }];
+      return [{ name, hook: "~layer" in hook ? hook : hook.bind(middleware) }];
     }));
   }
 

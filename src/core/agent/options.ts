@@ -70,10 +70,10 @@ export interface AgentOptions<V, S extends Schema> {
   /** Receives every event. It can neither slow nor change a run. */
   readonly observe?: ((event: Event) => void) | readonly ((event: Event) => void)[];
   /**
-   * Freezes the contexts, results and events that hooks receive, so that a write throws a `TypeError` that names the hook: pass `strict` of
-   * `@jizai/jizai/strict`. Vars, tools, models and objects of a class stay as they are. Default: false, and `strict` once `@jizai/jizai/testing` is imported.
+   * Freezes the contexts, results and events that hooks receive, so that a write throws a `TypeError` that names the hook. Vars, tools, models and
+   * objects of a class stay as they are. Default: false, and true once `@jizai/jizai/testing` is imported.
    */
-  readonly strict?: WrapHooks | false;
+  readonly strict?: boolean;
   /** Returns the time for `ctx.run.now()`, in milliseconds since 1970, such as that of a recording. Default: `Date.now`. */
   readonly now?: () => number;
   /** Emits a `hook.acted` event for each hook: pass `trace` of `@jizai/jizai/trace`. Default: none. */

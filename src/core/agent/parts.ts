@@ -7,6 +7,7 @@ import { outputFormat } from "../features/output.ts";
 import { checkMiddleware } from "../hooks/checks/middleware.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { checkOrder, sortByDeclaration } from "../hooks/checks/order.ts";
+import { strictByDefault, wrapperOf } from "../hooks/strict.ts";
 import { expectChoice, expectNames } from "../lib/expect_option.ts";
 import { defaultLimits, limited } from "../run/limits.ts";
 import type { StepScope } from "../run/run.ts";
@@ -21,7 +22,7 @@ import type { AnyTool } from "./tool.ts";
 export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
   checkOptions(options);
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
-  const { observe = [], trace, order, strict = Reflect.get(globalThis, strictKey) } = options;
+  const { observe = [], trace, order, strict = strictByDefault() } = options;
   const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
   checkMiddleware(given);
   const use = order === "declared" ? sortByDeclaration(given) : checkOrder(given);
@@ -39,7 +40,7 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
     format: output && outputFormat(output),
     observers: [observe].flat(),
     use,
-    wrappers: [strict, trace].filter((wrap) => !!wrap),
+    wrapHooks: wrapperOf(strict, trace),
     steps,
     checkLimits({ context }) {
       if (context < Infinity && !steps.compact) {
@@ -71,7 +72,7 @@ const optionNames: readonly (keyof AgentOptions<never, never>)[] = [
 
 /** Throws a `TypeError` for an option that is unknown, or of another type. */
 function checkOptions<V, S extends Schema>(options: AgentOptions<V, S>): void {
-  const { name = "agent", model, order = "given", trace, strict } = options;
+  const { name = "agent", model, order = "given", trace } = options;
   const operation = `Cannot create the agent "${name}"`;
   if (typeof model !== "function" && typeof model?.stream !== "function") {
     const why = model === undefined ? "it has no model" : "its `model` is not a model";
@@ -79,18 +80,10 @@ function checkOptions<V, S extends Schema>(options: AgentOptions<V, S>): void {
   }
   expectNames(operation, options, optionNames);
   expectChoice(operation, "order", order, ["given", "declared"]);
-  expectWrapper("trace", "trace", trace);
-  expectWrapper("be strict", "strict", strict);
+  if (trace !== undefined && typeof trace !== "function") {
+    throw new TypeError(`Cannot trace: expected trace of "@jizai/jizai/trace", got ${trace}`);
+  }
 }
-
-/** Throws a `TypeError` if the option `name` is not the function that its import exports. */
-function expectWrapper(action: string, name: string, given: unknown): void {
-  if (!given || typeof given === "function") return;
-  throw new TypeError(`Cannot ${action}: expected ${name} of "@jizai/jizai/${name}", got ${given}`);
-}
-
-/** The key under which `globalThis` holds the default of `agent({ strict })`. A global, so that it works across copies of the package. */
-export const strictKey: symbol = /* @__PURE__ */ Symbol.for("jizai.strict");
 
 /** Returns all tools, the agent's own first. */
 function collectTools(use: readonly Middleware[], own: readonly AnyTool[]): readonly AnyTool[] {

@@ -1,16 +1,31 @@
 /**
- * Strict mode: hooks receive frozen values, and a write throws an error that names the hook. An import of its own: `agent({ strict })`.
+ * Strict mode: hooks receive frozen values, and a write throws an error that names the hook.
  *
  * @module
  */
 import type { Emit, Point } from "../../protocol/event.ts";
-import { foreign, freeze, isFrozenWrite, withInput } from "./checks/freeze.ts";
+import type { WrapHooks } from "../agent/definition.ts";
+import { RunView } from "../run/view.ts";
 import type { Hook } from "./onion.ts";
 import { reportingFilter } from "./policy.ts";
 import type { Change, Scope } from "./scope.ts";
 
-/** Wraps a hook so that contexts, results of `next()` and events are frozen for it. Pass it to `agent({ strict })`. */
-export function strict<C extends Scope, D extends Change, R>(
+/** The key under which `globalThis` holds the default of `agent({ strict })`. A global, so that it works across copies of the package. */
+export const strictKey: symbol = /* @__PURE__ */ Symbol.for("jizai.strict");
+
+/** Returns the wrapper of hooks that an agent uses: `trace`, `strictHook`, both, or none. */
+export function wrapperOf(strict: boolean, trace: WrapHooks | undefined): WrapHooks | undefined {
+  if (!strict || !trace) return strict ? strictHook : trace;
+  return (point, middleware, hook) => trace(point, middleware, strictHook(point, middleware, hook));
+}
+
+/** Returns the default of `agent({ strict })`: true once `@jizai/jizai/testing` is imported. */
+export function strictByDefault(): boolean {
+  return Reflect.get(globalThis, strictKey) === true;
+}
+
+/** Wraps a hook so that contexts, results of `next()` and events are frozen for it. */
+export function strictHook<C extends Scope, D extends Change, R>(
   point: Point,
   middleware: string,
   hook: Hook<C, D, R>,
@@ -45,4 +60,27 @@ export function strict<C extends Scope, D extends Change, R>(
       throw named(error);
     }
   };
+}
+
+/** The fields whose values the engine did not create. */
+const foreign: readonly string[] = ["vars", "model", "tool", "tools", "artifacts", "output", "data", "error"];
+
+/** At `execute`, the input is parsed: the tool's schema created it, and the tool may change it. */
+const withInput: readonly string[] = [...foreign, "input"];
+
+/** Freezes plain objects, arrays and the run deeply. Objects of a class, and values that the engine did not create, stay as they are. */
+export function freeze<T>(value: T, except: readonly string[] = foreign): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain && !(value instanceof RunView)) return value;
+  Object.freeze(value);
+  for (const [key, each] of Object.entries(value)) if (!except.includes(key)) freeze(each, except);
+  if (value instanceof RunView) freeze([value.limits, value.usage, value.answers]);
+  return value;
+}
+
+/** Returns true for an error that JavaScript engines throw for a write to a frozen object. */
+export function isFrozenWrite(error: unknown): error is TypeError {
+  return error instanceof TypeError &&
+    /read.?only|only a getter|not extensible|(delete|define) property/i.test(error.message);
 }

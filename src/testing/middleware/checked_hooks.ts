@@ -5,7 +5,7 @@
  */
 import { eachHook } from "../../core/hooks/each_hook.ts";
 import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
-import { freeze, isFrozenWrite } from "../../core/hooks/checks/freeze.ts";
+import { freeze, isFrozenWrite } from "../../core/hooks/strict.ts";
 import type { Hook } from "../../core/hooks/onion.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Change, Scope } from "../../core/hooks/scope.ts";

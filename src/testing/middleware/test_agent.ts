@@ -4,7 +4,6 @@
  * @module
  */
 import { type Agent, agent } from "../../core/agent/agent.ts";
-import { strict } from "../../core/hooks/strict.ts";
 import { compactionHooks } from "../../core/features/compaction.ts";
 import { asTool } from "../../core/features/subagents/mod.ts";
 import type { Limits } from "../../core/run/limits.ts";
@@ -49,7 +48,7 @@ export function testAgent({ use, tools, calls, first, limits, onRequest }: TestA
     tools: [echo, fail, careful, helper, ...tools.map((tool) => Object.freeze({ ...tool }))],
     use: [{ name: "test.compaction", ...compactionHooks }, ...use],
     limits,
-    strict,
+    strict: true,
   });
 }
 

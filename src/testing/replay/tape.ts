@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AgentParts, WrapHooks } from "../../core/agent/definition.ts";
+import type { AgentParts } from "../../core/agent/definition.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Run, Scope } from "../../core/hooks/scope.ts";
 import type { RecordedEmit } from "../../core/hooks/state.ts";
@@ -18,15 +18,12 @@ import type { RecordedEntry, RecordedInput, RecordedOrder } from "./recording.ts
 /** The name of the middleware that records or replaces what comes from outside the run. Traces do not contain it. */
 export const innermost = "~replay";
 
-/** Returns the functions that wrap the hooks of an agent, such as `trace`. They leave out the innermost middleware. */
+/** Returns the trace of an agent, which leaves out the innermost middleware. */
 export function withoutInnermost(
-  { wrappers }: Pick<AgentParts<never>, "wrappers">,
-): Pick<AgentParts<never>, "wrappers"> {
-  return {
-    wrappers: wrappers.map((wrap): WrapHooks => (point, name, hook) =>
-      name === innermost ? hook : wrap(point, name, hook)
-    ),
-  };
+  { wrapHooks }: Pick<AgentParts<never>, "wrapHooks">,
+): Pick<AgentParts<never>, "wrapHooks"> {
+  if (!wrapHooks) return { wrapHooks };
+  return { wrapHooks: (point, name, hook) => name === innermost ? hook : wrapHooks(point, name, hook) };
 }
 
 /** An entry before it has a source and a time. */

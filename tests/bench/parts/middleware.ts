@@ -10,7 +10,6 @@ import { instructions } from "@jizai/jizai/middleware/instructions";
 import { otel } from "@jizai/jizai/middleware/otel";
 import { subagents } from "@jizai/jizai/middleware/subagents";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
-import { strict } from "@jizai/jizai/strict";
 import * as api from "@opentelemetry/api";
 import { calling, type Load, type Options, type Run, served, streaming } from "../kit/load.ts";
 import type { Measure } from "../kit/measure.ts";
@@ -53,7 +52,7 @@ export function callsBeneath(): Load {
 export async function middlewareMeasures(): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const [what, load] of Object.entries(loads)) {
-    const cases = { without: load({}), beneath: load({ use: idle }), strict: load({ use: idle, strict }) };
+    const cases = { without: load({}), beneath: load({ use: idle }), strict: load({ use: idle, strict: true }) };
     const time = await medians(cases, { rounds: 60, warmUp: 20 });
     const figure = (time.beneath / time.without - 1) * 100;
     measures.push({ what: `${what} beneath seven idle middleware`, figure, atMost: 10, unit: "%" });
