@@ -51,7 +51,12 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
   }
 }
 
-/** Returns the length of `text` in UTF-8. */
+/** Returns the length of `text` in UTF-8, without encoding it: most texts are short. */
 function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit > 0x7f) bytes += unit <= 0x7ff || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2; // a surrogate has two of its pair's four bytes
+  }
+  return bytes;
 }
