@@ -14,12 +14,10 @@ import { approvalId, isInside, providerFields } from "./parts.ts";
 
 /** Encodes the calls of one response. */
 export interface CallEncoder {
-  /** Begins a turn. */
-  begin(turn: number): void;
+  /** Begins a turn, or begins it again: the client has been told to discard its calls. */
+  begin(turn: number | undefined): void;
   /** Encodes an event of a call, or of a call inside a subagent. */
   encode(event: Event): string;
-  /** Forgets the calls of the turn, which the client has been told to discard. */
-  reset(): void;
   /** Encodes the question whether a call may run. */
   ask(question: Question, pausedAt: number): string;
 }
@@ -85,11 +83,6 @@ export function callEncoder(): CallEncoder {
       : encode(event, `${toolCallId}/`);
   }
 
-  function reset(): void {
-    started.clear();
-    complete = [];
-  }
-
   /** Whether this response has the call with this input. */
   function isShown(callId: string, input: unknown): boolean {
     return complete.some((call) => call.id === callId && canonicalJson(call.input) === canonicalJson(input));
@@ -98,10 +91,10 @@ export function callEncoder(): CallEncoder {
   return {
     begin(next) {
       turn = next;
-      reset();
+      started.clear();
+      complete = [];
     },
     encode: (event) => encode(event, ""),
-    reset,
     ask(question, pausedAt) {
       const { callId = "", tool = "", input, questions } = question;
       const reason = questions.join("\n");

@@ -57,12 +57,12 @@ export function chunkEncoder(): EventEncoder {
     return text === "" ? "" : delta("text", id, text) + closePart();
   }
 
-  /** Tells the client to discard the current step. */
-  function resetStep(): string {
+  /** Begins a step, or tells the client to discard the current one, which begins again. */
+  function beginStep(type: "start-step" | "reset-step"): string {
     open = undefined;
     added = "";
-    calls.reset();
-    return frameOf({ type: "reset-step" });
+    calls.begin(step);
+    return frameOf({ type });
   }
 
   /** Encodes a question. The run's own question is shown as text. The client knows the calls that it runs itself. */
@@ -79,21 +79,19 @@ export function chunkEncoder(): EventEncoder {
     "run.started"({ run, session, resumed }) {
       if (started) return "";
       started = true;
-      return frameOf({ type: "start", ...(!resumed && { messageId: run }), messageMetadata: { run, session } });
+      return frameOf({ type: "start", messageId: resumed ? undefined : run, messageMetadata: { run, session } });
     },
     "model.started"({ turn }) {
-      if (turn === step) return resetStep(); // the model is asked again, because the process that asked it first died
+      const isAgain = turn === step; // because the process that asked the model first died
       step = turn;
-      added = "";
-      calls.begin(turn);
-      return frameOf({ type: "start-step" });
+      return beginStep(isAgain ? "reset-step" : "start-step");
     },
-    "model.reset": resetStep,
+    "model.reset": () => beginStep("reset-step"),
     "model.finished"({ turn, text, finish: reason }) {
       finish = reason;
       if (text === undefined) return closePart();
       const repeated = added;
-      return resetStep() + wholeText(`${turn}.final`, text) + repeated;
+      return beginStep("reset-step") + wholeText(`${turn}.final`, text) + repeated;
     },
     "turn.finished": () => frameOf({ type: "finish-step" }),
 
@@ -133,7 +131,6 @@ function end(finishReason: string, messageMetadata: object): string {
 
 /** Returns the id of a data part. A part with the id of an earlier one replaces it, and so does a new state. */
 function dataId({ name, data }: EventOf<"data">): { readonly id?: string } {
-  if (name === "state") return { id: name };
-  const id = typeof data === "object" && data !== null && "id" in data ? data.id : undefined;
+  const { id } = name === "state" ? { id: name } : Object(data);
   return typeof id === "string" ? { id } : {};
 }
