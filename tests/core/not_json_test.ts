@@ -6,8 +6,10 @@
 import {
   agent,
   type AnyTool,
+  ask,
   type CallResult,
   type Event,
+  type Json,
   memory,
   type Middleware,
   Pause,
@@ -16,6 +18,7 @@ import {
   state,
   tool,
 } from "@jizai/jizai";
+import { asTool } from "@jizai/jizai/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -25,7 +28,8 @@ import { eventsOf, post } from "../support/requests.ts";
 
 const cycle: { self?: unknown } = {};
 cycle.self = cycle;
-const deep: unknown = Array.from({ length: 200 }).reduce((inner) => [inner], "deep");
+const nested = (levels: number): unknown => Array.from({ length: levels }).reduce((inner) => [inner], "deep");
+const deep = nested(200);
 const failing = {
   toJSON() {
     throw new Error("toJSON() failed");
@@ -192,4 +196,31 @@ Deno.test("an output that a hook replaces with a value that JSON cannot hold is 
   const last = (await eventsOf(post(app, "/runs", { prompt: "Go" }))).at(-1);
   assertEquals([last?.type, last && "output" in last], ["run.finished", false]);
   assertEquals(reported, ["TypeError: Cannot emit the output: it has a BigInt"]);
+});
+
+Deno.test("a question pauses the run however deep an accepted input or schema is, also in a subagent", async () => {
+  const pay = tool({
+    name: "pay",
+    description: "",
+    input: z.object({ of: z.unknown() }),
+    ask: true,
+    execute: () => "Paid.",
+  });
+  for (const levels of [90, 96, 97, 98, 99]) {
+    const asking: Middleware = {
+      name: "asking",
+      tool: (_, next) => next({ input: { of: nested(levels) } }),
+      approval: () => Promise.resolve(ask("Really?", { schema: { of: nested(levels - 2) as Json } })),
+    };
+    const model = () => scripted({ calls: [["pay", {}]] }, "Done.");
+    const direct = agent({ model: model(), tools: [pay], use: [asking] });
+    const calling = scripted({ calls: [["agent", { prompt: "Pay" }]] }, "Done.");
+    const above = agent({ model: calling, tools: [asTool(agent({ model: model(), tools: [pay], use: [asking] }))] });
+    for (const assistant of [direct, above]) {
+      const { status, session, questions } = await assistant.run("Pay").result;
+      assertEquals([status, questions.length], ["paused", 1]);
+      const answers = questions.map(({ callId }) => ({ callId, type: "approve" } as const));
+      assertEquals((await assistant.resume({ session, answers }).result).text, "Done.");
+    }
+  }
 });

@@ -61,7 +61,8 @@ export class Pause extends Error {
    */
   constructor(readonly questions: readonly Question[], readonly saved?: unknown) {
     super(`The run pauses: ${questions.flatMap((question) => question.questions).join("; ")}`);
-    expectJson("Cannot pause", [questions, saved]);
+    // Inputs and schemas of 100 levels were accepted, and the sessions of subagents contain them.
+    expectJson("Cannot pause", [questions, saved], { levels: 150 });
   }
 }
 

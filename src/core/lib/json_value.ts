@@ -9,6 +9,8 @@ const maxDepth = 100;
 
 /** The parts of the check that not every value needs. */
 interface JsonCheck {
+  /** The deepest nesting. Default: 100. */
+  readonly levels?: number;
   /** True if `toJSON()` is called. Default: true. */
   readonly convert?: boolean;
   /** True if an object whose content JSON leaves out, such as a Map, is refused. Default: false. */
@@ -17,7 +19,7 @@ interface JsonCheck {
 
 /** Throws a `TypeError` that starts with `operation` if `value` cannot be stored as JSON. */
 export function expectJson(operation: string, value: unknown, check: JsonCheck = {}): void {
-  const found = obstacle(value, maxDepth, check);
+  const found = obstacle(value, check.levels ?? maxDepth, check);
   if (!found) return;
   ignoreRejections(value);
   throw new TypeError(`${operation}: it ${found.why}`, { cause: found.cause });
@@ -32,7 +34,7 @@ interface Obstacle {
 function obstacle(value: unknown, levels: number, check: JsonCheck): Obstacle | undefined {
   if (typeof value === "bigint") return { why: "has a BigInt" };
   if (typeof value !== "object" || value === null) return undefined;
-  if (levels === 0) return { why: `contains itself, or is nested deeper than ${maxDepth} levels` };
+  if (levels === 0) return { why: `contains itself, or is nested deeper than ${check.levels ?? maxDepth} levels` };
   try {
     const { then, toJSON }: { then?: unknown; toJSON?: unknown } = value; // reading a field is twice as fast as `in`
     if (typeof then === "function") return { why: "has a promise or another thenable; await it" };
