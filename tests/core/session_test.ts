@@ -777,6 +777,27 @@ Deno.test("a session that cannot be loaded or saved fails the run", async () => 
   assertEquals([(await run.result).status, reported], ["done", ["store is down"]]);
 });
 
+Deno.test("a run whose pause cannot be saved fails: nobody could answer its question", async () => {
+  const kept = memory();
+  const store: Store = {
+    ...kept,
+    save: (session) => session.run?.exit ? Promise.reject(new Error("The disk is full")) : kept.save(session),
+  };
+  const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")) }];
+  const reported: unknown[] = [];
+  const run = agent({ model: scripted("Hello!"), use })
+    .run({ prompt: "Hi", session: "s", store, onError: (error) => reported.push(error) });
+  const events = await eventsOfRun(run);
+  const { status, reason, error, questions, messages } = await run.result;
+  assertEquals([status, reason, questions, reported], ["failed", "failure", [], [error]]);
+  assertEquals(lines(messages), ["user Hi", "assistant Hello!"]);
+  assertEquals(eventLines(events).slice(-2), [
+    "warning session.unsaved The session could not be saved. uuid",
+    "run.failed uuid The run cannot pause: its session could not be saved. internal",
+  ]);
+  assertEquals((await kept.load("s"))?.run, undefined);
+});
+
 Deno.test("a session that another process took is reported as unsaved", async () => {
   const store = memory();
   const use: Middleware[] = [{

@@ -113,7 +113,8 @@ Deno.test("memory() lets the next run have a session whose last save does not fi
     name: "pausing",
     stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")),
   };
-  for (const [use, last] of [[[], "run.finished"], [[pausing], "run.paused"]] as const) {
+  const cases = [[[], "run.finished", "run.finished"], [[pausing], "run.failed", "run.paused"]] as const; // nobody could answer a pause that is not saved
+  for (const [use, unsaved, last] of cases) {
     const errors: string[] = [];
     const app = serve(agent({ model: scripted(text, "Short."), use }), {
       store: memory({ maxBytes: 20_000 }),
@@ -121,7 +122,7 @@ Deno.test("memory() lets the next run have a session whose last save does not fi
       onError: (error) => void errors.push(String(error)),
     });
     const long = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
-    assertEquals([long.at(-1)?.type, first("warning", long).code], [last, "session.unsaved"]);
+    assertEquals([long.at(-1)?.type, first("warning", long).code], [unsaved, "session.unsaved"]);
     assertEquals(errors, ["CapacityError: Cannot store more in memory: it is full; try again later"]);
     assertEquals(await (await app.request("/sessions/s")).json(), { id: "s", messages: [] });
     const next = await eventsOf(post(app, "/runs", { prompt: "Again" }));

@@ -146,13 +146,19 @@ async function end(engine: EngineRun, steering: Steering, given: RunResult): Pro
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
-  const { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
+  let { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
   try {
     if (!await writer.end(stays ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
     }
   } catch (error) {
-    events.warn("session.unsaved", "The session could not be saved.", { error });
+    const id = events.report(error);
+    events.emit({ type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: id });
+    if (last.type === "run.paused") { // no answer would find the question
+      const message = "The run cannot pause: its session could not be saved.";
+      last = { type: "run.failed", error: id, message, code: "internal", usage: last.usage };
+      result = { ...result, status: "failed", reason: "failure", questions: [], error };
+    }
   }
   events.emit(last);
   return result;

@@ -16,7 +16,7 @@ export interface HeldSession {
   readonly session: Session | undefined;
   /** The store for the run. It holds this session only. */
   readonly store: Store;
-  /** Passes events on to `sink`. A resume token is added to `run.paused`. If there is none, because the session is too large, `run.failed` takes its place. */
+  /** Passes events on to `sink`. A resume token is added to `run.paused`. */
   to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
 }
 
@@ -28,7 +28,7 @@ export function holdSession(
   let current = session;
   let resumeToken: string | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
-  let unsaved = "";
+  let unsaved: string | undefined;
 
   const store: Store = {
     writer: writeInMemory,
@@ -49,17 +49,11 @@ export function holdSession(
     touch: () => Promise.resolve(false),
   };
 
-  /** Returns the event that the client receives: a pause that no client can continue is a failure. */
+  /** Returns the event that the client receives. A run whose pause was not saved has failed. */
   function shown(event: Event): Event {
-    if (event.type !== "run.paused") return event;
-    if (resumeToken !== undefined) return { ...event, resumeToken };
-    return {
-      type: "run.failed",
-      error: unsaved,
-      message: "The run cannot pause: its session does not fit into a resume token.",
-      code: "internal",
-      usage: event.usage,
-    };
+    if (event.type === "run.paused" && resumeToken !== undefined) return { ...event, resumeToken };
+    if (event.type !== "run.failed" || event.error !== unsaved) return event;
+    return { ...event, message: "The run cannot pause: its session does not fit into a resume token." };
   }
 
   return {
@@ -67,7 +61,7 @@ export function holdSession(
     store,
     to: (sink) =>
       new SinkFilter(sink, ({ id, event }) => {
-        if (event.type === "warning" && event.code === "session.unsaved") unsaved = event.error ?? "";
+        if (event.type === "warning" && event.code === "session.unsaved") unsaved = event.error;
         sink.write({ id, event: shown(event) });
       }),
   };
