@@ -34,8 +34,9 @@ export interface RunHandle<O> {
    */
   readonly send: Started["send"];
   /**
-   * Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves as `send()` does. Rejects with a
-   * `SessionError` if the run is over, or ends before the request is saved. Callers need not wait.
+   * Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. A call that asks a person still pauses the run, which
+   * then ends when it continues. Resolves as `send()` does. Rejects with a `SessionError` if the run is over, or ends before the request is saved. Callers
+   * need not wait.
    */
   readonly finish: Started["finish"];
 }

@@ -26,7 +26,8 @@ const fixes: Readonly<Record<keyof typeof laws, string>> = {
   valid: "Keep each call of the transcript together with its result.",
   clean: "Clear timers and remove listeners in a finally block.",
   stops: "Pass ctx.signal to what the hook waits for, and stop when it aborts.",
-  apart: "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }.",
+  apart: "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }. " +
+    "If the results or events contain the time, give the middleware a fixed clock.",
 };
 
 /** The observations of a hook that reads vars which the test does not have. */

@@ -89,13 +89,14 @@ Deno.test("testMiddleware() reports every broken law", async () => {
   ]);
 });
 
-Deno.test("testMiddleware() advises state() or shares: true for data that runs share", async () => {
+Deno.test("testMiddleware() advises state(), shares: true or a fixed clock where runs differ", async () => {
   const counting = (): Middleware => {
     let count = 0;
     return { name: "counting", prompt: async (_ctx, next) => ({ ...await next(), text: `${++count}` }) };
   };
   assertEquals(await fixesOf(counting), [
-    "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }.",
+    "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }. " +
+    "If the results or events contain the time, give the middleware a fixed clock.",
   ]);
   await testMiddleware(counting, { shares: true });
 });

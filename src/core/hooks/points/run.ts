@@ -119,7 +119,7 @@ export interface Answer {
   readonly status: "done" | "limit" | "cancelled";
   /** The final text. */
   readonly text: string;
-  /** The reason, if the status is not "done". */
+  /** The reason, if the status is not "done", or if `finish()` or a hook ended the run. */
   readonly reason?: string;
   /** The structured answer of an agent with an `output`. */
   readonly output?: unknown;
@@ -158,7 +158,7 @@ export interface RunResult<O = unknown> {
   readonly text: string;
   /** The structured answer, if the agent has an `output` and the status is "done". */
   readonly output?: O;
-  /** The reason, if the status is not "done". */
+  /** The reason, if the status is not "done", or if `finish()` or a hook ended the run. */
   readonly reason?: string;
   /** The questions of a paused run. */
   readonly questions: readonly Question[];
