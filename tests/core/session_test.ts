@@ -777,7 +777,7 @@ Deno.test("a session that cannot be loaded or saved fails the run", async () => 
   assertEquals([(await run.result).status, reported], ["done", ["store is down"]]);
 });
 
-Deno.test("a run whose pause cannot be saved fails: nobody could answer its question", async () => {
+Deno.test("a run whose pause cannot be saved fails, because no answer would find its question", async () => {
   const kept = memory();
   const store: Store = {
     ...kept,

@@ -113,7 +113,7 @@ Deno.test("memory() lets the next run have a session whose last save does not fi
     name: "pausing",
     stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")),
   };
-  const cases = [[[], "run.finished", "run.finished"], [[pausing], "run.failed", "run.paused"]] as const; // nobody could answer a pause that is not saved
+  const cases = [[[], "run.finished", "run.finished"], [[pausing], "run.failed", "run.paused"]] as const; // no answer would find a pause that is not saved
   for (const [use, unsaved, last] of cases) {
     const errors: string[] = [];
     const app = serve(agent({ model: scripted(text, "Short."), use }), {
