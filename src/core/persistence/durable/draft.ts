@@ -3,8 +3,10 @@
  *
  * @module
  */
+import { reasonOf } from "../../lib/cancellation.ts";
+import type { EngineRun } from "../../run/run.ts";
+import { restoredSession } from "../saved_session.ts";
 import { type Lease, type Mail, mailedMessages, type Unsaved } from "../session.ts";
-import type { WriterRun } from "./writer_run.ts";
 
 /** A session to save. */
 export interface Draft {
@@ -18,21 +20,29 @@ export interface Draft {
 /** Returns the session of a draft as it is stored: with the messages that arrived meanwhile and, if the run goes on, a lease of `leaseTime` milliseconds. */
 export function sessionToStore(
   { session, arrived, released }: Draft,
-  { closing, rollback, rolledBack }: WriterRun,
+  run: EngineRun,
   leaseTime: number,
 ): Unsaved {
   if (!session.run) {
-    const late = rolledBack ? [] : mailedMessages(arrived);
+    const late = run.loop.transcript.rolledBack ? [] : mailedMessages(arrived);
     return { ...session, messages: [...session.messages, ...late] };
   }
+  const closing = closingOf(run);
   const lease: Lease = {
     until: Math.ceil(Date.now() + (released ? 0 : leaseTime)),
     ...((released || session.lease?.released) && { released: true }),
-    ...(closing !== undefined && { closing, ...(rollback && { rollback }) }),
+    ...(closing !== undefined && { closing, ...(run.control.stop.rollback && { rollback: true }) }),
   };
   return {
     ...session,
     ...(!session.run.exit && { lease }),
     ...(arrived.length > 0 && { mail: [...session.mail ?? [], ...arrived] }),
   };
+}
+
+/** Returns the reason why a run is being stopped, if it is: a process that takes over ends the run for the same reason. */
+export function closingOf(run: EngineRun): string | undefined {
+  const { control, claimed, exit } = run;
+  const stops = control.aborted && !control.stop.handOver && !restoredSession(run);
+  return stops && exit.current?.status !== "failed" ? reasonOf(control.reason) : claimed.closing;
 }

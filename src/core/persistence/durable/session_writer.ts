@@ -9,13 +9,13 @@ import type { RunResult } from "../../hooks/points/run.ts";
 import type { Position } from "../../run/position.ts";
 import type { EngineRun } from "../../run/run.ts";
 import { saveWithRetries } from "../retries.ts";
+import { savedSession } from "../saved_session.ts";
 import type { Unsaved } from "../session.ts";
 import type { OpenWriter, SessionStore } from "../store.ts";
 import { archivedSession, endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
 import { handOver } from "./hand_over.ts";
-import { LeasedSession } from "./leased_session.ts";
+import { StoredSession } from "./stored_session.ts";
 import { takeOver } from "./take_over.ts";
-import { WriterRun } from "./writer_run.ts";
 
 /** Creates the writer of a run in a store that outlives the process. */
 export const durableWriter: OpenWriter = (store, run: EngineRun, options) => new DurableWriter(store, run, options);
@@ -23,10 +23,9 @@ export const durableWriter: OpenWriter = (store, run: EngineRun, options) => new
 /** Writes the session of one run. Saves are requested one after another, in order. */
 class DurableWriter implements SessionWriter {
   readonly #store: SessionStore;
-  readonly #engine: EngineRun;
-  readonly #run: WriterRun;
+  readonly #run: EngineRun;
   readonly #always: boolean;
-  readonly #session: LeasedSession;
+  readonly #session: StoredSession;
   /** The last requested save, and one that was requested and has not begun. */
   #requested: Promise<unknown> = Promise.resolve();
   #pending: Promise<boolean> | undefined;
@@ -38,10 +37,9 @@ class DurableWriter implements SessionWriter {
 
   constructor(store: SessionStore, run: EngineRun, { always, lease }: WriterOptions) {
     this.#store = store;
-    this.#engine = run;
-    this.#run = new WriterRun(run);
+    this.#run = run;
     this.#always = always;
-    this.#session = new LeasedSession(store, this.#run, lease);
+    this.#session = new StoredSession(store, run, lease);
   }
 
   /** True if the run has a named session, or has been saved. */
@@ -65,23 +63,26 @@ class DurableWriter implements SessionWriter {
   }
 
   async saveFrozen(): Promise<void> {
-    this.#frozen = this.#run.read();
+    this.#frozen = savedSession(this.#run);
     await this.#orLeave(this.#saveOrAbort()).finally(() => this.#frozen = undefined);
   }
 
   end(last: Event | undefined): Promise<boolean> {
     if (last && !this.#saves) return Promise.resolve(true);
     if (last) this.#session.keepLate();
-    return this.#orLeave(this.#request(() => last ? endedSession(this.#run.read(), last) : this.#run.read(), true));
+    return this.#orLeave(this.#request(() => {
+      const session = savedSession(this.#run);
+      return last ? endedSession(session, last) : session;
+    }, true));
   }
 
   takeOver(): Promise<RunResult | undefined> {
-    return takeOver(this.#engine);
+    return takeOver(this.#run);
   }
 
   handOver(grace: number): void {
-    if (this.#always) handOver(this.#engine, (session) => this.#release(session), grace);
-    else this.#run.abort("shutdown");
+    if (this.#always) handOver(this.#run, (session) => this.#release(session), grace);
+    else this.#run.control.abort("shutdown");
   }
 
   /** Saves the session for another process, also in place of saves that were requested before. If its events cannot be logged, it stays as it was saved. */
@@ -93,7 +94,7 @@ class DurableWriter implements SessionWriter {
 
   async archive(): Promise<string | undefined> {
     if (!this.#saves) return undefined;
-    const session = archivedSession(this.#run.read());
+    const session = archivedSession(savedSession(this.#run));
     return await saveWithRetries(this.#store, session) === undefined ? undefined : session.id;
   }
 
@@ -106,11 +107,11 @@ class DurableWriter implements SessionWriter {
   /** Saves a checkpoint that has waited. The save may be one that was requested before, so the next checkpoint waits anew. */
   #saveLater(): void {
     this.#cancelLater = undefined;
-    this.#saveOrAbort().catch((error) => this.#run.report(error));
+    this.#saveOrAbort().catch((error) => this.#run.events.report(error));
   }
 
   async #saveOrAbort(): Promise<void> {
-    if (!await this.#save()) this.#run.abort("lost");
+    if (!await this.#save()) this.#run.control.abort("lost");
   }
 
   /** Stops logging if a save fails: the run has not come this far, and continues elsewhere from its last save. */
@@ -118,7 +119,7 @@ class DurableWriter implements SessionWriter {
     try {
       return await saved;
     } catch (error) {
-      if (this.#always) this.#run.stopLogging();
+      if (this.#always) this.#run.sink.yield?.();
       throw error;
     }
   }
@@ -128,7 +129,7 @@ class DurableWriter implements SessionWriter {
     if (!this.#saves) return Promise.resolve(true);
     return this.#pending ??= this.#request(() => {
       this.#pending = undefined;
-      return this.#frozen ?? this.#run.read();
+      return this.#frozen ?? savedSession(this.#run);
     }, false);
   }
 
@@ -140,8 +141,8 @@ class DurableWriter implements SessionWriter {
     this.#cancelLater = undefined;
     const done = this.#requested.then(async () => {
       const draft = this.#session.draft(read(), last, released);
-      const isLogged = await this.#run.logged();
-      if (this.#run.leave) return true;
+      const isLogged = await this.#run.sink.settled?.() ?? true;
+      if (this.#run.control.stop.leave) return true;
       if (released && !isLogged) return await this.#session.expire();
       return await this.#session.write(draft, last);
     });

@@ -4,16 +4,16 @@
  * @module
  */
 import { startTimer } from "../../lib/cancellation.ts";
+import type { EngineRun } from "../../run/run.ts";
 import { outage, saveWithRetries, withRetries } from "../retries.ts";
 import type { Lease, Mail, Unsaved } from "../session.ts";
 import type { SessionStore } from "../store.ts";
-import { type Draft, sessionToStore } from "./draft.ts";
-import type { WriterRun } from "./writer_run.ts";
+import { closingOf, type Draft, sessionToStore } from "./draft.ts";
 
 /** Changes the stored session of one run, and receives the messages that other processes put into it. */
-export class LeasedSession {
+export class StoredSession {
   readonly #store: SessionStore;
-  readonly #run: WriterRun;
+  readonly #run: EngineRun;
   /** Milliseconds for which a save claims the session. */
   readonly #leaseTime: number;
   #version: number;
@@ -30,12 +30,12 @@ export class LeasedSession {
   #isGone = false;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: SessionStore, run: WriterRun, leaseTime: number) {
+  constructor(store: SessionStore, run: EngineRun, leaseTime: number) {
     this.#store = store;
     this.#run = run;
     this.#leaseTime = leaseTime;
-    this.#version = run.version;
-    run.onStop(() => this.isStored && !this.#isStopKnown && this.#renewAfter(0)); // if the process dies before the run ends, another one ends it
+    this.#version = run.claimed.version;
+    run.control.onAbort(() => this.isStored && !this.#isStopKnown && this.#renewAfter(0)); // if the process dies before the run ends, another one ends it
   }
 
   /** True if the store has the run. */
@@ -50,12 +50,12 @@ export class LeasedSession {
 
   /** True if the store has the reason why the run is being stopped, or need not have it: a process that takes over has to know that the run ends. */
   get #isStopKnown(): boolean {
-    return this.#run.leave || this.#held?.closing === this.#run.closing;
+    return this.#run.control.stop.leave || this.#held?.closing === closingOf(this.#run);
   }
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
   readonly #patience = (): number => {
-    const isLeaving = this.#run.closing !== undefined || this.#next?.released;
+    const isLeaving = closingOf(this.#run) !== undefined || this.#next?.released;
     return this.isStored && !isLeaving ? outage : 0;
   };
 
@@ -87,7 +87,7 @@ export class LeasedSession {
       clearTimeout(this.#renewal);
       while (!await change() || (this.#leaseLeft <= 0 && !this.#closed && !await this.#extend())) {
         if (await this.#receive()) continue;
-        this.#run.stopLogging();
+        this.#run.sink.yield?.(); // the process that has the session logs the events
         return false;
       }
       // a change that was retried leaves less than a lease
@@ -115,16 +115,18 @@ export class LeasedSession {
     const found = await withRetries(() => this.#store.load(id), this.#patience);
     if (!found && this.#stored && !this.#isGone) {
       this.#isGone = true;
-      this.#run.report(new Error(`Cannot continue session "${id}": the store has lost it`));
+      this.#run.events.report(new Error(`Cannot continue session "${id}": the store has lost it`));
     }
     const { version = 0, run, mail = [], lease } = found ?? {};
-    const arrived = mail.slice(this.#stored?.arrived.length ?? this.#run.mail + (this.#next?.arrived.length ?? 0));
+    const arrived = mail.slice(
+      this.#stored?.arrived.length ?? this.#run.claimed.mail.length + (this.#next?.arrived.length ?? 0),
+    );
     if (run?.id !== this.#run.id || arrived.length === 0 || version !== this.#version + arrived.length) {
       return false;
     }
     this.#version = version;
     this.#held = lease;
-    this.#run.receive(arrived);
+    this.#run.arrivals.receive(arrived);
     this.#late?.push(...arrived);
     for (const draft of new Set([this.#stored, this.#next])) draft?.arrived.push(...arrived);
     return true;
@@ -136,9 +138,9 @@ export class LeasedSession {
     try {
       // a renewal follows a save, so there is a draft
       const renewed = await this.#inTurn(() => this.#isStopKnown ? this.#extend() : this.#put(this.#stored as Draft));
-      if (!renewed) this.#run.abort("lost");
+      if (!renewed) this.#run.control.abort("lost");
     } catch (error) {
-      this.#run.report(error);
+      this.#run.events.report(error);
       this.#renewAfter(this.#leaseTime / 3);
     }
   }
