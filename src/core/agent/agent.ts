@@ -82,13 +82,10 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
 /** The options of a run, however it starts. */
 type Given = string | ((PromptOptions | ResumeOptions | StartCompactOptions) & { readonly vars?: unknown });
 
-/** The options that say how a run starts. Callers without types may give none of them. */
-interface Beginning extends Pick<StartOptions, "messages" | "answers" | "compact"> {
-  readonly prompt?: string;
-}
-
 /** Returns the messages of a new prompt; undefined for a run that continues or only compacts. Throws a `TypeError` if there is no prompt. */
-function messagesOf({ prompt, messages, answers, compact }: Beginning): readonly Message[] | undefined {
+function messagesOf(
+  { prompt, messages, answers, compact }: { prompt?: string } & Pick<StartOptions, "messages" | "answers" | "compact">,
+): readonly Message[] | undefined {
   if (answers || compact) return undefined;
   if (typeof prompt === "string") return [user(prompt)];
   if (!Array.isArray(messages) || messages.at(-1)?.role !== "user") {
