@@ -64,11 +64,11 @@ export function claimOf(stored: Session | undefined, owner?: string): Omit<Claim
     closing: undefined,
     rollback: false,
     given: [],
-    before: stored?.run && stored,
+    stored: stored?.run && stored,
   };
 }
 
-/** Throws if a live run has the session. Returns the run that must be closed before a new prompt. */
+/** Throws if a live run has the session. Returns why the run that has it must be closed before a new prompt, if it must. */
 function busyWith(stored: Session | undefined, id: string, options: ClaimOptions): MustClose | undefined {
   const { messages, compact, lost, busy } = options;
   const { run, lease } = stored ?? {};
@@ -132,19 +132,19 @@ async function resume(
   const given = matchAnswers(stored, answers);
   if (!parent) await validateEdits(stored, given, [...definition.tools, ...options.tools ?? []]);
   const run = await reconcile?.(saved) ?? saved;
-  const earlier = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
-  const { exit, request: asked, recoveries: before = 0, ...rest } = run;
-  const recoveries = paused ? 0 : before + (lost ? 1 : 0);
+  const kept = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
+  const { exit: pause, request: asked, recoveries: earlier = 0, ...rest } = run;
+  const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
   const closing = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
   const start: RunSnapshot = {
     ...rest,
-    answers: [...earlier, ...given],
+    answers: [...kept, ...given],
     ...(request !== undefined && { request }),
     ...(recoveries > 0 && { recoveries }),
   };
   const rules = parent ? [] : [...claimed.rules, ...given.flatMap(ruleOf)];
-  return { ...claimed, start, rules, given, mail, resumed: true, lost, closing, rollback, exit };
+  return { ...claimed, start, rules, given, mail, resumed: true, lost, closing, rollback, pause };
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */

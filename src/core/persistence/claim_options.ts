@@ -49,5 +49,6 @@ export interface ClaimOptions {
 
 /** A run that must be closed before its session can be claimed. */
 export interface MustClose {
+  /** The reason with which it is closed. */
   readonly close: "lost" | "replaced";
 }

@@ -9,12 +9,19 @@ import type { Mail, Rule, Session } from "./session.ts";
 
 /** The saved state that a run starts from. */
 export interface Claimed {
+  /** The run as it starts here. Its events, usage and answers are those so far. */
   readonly start: RunSnapshot;
+  /** The transcript. */
   readonly messages: readonly Message[];
+  /** The session that keeps the messages from before the last compaction. */
   readonly archive: string | undefined;
+  /** The version of the stored session. 0: none is stored. */
   readonly version: number;
+  /** The owner of the session, if there is one. */
   readonly owner: string | undefined;
+  /** State of middleware for the session, by name. */
   readonly state: readonly (readonly [string, unknown])[];
+  /** Calls that a person always allows. */
   readonly rules: readonly Rule[];
   /** Messages that other processes sent to the run. */
   readonly mail: readonly Mail[];
@@ -22,13 +29,14 @@ export interface Claimed {
   readonly resumed: boolean;
   /** True if the run's process died. */
   readonly lost: boolean;
+  /** The reason why the run ends as soon as its open calls have results, if it does. */
   readonly closing: string | undefined;
   /** True if the transcript is restored to the start of the run that is closed. */
   readonly rollback: boolean;
   /** The session as it was stored, if a run has it. A start that is undone restores it. */
-  readonly before: Session | undefined;
+  readonly stored: Session | undefined;
   /** The pause that is answered. */
-  readonly exit?: Exit | undefined;
+  readonly pause?: Exit | undefined;
   /** The answers of this claim, which are the last ones in `start`. */
   readonly given: readonly AnsweredQuestion[];
 }

@@ -22,9 +22,9 @@ export function savedSession(run: EngineRun): Unsaved {
 }
 
 /** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
-export function restoredSession({ control, claimed: { before, closing } }: EngineRun): Unsaved | undefined {
-  if (!control.stop.undo || !before || closing !== undefined) return undefined;
-  const { version: _, lease, ...session } = before;
+export function restoredSession({ control, claimed: { stored, closing } }: EngineRun): Unsaved | undefined {
+  if (!control.stop.undo || !stored || closing !== undefined) return undefined;
+  const { version: _, lease, ...session } = stored;
   return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
 }
 

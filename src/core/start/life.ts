@@ -5,7 +5,6 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { settingsOf } from "../agent/settings.ts";
-import type { Steering } from "../features/steering.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { RunResult, SessionChange, SessionContext } from "../hooks/points/run.ts";
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../hooks/policy.ts";
@@ -18,35 +17,31 @@ import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
 import type { Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import { contextMessages } from "../run/transcript.ts";
-import { type CloseOther, open } from "./open.ts";
 import type { Beginning } from "./options.ts";
 
 /** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
 
-/** Runs a run from its claim to its last event. Never rejects. */
+/** Runs a run from its opening to its last event. Never rejects. */
 export async function live(
   beginning: Beginning,
-  ready: PromiseWithResolvers<EngineRun>,
-  closeOther: CloseOther,
+  ready: Promise<EngineRun>,
+  opened: Promise<unknown>,
 ): Promise<RunResult> {
-  const { control, steering, sink, limits, options, session } = beginning;
+  const { control, arrivals, sink, options, session } = beginning;
   let run: EngineRun;
   try {
-    control.setDeadline(limits.time);
-    run = await open(beginning, closeOther);
+    run = await ready;
   } catch (error) {
-    ready.reject(error);
     control.close();
-    steering.close();
+    arrivals.close();
     sink.close();
     const messages = error instanceof SessionError ? error.messages : [];
     return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
   }
-  ready.resolve(run);
-  await beginning.opened; // callers that wait for it continue before the first event
+  await opened; // callers that wait for it continue before the first event
   try {
-    return await end(run, steering, await work(run, beginning));
+    return await end(run, await work(run, beginning));
   } finally {
     const { handOver } = control.stop;
     if (handOver) await handOver;
@@ -58,9 +53,9 @@ export async function live(
 }
 
 /** Runs the `session` onion. */
-async function work(engine: EngineRun, { options, early, steering }: Beginning): Promise<RunResult> {
-  const { id: run, session, events, loop, control, definition, writer } = engine;
-  const { claimed: { start: { request }, resumed, closing, exit } } = engine;
+async function work(engine: EngineRun, { options, early }: Beginning): Promise<RunResult> {
+  const { id: run, session, events, loop, control, arrivals, definition, writer } = engine;
+  const { claimed: { start: { request }, resumed, closing, pause } } = engine;
   const scope = engine.scope();
   try {
     events.gather();
@@ -69,7 +64,7 @@ async function work(engine: EngineRun, { options, early, steering }: Beginning):
     events.emit({ type: "run.started", run, session, resumed, ...before });
     events.emit({ type: "session.opened", source });
     for (const event of early) events.emit(event);
-    const left = resumed && !exit ? await writer.takeOver?.() : undefined;
+    const left = resumed && !pause ? await writer.takeOver?.() : undefined;
     if (left) return left;
     if (closing !== undefined) {
       const cause = { reason: closing, source: "stop" } as const;
@@ -88,7 +83,7 @@ async function work(engine: EngineRun, { options, early, steering }: Beginning):
     });
   } catch (error) {
     await exitWith({ ...scope, engine }, error, "session");
-    steering.close();
+    arrivals.close();
     return await conclude(engine);
   }
 }
@@ -135,14 +130,14 @@ function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
 }
 
 /** Emits the last events, and gives the session back. */
-async function end(engine: EngineRun, steering: Steering, given: RunResult): Promise<RunResult> {
-  const { id: run, session, events, loop, work, writer, claimed, exit } = engine;
+async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
+  const { id: run, session, events, loop, work, writer, arrivals, claimed, exit } = engine;
   if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
-  steering.close();
+  arrivals.close();
   if (engine.control.stop.handOver) return given;
-  if (!exit.current && claimed.exit) exit.offer(claimed.exit, undefined); // a hook refused to continue a paused run, which stays paused
+  if (!exit.current && claimed.pause) exit.offer(claimed.pause, undefined); // a hook refused to continue a paused run, which stays paused
   const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
-  if (!stays) loop.append(steering.take()); // the next run reads them, except after a rollback
+  if (!stays) loop.append(arrivals.take()); // the next run reads them, except after a rollback
   const { messages } = loop.transcript;
   const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
   events.emit({ type: "session.closed" });

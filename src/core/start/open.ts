@@ -42,13 +42,13 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
 }
 
 /** Throws if a tool of this run has the name of an agent's own tool, or of one that a middleware may add: it would run in its place. */
-function checkTools({ definition, options, session }: Beginning, { exit }: Claimed): void {
+function checkTools({ definition, options, session }: Beginning, { pause }: Claimed): void {
   for (const { name } of options.tools ?? []) {
     const isOwn = definition.tools.some((own) => own.name === name);
     const prefix = definition.use.flatMap(({ toolPrefixes = [] }) => toolPrefixes).find((each) =>
       name.startsWith(each)
     );
-    const isAsked = exit?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
+    const isAsked = pause?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
     if ((isOwn || prefix !== undefined) && !isAsked) {
       const why = isOwn
         ? `the agent has a tool "${name}"; expected another name`

@@ -7,7 +7,7 @@ import type { Event } from "../../protocol/event.ts";
 import type { UserMessage } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AnyTool } from "../agent/tool.ts";
-import type { SendOptions, Steering } from "../features/steering.ts";
+import type { SendOptions } from "../features/steering.ts";
 import type { RunResult, Settings } from "../hooks/points/run.ts";
 import type { ClaimOptions } from "../persistence/claim_options.ts";
 import type { StopOptions } from "../run/control.ts";
@@ -27,13 +27,11 @@ export interface StartOptions extends ClaimOptions, EngineOptions {
 /** The parts of a run that exist before it has its session. */
 export interface Beginning extends RunBeginning {
   readonly options: StartOptions;
-  readonly steering: Steering;
-  readonly opened: Promise<Opened>;
   /** Events of the `input` hooks that ran before the first event. */
   readonly early: Event[];
 }
 
-/** The first event of a run that has its session. */
+/** A run that has its session. */
 export interface Opened {
   /** The run's id. */
   readonly run: string;

@@ -14,7 +14,8 @@ import type { NumberedEvent } from "../run/events.ts";
 import { limited } from "../run/limits.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import { live } from "./life.ts";
-import { nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
+import { open } from "./open.ts";
+import { type Beginning, nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
 import { reviewMessage } from "./review.ts";
 
 /** Starts a run, or continues one that has paused or whose process died. */
@@ -27,9 +28,6 @@ export function start(
   const limits = limited(definition.limits, options.limits);
   const control = new RunControl();
   const steering = new Steering();
-  const ready = Promise.withResolvers<EngineRun>();
-  const opened = ready.promise.then(({ id: run, claimed: { start } }): Opened => ({ run, after: start.events }));
-  opened.catch(() => {}); // the result reports it too
   const onAbort = () => control.abort("signal");
   if (signal?.aborted) onAbort();
   else signal?.addEventListener("abort", onAbort, { once: true });
@@ -37,19 +35,12 @@ export function start(
     const { messages: _, run: __, ...rest } = options;
     return start(definition, { ...rest, answers: [], closing }, nullSink).result;
   };
-  const beginning = {
-    definition,
-    options,
-    limits,
-    session,
-    sink,
-    control,
-    arrivals: steering,
-    steering,
-    opened,
-    early: [],
-  };
-  const result = live(beginning, ready, closeOther).finally(() => signal?.removeEventListener("abort", onAbort));
+  const beginning: Beginning = { definition, options, limits, session, sink, control, arrivals: steering, early: [] };
+  control.setDeadline(limits.time);
+  const ready = open(beginning, closeOther);
+  const opened = ready.then(({ id: run, claimed: { start } }): Opened => ({ run, after: start.events }));
+  opened.catch(() => {}); // the result reports it too
+  const result = live(beginning, ready, opened).finally(() => signal?.removeEventListener("abort", onAbort));
 
   let reviewed: Promise<unknown> = Promise.resolve();
   /** Runs the `input` hooks for one message after another, so that messages stay in order. */
@@ -75,7 +66,7 @@ export function start(
   /** Requests the last answer at once, also before the run has its session, and waits until the request is saved. */
   async function finish(): Promise<void> {
     if (!steering.closed) steering.finish();
-    const run = await ready.promise;
+    const run = await ready;
     const failure = `Cannot finish run "${run.id}"`;
     expectOpen(failure);
     await saveNow(run, failure);
@@ -94,10 +85,10 @@ export function start(
     },
     handOver(grace) {
       const hand = ({ writer }: EngineRun) => writer.handOver ? writer.handOver(grace) : control.abort("shutdown");
-      ready.promise.then(hand, () => {}); // a run that cannot open ends by itself
+      ready.then(hand, () => {}); // a run that cannot open ends by itself
     },
     async send(message, sendOptions) {
-      const run = await ready.promise; // messages that waited before come first
+      const run = await ready; // messages that waited before come first
       const failure = `Cannot send a message to run "${run.id}"`;
       expectOpen(failure);
       const given = typeof message === "string" ? user(message) : message;
