@@ -18,6 +18,9 @@ export interface StopOptions {
   readonly handOver?: Promise<void> | undefined;
 }
 
+/** The options of all stops so far. */
+type Stops = Required<Omit<StopOptions, "handOver">> & Pick<StopOptions, "handOver">;
+
 /** Stops a run. It exists before the run has its session. */
 export class RunControl implements Cancellation {
   readonly #controller = new AbortController();
@@ -28,7 +31,7 @@ export class RunControl implements Cancellation {
   #leaving: ReturnType<typeof setTimeout> | undefined;
   #aborted = false;
   #closed = false;
-  readonly #stop: { -readonly [K in keyof StopOptions]-?: StopOptions[K] } = {
+  readonly #stop: { -readonly [K in keyof Stops]: Stops[K] } = {
     rollback: false,
     leave: false,
     undo: false,
@@ -44,7 +47,7 @@ export class RunControl implements Cancellation {
     return this.signal.reason;
   }
   /** The options of all stops so far. `handOver` is that of the stop that counts. */
-  get stop(): Required<StopOptions> {
+  get stop(): Stops {
     return this.#stop;
   }
 
