@@ -7,7 +7,7 @@ import { brand } from "../../protocol/brand.ts";
 import type { ToolResult, UserMessage } from "../../protocol/message.ts";
 import { skipped } from "../hooks/results.ts";
 import { type Mail, mailedMessages } from "../persistence/session.ts";
-import type { Arrivals } from "../run/step.ts";
+import type { Arrivals } from "../run/arrivals.ts";
 import { withoutContext } from "../run/transcript.ts";
 
 /** The number of messages that may wait for one run. */

@@ -13,6 +13,7 @@ import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
 import { type OpenSettings, openSettings } from "../agent/settings.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { OpenWork, type RunControl } from "./control.ts";
 import { Events, type NumberedEvent, type OnError } from "./events.ts";
 import { ExitState } from "./exit_state.ts";
@@ -20,7 +21,7 @@ import type { Limits } from "./limits.ts";
 import { logError } from "./log_error.ts";
 import { Loop } from "./loop.ts";
 import type { RunSnapshot } from "./position.ts";
-import type { Arrivals, TurnState } from "./step.ts";
+import type { TurnState } from "./step.ts";
 import { Transcript } from "./transcript.ts";
 import { RunView } from "./view.ts";
 

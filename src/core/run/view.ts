@@ -9,7 +9,7 @@ import { replySchema } from "../calls/question.ts";
 import { End, type EndOptions, Pause } from "../hooks/interrupt.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { QuestionOptions, Run, Used } from "../hooks/scope.ts";
-import type { Arrivals } from "./step.ts";
+import type { Arrivals } from "./arrivals.ts";
 import type { Events } from "./events.ts";
 import type { ExitState } from "./exit_state.ts";
 import type { Limits } from "./limits.ts";
