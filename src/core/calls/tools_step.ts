@@ -27,7 +27,7 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
   void checkpoint(position, { counters: { batches }, save: false });
   const batch: Batch = { scope, position, records, checkpoint };
   const batchId = `${engine.id}:${batches}`;
-  const room = limits.calls - (loop.counters.calls - records.length);
+  const room = limits.calls - (loop.counters.calls - records.length); // the counter contains the calls of this batch
   const open = ([index, record]: CallEntry) =>
     new OpenCall(scope, record, { turn, batchId, index, overLimit: index >= room });
   const groups = (await groupsOf(scope, position)).map((group) => group.map(open));

@@ -28,7 +28,7 @@ export class RunControl implements Cancellation {
   readonly signal: AbortSignal = this.#controller.signal;
   readonly #listeners = new Set<() => void>();
   #deadline: ReturnType<typeof setTimeout> | undefined;
-  #leaving: ReturnType<typeof setTimeout> | undefined;
+  #releasing: ReturnType<typeof setTimeout> | undefined;
   #aborted = false;
   #closed = false;
   readonly #stop: { -readonly [K in keyof Stops]: Stops[K] } = {
@@ -85,17 +85,17 @@ export class RunControl implements Cancellation {
     this.#deadline = startTimer(() => this.abort("deadline"), ms);
   }
 
-  /** Calls `leave` after `ms` milliseconds, unless the run is over before. */
-  leaveAfter(ms: number, leave: () => void): void {
-    clearTimeout(this.#leaving);
-    this.#leaving = startTimer(leave, ms);
+  /** Calls `release` after `ms` milliseconds, unless the run is over before. */
+  releaseAfter(ms: number, release: () => void): void {
+    clearTimeout(this.#releasing);
+    this.#releasing = startTimer(release, ms);
   }
 
   /** Ends the control. Later calls of `abort()` do nothing. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#deadline);
-    clearTimeout(this.#leaving);
+    clearTimeout(this.#releasing);
     this.#listeners.clear();
   }
 }

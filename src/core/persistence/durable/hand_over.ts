@@ -16,12 +16,12 @@ type Release = (session: Unsaved) => Promise<unknown>;
  */
 export function handOver(run: EngineRun, release: Release, grace: number): void {
   const { control, loop, exit, events } = run;
-  const leave = () => {
+  const releaseOnce = () => {
     const ends = control.aborted || events.closed || loop.detached || exit.current !== undefined;
     if (!ends) releaseNow(run, release);
   };
-  control.leaveAfter(grace, leave);
-  loop.stopAtSafePlace(leave);
+  control.releaseAfter(grace, releaseOnce);
+  loop.stopAtSafePlace(releaseOnce);
 }
 
 /** Saves the state as it is now, and stops the work: no later event, move or save has an effect. If the state cannot be saved, the run counts as lost. */
