@@ -6,7 +6,7 @@
 import { boundedCache, boundsOf } from "../core/persistence/bounded_cache.ts";
 import { follow, notifier } from "./notifier.ts";
 import type { Log, LogPage } from "./log.ts";
-import { records } from "./record/records.ts";
+import { records } from "./record/records_of.ts";
 import { promiseTry } from "../stream/promise_try.ts";
 
 /** The bounds of `memoryLog()`. */

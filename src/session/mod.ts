@@ -6,4 +6,4 @@
 export type * from "./log.ts";
 export * from "./memory_log.ts";
 export { ownedStore } from "./owned_store.ts";
-export { records } from "./record/records.ts";
+export { records } from "./record/records_of.ts";

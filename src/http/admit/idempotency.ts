@@ -6,7 +6,7 @@
 import { RecordError } from "../../session/record/record_error.ts";
 import type { KeyedActions, KeyedRequest } from "../../session/record/idempotency_keys.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
-import type { Records } from "../../session/record/run_records.ts";
+import type { Records } from "../../session/record/records.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { Client } from "../identify.ts";
 import type { Launched, Responder } from "../respond/response_format.ts";

@@ -7,7 +7,7 @@ import { expiry } from "../expiry.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
-import { records } from "../record/records.ts";
+import { records } from "../record/records_of.ts";
 import { pieceLength } from "../sql/storage.ts";
 import { type BatchOptions, type ExecuteBatch, type Statement, sweeper } from "./batch.ts";
 

@@ -6,7 +6,7 @@
 import { expectNames } from "../../core/lib/expect_option.ts";
 import { follow, type Subscription } from "../notifier.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
-import { records } from "../record/records.ts";
+import { records } from "../record/records_of.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import {
   type DenoKvOptions,

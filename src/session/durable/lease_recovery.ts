@@ -1,5 +1,5 @@
 /**
- * Recovery: finds runs whose process died, by their leases, and takes them over.
+ * Recovery by leases: finds runs whose process died, and takes them over.
  *
  * @module
  */
@@ -32,7 +32,7 @@ interface Taken {
 }
 
 /** Recovers the runs of a store by its index of leases. */
-export function recovery(store: LeaseIndex, host: RecoveryHost): Recover {
+export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
   /** True while runs that have died before continue. One of them runs at a time, since it may be the one that ends the process. */
   let hasSuspects = false;
 

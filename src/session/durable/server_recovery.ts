@@ -8,10 +8,10 @@ import { SessionError } from "../../core/persistence/session_error.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import { idWithoutOwner } from "../owned_store.ts";
 import { RecordError } from "../record/record_error.ts";
-import type { Records } from "../record/run_records.ts";
+import type { Records } from "../record/records.ts";
 import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
-import { recovery } from "./recovery.ts";
+import { leaseRecovery } from "./lease_recovery.ts";
 import { redeliver, type StoredReports, type StoredRuns } from "./stored_reports.ts";
 
 /** A server whose runs are recovered. */
@@ -56,7 +56,7 @@ export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover
     }
   }
 
-  return recovery(store, {
+  return leaseRecovery(store, {
     ...server,
     resume,
     isLive(session) {

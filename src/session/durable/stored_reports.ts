@@ -7,7 +7,7 @@ import type { LeaseIndex } from "../../core/persistence/recovery.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
-import type { Records } from "../record/run_records.ts";
+import type { Records } from "../record/records.ts";
 import type { RecoveredRun, Requester } from "../record/run_host.ts";
 import { isRunning, knownEnd, lastEventNumber } from "../record/run_state.ts";
 

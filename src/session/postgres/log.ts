@@ -7,7 +7,7 @@ import { expectNames } from "../../core/lib/expect_option.ts";
 import type { Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines } from "../pieces.ts";
-import { records } from "../record/records.ts";
+import { records } from "../record/records_of.ts";
 import { appender, channel, payloadOf } from "./appends.ts";
 import { type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 

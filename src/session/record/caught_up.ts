@@ -5,7 +5,7 @@
  */
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
-import type { Records } from "./run_records.ts";
+import type { Records } from "./records.ts";
 import { lastEventNumber } from "./run_state.ts";
 
 /** The part of a server that loads sessions. */

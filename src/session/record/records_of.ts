@@ -18,7 +18,7 @@ import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
 import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
-import type { Records } from "./run_records.ts";
+import type { Records } from "./records.ts";
 import { runSessions, type SessionLookup } from "./run_sessions.ts";
 import { isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
 

@@ -1,5 +1,5 @@
 /**
- * The stored state of runs. No other file of `session`, `http` and `testing` reads or changes the run record of a session.
+ * The stored state of runs. No other file of `session`, `http` and `testing` reads or changes the `run` of a session.
  *
  * @module
  */

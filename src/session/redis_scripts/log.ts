@@ -7,7 +7,7 @@ import { FinalError } from "../../core/persistence/final_error.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { follow, type Notifier } from "../notifier.ts";
 import { collectLines, textOfLines } from "../pieces.ts";
-import { records } from "../record/records.ts";
+import { records } from "../record/records_of.ts";
 import { expireFunction, expiryOf, listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
 
 /** The notifications of additions, which the log passes on to its followers. */

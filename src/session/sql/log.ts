@@ -8,7 +8,7 @@ import { promiseTry } from "../../stream/promise_try.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
-import { records } from "../record/records.ts";
+import { records } from "../record/records_of.ts";
 import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
 import type { Transact } from "./transactions.ts";
 
