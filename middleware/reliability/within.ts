@@ -86,7 +86,7 @@ function stopwatch(ms: number, over: () => void) {
 
   function stop(): void {
     clearTimeout(timer);
-    if (since !== undefined) left -= Date.now() - since;
+    if (since !== undefined) left = Math.max(0, left - (Date.now() - since)); // runtimes warn about a negative time
     since = undefined;
   }
 

@@ -55,6 +55,28 @@ Deno.test("within() counts the time before and after next() together", async () 
   assertEquals([result.status, String(result.error)], ["failed", "TimeoutError: slow took more than 100 ms at prompt"]);
 });
 
+Deno.test("within() starts no timer with a negative time, about which runtimes warn, if a hook blocks for longer than its time", async () => {
+  const { setTimeout } = globalThis;
+  const times: number[] = [];
+  globalThis.setTimeout = ((run: () => void, ms = 0) => {
+    times.push(ms);
+    return setTimeout(run, ms);
+  }) as typeof setTimeout; // the types of Deno and of Node differ
+  const blocking: Middleware = {
+    name: "blocking",
+    prompt(_, next) {
+      for (const end = Date.now() + 5; Date.now() < end;);
+      return next();
+    },
+  };
+  try {
+    await agent({ model: scripted("Hello!"), use: [within(2, blocking)] }).run({ prompt: "Hi", onError() {} }).result;
+  } finally {
+    globalThis.setTimeout = setTimeout;
+  }
+  assertEquals([times.length > 0, times.filter((ms) => ms < 0)], [true, []]);
+});
+
 Deno.test("within() limits each hook separately", async () => {
   using time = new FakeTime();
   const { prompt } = slow(40, 40);
