@@ -59,7 +59,7 @@ export interface SessionContext<V = unknown> extends Scope<V> {
 export interface SessionChange extends Change {
   /** Settings to replace. The others stay. */
   readonly settings?: Partial<Settings>;
-  /** The given list with more texts. */
+  /** The given list with more texts. Without the given ones, those of outer hooks are lost. */
   readonly context?: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export interface InputContext<V = unknown> extends Scope<V> {
 export interface InputChange extends Change {
   /** The messages to accept instead. Except for "history", it is one user message. */
   readonly messages?: readonly Message[];
-  /** The given list with more texts. A "reply" has no place for them. */
+  /** The given list with more texts. Without the given ones, those of outer hooks are lost. A "reply" has no place for them. */
   readonly context?: readonly string[];
 }
 /** The accepted messages, or a refusal: `refused()`. A refusal is final, and the messages change only through `next()`. */
@@ -110,7 +110,7 @@ export interface PromptContext<V = unknown> extends Scope<V> {
 export interface PromptChange extends Change {
   /** The prompt to accept instead. */
   readonly prompt?: UserMessage;
-  /** The given list with more texts. */
+  /** The given list with more texts. Without the given ones, those of outer hooks are lost. */
   readonly context?: readonly string[];
 }
 /** The answer to a prompt. */

@@ -23,7 +23,7 @@ export interface TurnContext<V = unknown> extends Scope<V> {
 }
 /** The change of `turn`. It has no effect on a resumed turn. */
 export interface TurnChange extends Change {
-  /** The given list with more texts. */
+  /** The given list with more texts. Without the given ones, those of outer hooks are lost. */
   readonly context?: readonly string[];
   /** A transcript to continue with instead, such as a compacted one. It is stored. */
   readonly transcript?: readonly Message[];
