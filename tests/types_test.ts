@@ -16,6 +16,7 @@ import {
   only,
   type RunResult,
   type Scope,
+  serve,
   state,
   text,
   tool,
@@ -25,6 +26,7 @@ import {
   when,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import type { Context } from "hono";
 import { lines } from "./support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -349,4 +351,26 @@ Deno.test("a middleware factory infers the vars that it needs", async () => {
       close() {},
     }).opened
   );
+});
+
+Deno.test("serve() infers the vars of an agent, with their literal types, and requires them", () => {
+  interface Guest {
+    readonly user: User;
+    readonly role: "member" | "guest";
+  }
+  const assistant = agent({ vars: vars<Guest>(), model: scripted() });
+  serve(assistant, { vars: (c) => ({ user: c.get("user"), role: "guest" }) });
+  serve(assistant, { vars: (c: Context<{ Variables: { user: User } }>) => ({ user: c.var.user, role: "guest" }) });
+  serve(assistant, {
+    vars: () => Promise.resolve({ ...ada, role: "guest" }),
+    recoveryVars: () => ({ ...ada, role: "guest" }),
+  });
+  // @ts-expect-error: there is no such role
+  serve(assistant, { vars: () => ({ ...ada, role: "boss" }) });
+  // @ts-expect-error: the role is missing
+  serve(assistant, { vars: () => ada });
+  // @ts-expect-error: the vars are missing
+  serve(assistant, {});
+  // @ts-expect-error: the options are missing
+  serve(assistant);
 });

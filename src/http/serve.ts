@@ -76,10 +76,10 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * assertStringIncludes(await response.text(), `"type":"text.delta","turn":1,"part":0,"text":"Hello!"`);
  * ```
  */
-export function serve<V, E extends Env = AnyEnv>(
+export function serve<V>(
   agent: ServedAgent<V>,
-  options: ServeOptions & RequestVars<NoInfer<V>, E>,
-): ServedApp<E>;
+  options: ServeOptions & NoInfer<RequestVars<V, AnyEnv>>,
+): ServedApp<AnyEnv>;
 /** Serves an agent that needs no vars. */
 export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): ServedApp<AnyEnv>;
 export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedApp<AnyEnv> {
