@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decider, Decision as Verdict } from "../../protocol/tool_event.ts";
+import type { Decider, Decision } from "../../protocol/tool_event.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";
@@ -23,7 +23,7 @@ import { type ParsedInput, parseToolInput } from "./tool_io.ts";
 export const maxRevisions = 3;
 
 /** The decision about one call: execute it, answer it, ask a person, or decide again with another input. */
-export type Decision =
+export type CallDecision =
   | {
     readonly type: "execute";
     readonly tool: AnyTool;
@@ -67,7 +67,7 @@ export async function authorize(
   ctx: ToolContext,
   call: Undecided,
   proposed: ToolResult | undefined,
-): Promise<Decision> {
+): Promise<CallDecision> {
   const { scope: { engine }, place } = call;
   const saved = savedDecision(ctx, call, proposed);
   if (saved) return saved;
@@ -99,7 +99,7 @@ function savedDecision(
   ctx: ToolContext,
   { record, scope: { engine } }: Undecided,
   proposed: ToolResult | undefined,
-): Decision | undefined {
+): CallDecision | undefined {
   if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
   if (record.state !== "running") return undefined;
   const { name, input } = record;
@@ -108,7 +108,7 @@ function savedDecision(
   return { type: "execute", tool, input, json: input, scope: ctx };
 }
 
-function changedTooOften(ctx: ToolContext, call: Undecided): Decision {
+function changedTooOften(ctx: ToolContext, call: Undecided): CallDecision {
   return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
 }
 
@@ -125,7 +125,7 @@ function apply(
   call: Undecided,
   approval: Approval,
   { input, parsed, proposed }: Round,
-): Decision {
+): CallDecision {
   const { tool, name } = ctx;
   if (approval.type === "deny") {
     return decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed."));
@@ -168,7 +168,7 @@ function askPerson(
   { scope: { engine }, record: { call }, place: { turn } }: Undecided,
   { type: _, ...asked }: Extract<Approval, { type: "ask" }>,
   input: unknown,
-): Decision {
+): CallDecision {
   const question: Question = { callId: call.id, tool: name, input, questions: asked.questions };
   engine.events.announce(emit, { type: "approval.asked", turn, call: call.id, ...question });
   const schema = answerSchema(tool?.definition.schema);
@@ -176,7 +176,7 @@ function askPerson(
 }
 
 /** Announces a decision that answers the call. */
-function decided(ctx: ToolContext, call: Undecided, verdict: Verdict, by: Decider, result: ToolResult): Decision {
+function decided(ctx: ToolContext, call: Undecided, verdict: Decision, by: Decider, result: ToolResult): CallDecision {
   announce(ctx, call, verdict, by, verdict === "deny" ? result : undefined);
   return { type: "answer", result };
 }
@@ -184,7 +184,7 @@ function decided(ctx: ToolContext, call: Undecided, verdict: Verdict, by: Decide
 function announce(
   { emit }: ToolContext,
   { scope: { engine }, record: { call }, place: { turn } }: Undecided,
-  decision: Verdict,
+  decision: Decision,
   by: Decider,
   result?: ToolResult,
 ): void {

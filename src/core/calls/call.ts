@@ -7,7 +7,7 @@ import type { ToolResult } from "../../protocol/message.ts";
 import { End, Paused } from "../hooks/interrupt.ts";
 import type { Review } from "../hooks/onion.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
-import type { Decision, Revision } from "./authorize.ts";
+import type { CallDecision, Revision } from "./authorize.ts";
 import type { CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import { decideWithoutHooks, toolPolicy } from "./tool_hooks.ts";
@@ -29,14 +29,14 @@ export interface CallPlace {
 export class OpenCall {
   /** Settles when the call is decided, and its `tool` hooks have returned. Never rejects. */
   passed: Promise<void> | undefined;
-  decision: Decision | undefined;
+  decision: CallDecision | undefined;
   /** The result of the work, before the hooks reviewed it. */
   raw: ToolResult | undefined;
   /** The reviewed result. */
   result: ToolResult | undefined;
   /** The errors that its hooks threw, and the failure that ends the run. */
   readonly failures: unknown[] = [];
-  /** True if the call continues after a pause. */
+  /** True if the call has no result now, and continues after a pause. */
   waiting = false;
   /** True once `tool.started` was emitted. */
   announced = false;

@@ -12,7 +12,7 @@ import { policyOf } from "../hooks/policy.ts";
 import { failed, result } from "../hooks/results.ts";
 import type { Change, Scope } from "../hooks/scope.ts";
 import { delay, withGracePeriod } from "../lib/cancellation.ts";
-import type { Decision } from "./authorize.ts";
+import type { CallDecision } from "./authorize.ts";
 import type { OpenCall } from "./call.ts";
 import { decideOnError } from "../run/failure.ts";
 import { stopped } from "./outcome.ts";
@@ -35,7 +35,7 @@ function progressOf({ emit }: Pick<Scope, "emit">, call: OpenCall): (data: unkno
 /** Executes an allowed call. A failure is the result of this call only. */
 export async function executeCall(
   call: OpenCall,
-  { tool, input, json, scope }: Extract<Decision, { type: "execute" }>,
+  { tool, input, json, scope }: Extract<CallDecision, { type: "execute" }>,
 ): Promise<ToolResult> {
   const { scope: step, record, place: { turn, index, batchId } } = call;
   const { engine } = step;

@@ -9,12 +9,12 @@ import { nameOf } from "../hooks/middleware.ts";
 import type { PointPolicy, Review } from "../hooks/onion.ts";
 import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
-import { authorize, type Decision, maxRevisions, type Undecided } from "./authorize.ts";
+import { authorize, type CallDecision, maxRevisions, type Undecided } from "./authorize.ts";
 import { toolResultOf } from "./tool_io.ts";
 
 /** The part of an open call that its hooks use. */
 interface HookedCall extends Undecided {
-  decision: Decision | undefined;
+  decision: CallDecision | undefined;
   /** True if hooks renamed the call more often than it may pass them. */
   renamedTooOften: boolean;
   /** True if hooks are open around the core. */
@@ -74,7 +74,7 @@ export function decideWithoutHooks(
   call: HookedCall,
   _policy: unknown, // for the signature of `Core`
   review?: Review<ToolResult>,
-): Promise<Decision> {
+): Promise<CallDecision> {
   call.hasOpenHooks = false;
   call.review = review;
   return authorize(ctx, call, undefined);
