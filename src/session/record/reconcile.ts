@@ -1,5 +1,5 @@
 /**
- * The results that a log has and a store has not: the process of the run died between the two writes.
+ * Reconciliation: the results that a log has and a store has not, because the process of the run died between the two writes.
  *
  * @module
  */

@@ -13,7 +13,7 @@ import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { idempotencyKeys } from "./idempotency_keys.ts";
 import { followWithLeaseCheck } from "./lease_check.ts";
 import { lastEvent, readEnd, recordKey } from "./logged_pages.ts";
-import { reconcile } from "./logged_results.ts";
+import { reconcile } from "./reconcile.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
