@@ -19,6 +19,7 @@ export type Position =
   | { readonly at: "arrived"; readonly messages: readonly Message[]; readonly keep?: number }
   /** The prompt is stored and not accepted. `keep` is the number of messages of the transcript that stay when it is accepted. Default: all. */
   | { readonly at: "input"; readonly messages: readonly Message[]; readonly keep?: number }
+  /** `shown`: clients have seen a part of an answer, which `model.reset` takes back. Default: false. */
   | { readonly at: "model"; readonly turn: number; readonly shown?: boolean }
   /** The message with calls waits here until each call has a result, so every saved transcript is valid. */
   | {

@@ -174,7 +174,7 @@ export class EngineRun {
     this.parent?.spend(usage);
   }
 
-  /** Returns the snapshot. */
+  /** Returns the snapshot: that of the loop, with the usage, the state and the number of events as they are now. */
   snapshot(): RunSnapshot {
     const { usage, state, events, loop } = this;
     return {

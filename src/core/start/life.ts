@@ -1,5 +1,5 @@
 /**
- * The life of a run: it opens its session, works inside the `session` hooks until it has an exit, and gives the session back.
+ * The life of a run that `open()` opens: it works inside the `session` hooks until it has an exit, and gives the session back.
  *
  * @module
  */

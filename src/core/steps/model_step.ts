@@ -89,22 +89,22 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
 );
 
 /** Runs the `model` onion until it succeeds, or the `error` hooks give up. */
-async function respond(scope: StepScope, turn: number, reset = false): Promise<ModelResponse> {
+async function respond(scope: StepScope, turn: number, shown = false): Promise<ModelResponse> {
   const { engine, run, signal, emit, vars } = scope;
   const { definition, events } = engine;
-  const call: ModelCall = { engine, turn, attempts: 0, shown: reset };
+  const call: ModelCall = { engine, turn, attempts: 0, shown };
   const request = requestOf(scope);
-  const shown = new ShownText(emit);
-  engine.work.streamPartial(() => shown.message);
+  const shownText = new ShownText(emit);
+  engine.work.streamPartial(() => shownText.message);
   events.announce(emit, { type: "model.started", turn, model: request.model.id });
   const given = await retried(scope, "model", () => {
-    const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shown.emit };
+    const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shownText.emit };
     return definition.onions.model(ctx, call, policy);
   }, () => reply(""));
   const response = { ...given, attempts: call.attempts };
   const { finish, usage, attempts } = response;
   const text = textOf(response);
-  const differs = text !== shown.text;
+  const differs = text !== shownText.text;
   engine.work.streamPartial(undefined);
   events.gather();
   events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });

@@ -21,7 +21,7 @@ export async function launch(scope: RequestScope, input: LaunchInput, format: Re
   const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
   if (prefersAsync(c, format)) return await launchInBackground(scope, input);
   const onGone = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
-  const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) });
+  const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) }); // no client can leave before `respond`, which follows the launch
   const run = await runs.launch(input, client, out).catch((error) => {
     out.close();
     throw error;

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Session } from "../../core/persistence/session.ts";
-import type { Mail } from "../../core/persistence/session.ts";
+import type { Mail, Session } from "../../core/persistence/session.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
 import type { ChatInput, Prompt, RunParts } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";
