@@ -69,29 +69,37 @@ const pageLength = 500_000;
  */
 export function collectLines(after: number): LineCollector {
   const additions: { readonly first: number; readonly texts: string[] }[] = [];
+  /** The number of characters of the additions before the last one. Those that lack a piece do not count: a page of them alone would look like the end. */
   let length = 0;
 
   return {
     add({ first, part, text }) {
       const last = additions.at(-1);
-      if (part === 0) {
-        if (length >= pageLength) return false;
-        additions.push({ first, texts: [text] });
-      } else if (last?.first === first && last.texts.length === part) last.texts.push(text);
-      length += text.length;
+      if (part > 0) {
+        if (last?.first === first && last.texts.length === part) last.texts.push(text);
+        return true;
+      }
+      if (last && isWhole(last.texts)) length = last.texts.reduce((sum, text) => sum + text.length, length);
+      if (length >= pageLength) return false;
+      additions.push({ first, texts: [text] });
       return true;
     },
     lines() {
       let first = after + 1;
       let lines: string[] = [];
       for (const addition of additions) {
-        const text = addition.texts.join("");
-        if (!text.endsWith("\n")) continue;
+        if (!isWhole(addition.texts)) continue;
         const begin = Math.max(addition.first, after + 1);
         if (begin !== first + lines.length) [first, lines] = [begin, []];
+        const text = addition.texts.join("");
         for (const line of text.slice(0, -1).split("\n").slice(begin - addition.first)) lines.push(line);
       }
       return { first, lines };
     },
   };
+}
+
+/** Whether the pieces of an addition end with a line. */
+function isWhole(texts: readonly string[]): boolean {
+  return texts.at(-1)?.endsWith("\n") === true;
 }

@@ -48,3 +48,9 @@ Deno.test("a page ends at its size limit", () => {
   assertEquals(page, { taken: 2, first: 1, lines: [`${long}${long}`] });
   assertEquals(gathered(0, [1, 0, `${long}\n`], [2, 0, `${long}\n`], [3, 0, "a\n"]).lines.length, 2);
 });
+
+Deno.test("an addition that lacks a piece does not fill a page", () => {
+  const long = "x".repeat(300_000);
+  const page = gathered(0, [1, 0, long], [1, 1, long], [1, 3, `${long}\n`], [2, 0, "a\n"], [3, 0, "b\n"]);
+  assertEquals(page, { taken: 5, first: 2, lines: ["a", "b"] });
+});
