@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
 import {
   addUsage,
   agent,
@@ -7,6 +8,7 @@ import {
   memory,
   type Message,
   type Middleware,
+  type Model,
   ModelError,
   textOf,
   tryAgain,
@@ -463,4 +465,32 @@ Deno.test("compaction() throws for invalid sizes", () => {
       `Cannot create compaction(): \`at\` is 100 and \`keep\` is ${keep}; expected 0 <= keep < at`,
     );
   }
+});
+
+Deno.test("compaction() may take as long as the run", async () => {
+  using time = new FakeTime();
+  const slow: Model = {
+    id: "slow",
+    async *stream() {
+      await new Promise((resolve) => setTimeout(resolve, 400_000));
+      yield [{ type: "text", text: "They talked." }, { type: "finish", reason: "stop" }];
+    },
+  };
+  const use = [compaction({ at: 400, keep: 0, summarize: slow })];
+  const errors: unknown[] = [];
+  const { result } = agent({ model: scripted("Done."), use, limits: { time: 600_000 } })
+    .run({ messages: [...history, user("Now")], onError: (error) => errors.push(error) });
+  await time.tickAsync(500_000);
+  assertEquals([short((await result).messages), errors], [
+    ["user First", `${heading}They talked.`, "user Now", "assistant Done."],
+    [],
+  ]);
+});
+
+Deno.test("compaction() asks once for a summary, and ignores calls in the answer", async () => {
+  const both = await play([{ text: "They talked.", calls: [["look", {}]] }, "Done."]);
+  assertEquals(short(both.messages), ["user First", `${heading}They talked.`, "user Now", "assistant Done."]);
+  const { errors, model } = await play([{ calls: [["look", {}]] }, "Done."]);
+  assertEquals(errors.map(String), ["ModelError: Cannot summarize: scripted answered with no text"]);
+  assertEquals(model.requests.length, 2);
 });

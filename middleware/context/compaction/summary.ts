@@ -52,12 +52,13 @@ export async function summaryBy(
   const summarizer = agent({
     model,
     instructions: instructions === "" ? task : `${task}\n\nMind this too: ${instructions}`,
+    limits: { time: Infinity, turns: 1 }, // the time of the run holds, and calls are ignored
   });
   const prompt = `<conversation>\n${shortened(textOfAll(messages), most)}\n</conversation>`;
-  const { status, text, usage, error } = await summarizer.run({ prompt, signal, onError: () => {} }).result;
+  const { text, usage, error } = await summarizer.run({ prompt, signal, onError: () => {} }).result;
   spend(run, usage);
   signal.throwIfAborted();
-  if (status === "done" && text.trim() !== "") return text.trim();
+  if (error === undefined && text.trim() !== "") return text.trim();
   throw error ?? new ModelError(`Cannot summarize: ${model.id} answered with no text`);
 }
 
