@@ -1,4 +1,4 @@
-import { agent, memory, type Middleware, reply, serve, tool, ToolError, tryAgain } from "@jizai/jizai";
+import { agent, mapText, memory, type Middleware, reply, serve, tool, ToolError, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -387,6 +387,20 @@ Deno.test("aiSdkUi() removes the text of a failed attempt, and text that a hook 
     `tool-look output-available {"table":"a"} {"found":"a"}`,
     "step-start",
     "text done [changed]",
+  ]);
+});
+
+Deno.test("aiSdkUi() shows the input of a call beside text that a hook changed", async () => {
+  const hook: Middleware = { name: "hook", model: async (_ctx, next) => mapText(await next(), () => "[changed]") };
+  const model = scripted({ text: "See.", calls: [["look", { table: "a" }], ["drop", { table: "b" }]] }, "Done.");
+  const app = serve(agent({ model, tools: lookAndDrop({ json: true }).tools, use: [hook] }), { wires });
+  const chat = new Chat(app);
+  await chat.sendMessage({ text: "Go" });
+  assertEquals(chat.reported, [
+    "step-start",
+    "text done [changed]",
+    `tool-look output-available {"table":"a"} {"found":"a"}`,
+    `tool-drop approval-requested {"table":"b"}`,
   ]);
 });
 

@@ -90,8 +90,8 @@ export function chunkEncoder(): EventEncoder {
     "model.finished"({ turn, text, finish: reason }) {
       finish = reason;
       if (text === undefined) return closePart();
-      const repeated = added;
-      return beginStep("reset-step") + wholeText(`${turn}.final`, text) + repeated;
+      open = undefined; // the client discards the step, and receives it again as a whole
+      return frameOf({ type: "reset-step" }) + wholeText(`${turn}.final`, text) + added;
     },
     "turn.finished": () => frameOf({ type: "finish-step" }),
 
