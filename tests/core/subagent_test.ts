@@ -8,6 +8,7 @@ import {
   type Limits,
   type Middleware,
   type Model,
+  Pause,
   refused,
   textOf,
   tool,
@@ -272,6 +273,31 @@ Deno.test("a child whose start a filter drops does not run", async () => {
     "TypeError: Cannot drop subagent.started: a filter may drop only deltas, progress, notices and data",
   ]);
   assertEquals(child.left, 1);
+});
+
+Deno.test("a child that cannot begin fails its call, and the operator receives the error", async () => {
+  const child = agent({
+    name: "child",
+    model: scripted(),
+    use: [{ prompt: (ctx) => Promise.reject(ctx.run.pause("Which?")) }],
+  });
+  const asksMore: Middleware = {
+    name: "asksMore",
+    execute: (_, next) =>
+      next().catch((error) => {
+        const more = { callId: "call_1/other", questions: ["And which other?"] };
+        throw error instanceof Pause ? new Pause([...error.questions, more], error.saved) : error;
+      }),
+  };
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  const model = scripted(asking("Help"), "Done.");
+  const assistant = agent({ model, tools: [asTool(child, named)], use: [asksMore] });
+  const { session, questions } = await assistant.run({ prompt: "Hi", onError }).result;
+  const answers = questions.map(({ callId }) => ({ callId, type: "reply", text: "This." } as const));
+  const { messages } = await assistant.resume({ session, answers, onError }).result;
+  assertEquals(lines(messages)[2], "error ask_child failed.");
+  assertEquals(errors.map(String), ["SessionError: Cannot answer call other: it is not asked"]);
 });
 
 Deno.test("a filter that throws for the events of a child fails its call", async () => { // an unhandled rejection would fail the test
