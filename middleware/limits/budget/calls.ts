@@ -31,18 +31,20 @@ export function countCalls(
 
   /** Counts a call that is not counted yet. Returns false if the budget has no room for it. */
   function count(ctx: ExecuteContext): boolean {
-    if (own.get(ctx).answer !== undefined) return false;
+    if (own.get(ctx)?.answer !== undefined) return false;
     const { turn, callIndex } = ctx;
-    const counted = latest.get(ctx) === turn ? marks.get(ctx) : "";
+    const isLatest = latest.get(ctx) === turn;
+    const counted = isLatest ? marks.get(ctx) : "";
     if (counted[callIndex] === "!") return true;
     if (!ledger.take(ctx)) return false;
-    latest.set(ctx, turn);
-    marks.set(ctx, `${counted.slice(0, callIndex).padEnd(callIndex, ".")}!${counted.slice(callIndex + 1)}`);
+    if (!isLatest) latest.set(ctx, turn);
+    const after = counted.slice(callIndex + 1);
+    marks.set(ctx, `${counted.slice(0, callIndex).padEnd(callIndex, ".")}!${after}`);
     return true;
   }
 
   function skipCall(ctx: ExecuteContext): Promise<ToolResult> {
-    own.update(ctx, (before) => ({ ...before, over: true }));
+    own.update(ctx, (before) => before ?? {});
     return Promise.resolve(skipped(`Not run: ${reason}.`));
   }
 

@@ -79,7 +79,7 @@ export function budget(options: BudgetOptions = {}): Budget {
   const applied = limits.cost < Infinity ? prices : undefined;
   const bounded = limits.tokens < Infinity || applied !== undefined;
   const ledger = ledgerOf(name, limits);
-  const own = state<BudgetState>(`${name}.own`, () => ({ over: false }));
+  const own = state<BudgetState>(`${name}.own`, () => null);
 
   return {
     name,
@@ -91,7 +91,7 @@ export function budget(options: BudgetOptions = {}): Budget {
       const stop = ledger.start(ctx);
       try {
         const result = await next();
-        const { answer } = own.get(ctx);
+        const answer = own.get(ctx)?.answer;
         const stands = answer === undefined || result.status === "cancelled";
         return stands ? result : { status: "limit", text: answer, reason: name };
       } finally {

@@ -20,13 +20,11 @@ import { type Layered, onlyIf } from "../../../src/core/kit.ts";
 import { charge, estimator, type Prices } from "./charge.ts";
 import type { Amounts, Ledger } from "./ledger.ts";
 
-/** The state of one run. */
-export interface BudgetState {
-  /** True once a call exceeded the budget. */
-  readonly over: boolean;
+/** The state of one run: null until a call exceeds the budget, or the model gives its last answer. */
+export type BudgetState = null | {
   /** The last answer, once the model has given it. */
   readonly answer?: string;
-}
+};
 
 /** The parts of a budget that charges depend on. */
 export interface ChargeOptions {
@@ -58,16 +56,15 @@ export function chargeRequests(
 
   /** Returns whether the hook has work for the next request: the amounts are limited, or the budget is spent. */
   function isLimited(ctx: Scope): boolean {
-    const { over, answer } = own.get(ctx);
-    return bounded || over || answer !== undefined || !ledger.hasTime(ctx);
+    return bounded || own.get(ctx) !== null || !ledger.hasTime(ctx);
   }
 
   async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
     const { request } = ctx;
-    const { over, answer } = own.get(ctx);
-    if (answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
+    const spent = own.get(ctx);
+    if (spent?.answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
     const reserved = expected(request);
-    const isLast = over || !fits(reserved, ledger.left(ctx));
+    const isLast = spent !== null || !fits(reserved, ledger.left(ctx));
     const settle = ledger.reserve(ctx, reserved);
     let charged: Partial<Amounts> = {};
     try {
@@ -78,7 +75,7 @@ export function chargeRequests(
       const response = await next({ emit, ...(isLast && { request: lastOf(request, name) }) });
       charged = reserved; // stands if the model that answered has no price
       if (isMeasured(response)) charged = charge(response.model, response.usage, prices);
-      if (isLast) own.set(ctx, { over, answer: textOf(response) });
+      if (isLast) own.set(ctx, { answer: textOf(response) });
       return response;
     } finally {
       settle(charged);

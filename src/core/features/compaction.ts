@@ -20,8 +20,9 @@ import type { CompactTrigger } from "../../protocol/event.ts";
 import type { Usage } from "../../protocol/message.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { CompactChange, CompactContext, Compaction } from "../hooks/points/turn.ts";
+import type { CompactChange, CompactContext, Compaction, TurnContext } from "../hooks/points/turn.ts";
 import { policyOf, requireChoice } from "../hooks/policy.ts";
+import { onlyIf } from "../hooks/select.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
 import { estimateTokens } from "../lib/estimate.ts";
 import { reportFatal, retried } from "../run/failure.ts";
@@ -71,12 +72,10 @@ const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> 
 
 /** The hooks and the step that compact. A middleware that summarizes adds a `compact` hook. */
 export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
-  turn(ctx, next) {
-    const { limits, loop: { transcript } } = engineOf(ctx.run);
-    if (ctx.resumed || estimateTokens(transcript.messages) <= limits.context) return next();
-    return compactTranscript(ctx, "auto")
-      .then((compaction) => next(compaction.type === "compacted" ? { transcript: compaction.messages } : {}));
-  },
+  turn: onlyIf(async (ctx, next) => {
+    const compaction = await compactTranscript(ctx, "auto");
+    return await next(compaction.type === "compacted" ? { transcript: compaction.messages } : {});
+  }, exceedsLimit),
 
   model: (ctx, next) =>
     next().catch(async (error) => {
@@ -100,6 +99,12 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
     }) satisfies Step<StepScope, "compact">,
   },
 };
+
+/** Returns true if the transcript is too long for a turn that begins. */
+function exceedsLimit({ run, resumed }: TurnContext): boolean {
+  const { limits, loop: { transcript } } = engineOf(run);
+  return !resumed && estimateTokens(transcript.messages) > limits.context;
+}
 
 /** Counts tokens that a hook has used, in the run and its parents. The run of `stubContext()` counts none. */
 export function spend(run: Run, usage: Usage): void {

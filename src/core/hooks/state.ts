@@ -66,10 +66,12 @@ export function state<T>(name: string, init: () => T, options: StateOptions = {}
 
   function read(at: Scope): T {
     const held = mapOf(at);
-    const isStored = held.has(key) && (!schema || validated?.has(held) || fits(schema, held.get(key)));
+    const value = held.get(key);
+    const isStored = (value !== undefined || held.has(key)) &&
+      (!schema || validated?.has(held) || fits(schema, value));
     if (!isStored) return write(at, init());
     validated?.add(held);
-    return held.get(key) as T; // only this state writes this key
+    return value as T; // only this state writes this key
   }
   function write(at: Scope, value: T): T {
     expectJson(writing, value, { whole: true });
