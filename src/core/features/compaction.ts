@@ -24,7 +24,7 @@ import type { CompactChange, CompactContext, Compaction, TurnContext } from "../
 import { policyOf, requireChoice } from "../hooks/policy.ts";
 import { onlyIf } from "../hooks/select.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
-import { estimateTokens } from "../lib/estimate.ts";
+import { estimateTokens, tokenMeter } from "../lib/estimate.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
@@ -100,10 +100,15 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
   },
 };
 
+/** The meter of each run's transcript, which is measured before each turn. */
+const meters = /* @__PURE__ */ new WeakMap<Run, typeof estimateTokens>();
+
 /** Returns true if the transcript is too long for a turn that begins. */
 function exceedsLimit({ run, resumed }: TurnContext): boolean {
   const { limits, loop: { transcript } } = engineOf(run);
-  return !resumed && estimateTokens(transcript.messages) > limits.context;
+  const measure = meters.get(run) ?? tokenMeter();
+  meters.set(run, measure);
+  return !resumed && measure(transcript.messages) > limits.context;
 }
 
 /** Counts tokens that a hook has used, in the run and its parents. The run of `stubContext()` counts none. */

@@ -12,26 +12,33 @@ const overhead = 28;
 /** Bytes that an image or a file counts as. Providers count its content, not its encoding. */
 const mediaSize = 6_400;
 
-/** A cache of the sizes of messages, which never change: a transcript is measured before each turn. */
-const sizes = /* @__PURE__ */ new WeakMap<Message, number>();
-
 /** Returns the estimated number of tokens of `messages`. */
 export function estimateTokens(messages: readonly Message[]): number {
-  let bytes = 0;
-  for (const message of messages) {
-    let size = sizes.get(message);
-    if (size === undefined) sizes.set(message, size = sizeOf(message));
-    bytes += size;
-  }
-  return Math.ceil(bytes / 4);
+  return tokenMeter()(messages);
 }
 
-/** Returns the number of bytes that a model reads of a message. */
-function sizeOf(message: Message): number {
-  const parts: readonly (AnswerPart | ContentPart)[] = message.role === "tool"
-    ? message.results.flatMap(({ parts }) => parts)
-    : message.parts;
-  return parts.reduce((size, part) => size + overhead + sizeOfPart(part), 0);
+/** Creates a function that estimates the tokens of a transcript. As long as the transcript grows at its end, each message is measured once. */
+export function tokenMeter(): typeof estimateTokens {
+  let measured: readonly Message[] = [];
+  let bytes = 0;
+  return (messages) => {
+    const grows = measured.every((message, index) => message === messages[index]);
+    bytes = grows ? bytes + sizeOf(messages.slice(measured.length)) : sizeOf(messages);
+    measured = messages;
+    return Math.ceil(bytes / 4);
+  };
+}
+
+/** Returns the number of bytes that a model reads of `messages`. */
+function sizeOf(messages: readonly Message[]): number {
+  let size = 0;
+  for (const message of messages) {
+    const contents: readonly { readonly parts: readonly (AnswerPart | ContentPart)[] }[] = message.role === "tool"
+      ? message.results
+      : [message];
+    for (const { parts } of contents) for (const part of parts) size += overhead + sizeOfPart(part);
+  }
+  return size;
 }
 
 function sizeOfPart(part: AnswerPart | ContentPart): number {
@@ -43,7 +50,7 @@ function sizeOfPart(part: AnswerPart | ContentPart): number {
       return utf8Length(part.text);
     case "call":
     case "provider_call":
-      return utf8Length(part.name + JSON.stringify(part.input));
+      return part.name.length + utf8Length(JSON.stringify(part.input) ?? ""); // names are ASCII
     case "provider_result":
       return utf8Length(JSON.stringify(part.output));
     default:

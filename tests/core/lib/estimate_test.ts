@@ -1,6 +1,6 @@
 import { type Message, user } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
-import { estimateTokens } from "../../../src/core/lib/estimate.ts";
+import { estimateTokens, tokenMeter } from "../../../src/core/lib/estimate.ts";
 
 /** A tool message whose result has these parts. */
 function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message {
@@ -31,4 +31,17 @@ Deno.test("an estimate counts all that a model reads: reasoning, calls and resul
 Deno.test("an image or a file counts the same, whatever its size", () => {
   const tokens = (data: string) => estimateTokens([result({ type: "media", mediaType: "image/png", data })]);
   assertEquals([tokens("A".repeat(4)), tokens("A".repeat(4_000_000))], [1_607, 1_607]);
+});
+
+Deno.test("a meter estimates a transcript that grows, that is replaced, and that shrinks", () => {
+  const texts = ["one", "two".repeat(100), "three", "слово"].map((text) => user(text));
+  const transcripts = [
+    texts.slice(0, 1),
+    texts.slice(0, 3),
+    texts,
+    [user("summary"), ...texts.slice(2)],
+    texts.slice(1),
+  ];
+  const measure = tokenMeter();
+  assertEquals(transcripts.map(measure), transcripts.map(estimateTokens));
 });
