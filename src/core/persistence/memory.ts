@@ -80,7 +80,7 @@ export function memory(options: MemoryOptions = {}): Store {
         const version = session.version + 1;
         const rest = JSON.stringify({ ...session, version });
         const { texts, added, length } = serialize(messages, stored);
-        const inUse = () => run !== undefined && !run.exit && (lease?.until ?? Infinity) > Date.now();
+        const inUse = until(run && !run.exit ? lease?.until ?? Infinity : 0);
         const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined, inUse };
         sessions.put(id, { version, texts, length, messages: run ? messages : [], rest, lease, entry }, entry);
         texts.push(...added); // only once it is known to fit
@@ -105,15 +105,20 @@ export function memory(options: MemoryOptions = {}): Store {
       due.sort(([_, a], [__, b]) => a - b);
       return Promise.resolve(due.slice(0, limit).map(([id]) => id));
     },
-    touch: ({ id, version, lease }, until) =>
+    touch: ({ id, version, lease }, end) =>
       promiseTry(() => {
         const stored = sessions.get(id);
         if (!stored?.lease || stored.version !== version || stored.lease.until !== lease?.until) return false;
-        const entry = { ...stored.entry, inUse: () => until > Date.now() };
-        sessions.put(id, { ...stored, lease: { ...stored.lease, until }, entry }, entry);
+        const entry = { ...stored.entry, inUse: until(end) };
+        sessions.put(id, { ...stored, lease: { ...stored.lease, until: end }, entry }, entry);
         return true;
       }),
   };
+}
+
+/** Returns a function that returns true until a time. It is kept with a session, so it must not keep anything else. */
+function until(time: number): () => boolean {
+  return () => time > Date.now();
 }
 
 /** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those to add. `length` counts the characters of both. */

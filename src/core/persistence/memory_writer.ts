@@ -3,62 +3,79 @@
  *
  * @module
  */
+import type { Event } from "../../protocol/event.ts";
+import type { Position } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 import { savedSession } from "./saved_session.ts";
-import type { OpenWriter } from "./store.ts";
+import type { OpenWriter, SessionStore } from "./store.ts";
 import { archivedSession, endedSession, type SessionWriter } from "./writer.ts";
 
 /**
  * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end.
  */
-export const writeInMemory: OpenWriter = (store, run: EngineRun, { always }): SessionWriter => {
-  let { version } = run.claimed;
-  let saves = always;
-  /** True if a copy of the messages was saved, and the session that names it was not. */
-  let archived = false;
+export const writeInMemory: OpenWriter = (store, run: EngineRun, { always }) => new MemoryWriter(store, run, always);
 
-  async function save(session = savedSession(run)): Promise<boolean> {
-    const saved = await store.save({ ...session, version });
+/** A writer. A class, because a server keeps one for each stream, and a closure for each operation would take five times the memory. */
+class MemoryWriter implements SessionWriter {
+  readonly #store: SessionStore;
+  readonly #run: EngineRun;
+  #version: number;
+  #saves: boolean;
+  /** True if a copy of the messages was saved, and the session that names it was not. */
+  #archived = false;
+
+  constructor(store: SessionStore, run: EngineRun, saves: boolean) {
+    this.#store = store;
+    this.#run = run;
+    this.#version = run.claimed.version;
+    this.#saves = saves;
+  }
+
+  claim(): Promise<boolean> {
+    return this.#saves ? this.#save() : Promise.resolve(true);
+  }
+
+  checkpoint(position: Position): Promise<void> | undefined {
+    const isDue = this.#saves && (this.#archived || (position.at === "model" && position.turn > 1));
+    this.#archived = false;
+    return isDue ? this.#saveOrAbort() : undefined;
+  }
+
+  async end(last: Event | undefined): Promise<boolean> {
+    await this.#run.sink.settled?.();
+    if (this.#run.control.stop.leave || (last && !this.#saves)) return true;
+    try {
+      return await this.#save(last && endedSession(savedSession(this.#run), last));
+    } catch (error) {
+      await this.#removeRun(); // otherwise the session stays busy: no other process ends the run
+      throw error;
+    }
+  }
+
+  async archive(): Promise<string | undefined> {
+    if (!this.#saves) return undefined;
+    const session = archivedSession(savedSession(this.#run));
+    this.#archived = await this.#store.save(session) !== undefined;
+    return this.#archived ? session.id : undefined;
+  }
+
+  async #save(session = savedSession(this.#run)): Promise<boolean> {
+    const saved = await this.#store.save({ ...session, version: this.#version });
     if (saved === undefined) return false;
-    version = saved;
-    saves = true;
+    this.#version = saved;
+    this.#saves = true;
     return true;
   }
 
-  async function saveOrAbort(): Promise<void> {
-    if (!await save()) run.control.abort("lost");
+  async #saveOrAbort(): Promise<void> {
+    if (!await this.#save()) this.#run.control.abort("lost");
   }
 
   /** Removes the run from the session as it is stored, which takes less room. */
-  async function removeRun(): Promise<void> {
-    const stored = await store.load(run.session);
+  async #removeRun(): Promise<void> {
+    const stored = await this.#store.load(this.#run.session);
     if (!stored) return;
     const { run: _, ...session } = stored;
-    await save(session);
+    await this.#save(session);
   }
-
-  return {
-    claim: () => saves ? save() : Promise.resolve(true),
-    checkpoint(position) {
-      const isDue = saves && (archived || (position.at === "model" && position.turn > 1));
-      archived = false;
-      return isDue ? saveOrAbort() : undefined;
-    },
-    async end(last) {
-      await run.sink.settled?.();
-      if (run.control.stop.leave || (last && !saves)) return true;
-      try {
-        return await save(last && endedSession(savedSession(run), last));
-      } catch (error) {
-        await removeRun(); // otherwise the session stays busy: no other process ends the run
-        throw error;
-      }
-    },
-    async archive() {
-      if (!saves) return undefined;
-      const session = archivedSession(savedSession(run));
-      archived = await store.save(session) !== undefined;
-      return archived ? session.id : undefined;
-    },
-  };
-};
+}
