@@ -56,8 +56,11 @@ export function channel<T, K, C>(
   return { sink, stream: sink.stream };
 }
 
-/** A channel. A class, because an object literal with accessors costs a microsecond each time it is created. */
-class Channel<T, K, C> implements Sink<T> {
+/** The stream asks for a chunk only when it is read. */
+const pulled: QueuingStrategy = { highWaterMark: 0 };
+
+/** A channel: the sink, and the source of the stream. A class, because an object literal with accessors costs a microsecond each time it is created. */
+class Channel<T, K, C> implements Sink<T>, UnderlyingDefaultSource<C> {
   readonly stream: ReadableStream<C>;
   readonly #options: ChannelOptions<T, K, C>;
   readonly #highWater: number;
@@ -76,11 +79,11 @@ class Channel<T, K, C> implements Sink<T> {
   constructor(options: ChannelOptions<T, K, C>) {
     this.#options = options;
     this.#highWater = options.highWater ?? 1_024;
-    this.stream = new ReadableStream<C>({
-      start: (controller) => void (this.#controller = controller),
-      pull: () => this.#pull(),
-      cancel: (reason) => this.#cancel(reason),
-    }, { highWaterMark: 0 });
+    this.stream = new ReadableStream<C>(this, pulled);
+  }
+
+  start(controller: ReadableStreamDefaultController<C>): void {
+    this.#controller = controller;
   }
 
   write(item: T): void {
@@ -143,7 +146,7 @@ class Channel<T, K, C> implements Sink<T> {
     this.#room = undefined;
   }
 
-  #pull(): Promise<void> | void {
+  pull(): Promise<void> | void {
     this.#read = true;
     if (this.#pending !== undefined) this.#flush(this.#pending);
     if (this.#closed) return this.#controller.close();
@@ -152,7 +155,7 @@ class Channel<T, K, C> implements Sink<T> {
     });
   }
 
-  #cancel(reason: unknown): void {
+  cancel(reason: unknown): void {
     this.#closed = true;
     this.#pending = undefined;
     this.#release();
