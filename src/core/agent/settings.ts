@@ -8,7 +8,6 @@ import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import { merged } from "../hooks/policy.ts";
 import type { Scope } from "../hooks/scope.ts";
-import { Semaphore } from "../lib/semaphore.ts";
 import { limited, type Limits } from "../run/limits.ts";
 
 /** The values of one run that take the place of its agent's. */
@@ -20,43 +19,43 @@ interface RunSettings {
   readonly inherited?: Partial<Settings> | undefined;
 }
 
-/** Returns the settings that the `session` hooks of a run receive. */
-export async function settingsOf(
-  { model, instructions, tools }: Pick<AgentDefinition<never>, "model" | "instructions" | "tools">,
-  scope: Scope,
-  { limits, tools: more = [], inherited }: RunSettings,
-): Promise<Settings> {
-  const settings: Settings = {
-    model: typeof model === "function" ? await model(scope) : model,
-    instructions: typeof instructions === "function" ? await instructions(scope) : instructions,
-    tools: [...tools, ...more.filter(({ name }) => !tools.some((own) => own.name === name))],
-    limits,
-  };
+/** The part of an agent that its settings are made of. */
+type Definition = Pick<AgentDefinition<never>, "model" | "instructions" | "tools">;
+
+/** Returns the settings that the `session` hooks of a run receive. Returns no promise if the agent has its model and its instructions. */
+export function settingsOf(definition: Definition, scope: Scope, given: RunSettings): Settings | Promise<Settings> {
+  const { model, instructions, tools } = definition;
+  const { limits, tools: more = [], inherited } = given;
+  if (typeof model === "function" || typeof instructions === "function") {
+    return chosenSettings(definition, scope, given);
+  }
+  const own = more.filter(({ name }) => !tools.some((own) => own.name === name));
+  const settings: Settings = { model, instructions, tools: [...tools, ...own], limits };
   return inherited ? merged(settings, inherited) : settings;
 }
 
-/** The settings of a run whose session is open. */
-export interface OpenSettings extends Settings, ToolTable {
-  /** The slots for running tools, shared with child runs. */
-  readonly slots: Semaphore;
-  /** The slots for child runs. */
-  readonly agentSlots: Semaphore;
+/** Calls the functions that choose the model and the instructions. */
+async function chosenSettings(definition: Definition, scope: Scope, given: RunSettings): Promise<Settings> {
+  const { model, instructions } = definition;
+  const chosen = {
+    ...definition,
+    model: typeof model === "function" ? await model(scope) : model,
+    instructions: typeof instructions === "function" ? await instructions(scope) : instructions,
+  };
+  return await settingsOf(chosen, scope, given);
 }
 
-/** Completes the settings that the `session` hooks decided on. `base` are the limits of the run, and `slots` those of its parent. */
+/** The settings of a run whose session is open. */
+export type OpenSettings = Settings & ToolTable;
+
+/** Completes the settings that the `session` hooks decided on. `base` are the limits of the run. */
 export function openSettings(
   settings: Settings,
   { tools, toolTable: own }: Pick<AgentDefinition<never>, "tools" | "toolTable">,
-  { limits: base, slots }: { readonly limits: Limits; readonly slots: Semaphore | undefined },
+  base: Limits,
 ): OpenSettings {
   const limits = settings.limits === base ? base : limited(base, settings.limits);
   const isUnchanged = settings.tools.length === tools.length && settings.tools.every((tool, at) => tool === tools[at]);
   const table = isUnchanged ? own : toolTable(settings.tools as readonly AnyTool[]); // run() requires the vars that they need
-  return {
-    ...settings,
-    ...table,
-    limits,
-    slots: slots ?? new Semaphore(limits.parallel),
-    agentSlots: new Semaphore(limits.agents),
-  };
+  return { ...settings, ...table, limits };
 }

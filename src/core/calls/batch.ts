@@ -124,7 +124,7 @@ export async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]):
   for (const call of calls) {
     for (const error of call.failures) {
       if (!call.waiting) {
-        const isKnown = isInterrupt(error) || engine.control.aborted || engine.seenErrors.has(error);
+        const isKnown = isInterrupt(error) || engine.control.aborted || engine.seenErrors.includes(error);
         const failure = { error, source: "tool", recoverable: false, attempt: 1, call: call.record.call } as const;
         if (isKnown || (await decideOnError(scope, failure)).type === "abort") fatal.push(error);
       } else if (!isInterrupt(error)) {

@@ -84,12 +84,12 @@ export async function executeCall(
 /** The core of `execute`: runs the tool in a slot. */
 async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult> {
   const { engine } = call.scope;
-  const { control, arrivals, limits, events, settings } = engine;
+  const { control, arrivals, limits, events } = engine;
   const { tool } = ctx;
   const cancellation = control.of(ctx.signal);
   if (cancellation.aborted) throw cancellation.reason;
   const isSubagent = tool["~execute"] !== undefined && !tool.definition.provider;
-  const slots = isSubagent ? settings.agentSlots : settings.slots; // the tools of a subagent need a slot while it runs
+  const slots = isSubagent ? engine.agentSlots : engine.slots; // the tools of a subagent need a slot while it runs
   const slot = slots.take(cancellation);
   if (slot) await slot;
   try {

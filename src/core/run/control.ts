@@ -29,6 +29,8 @@ export class RunControl implements Cancellation {
   readonly #listeners = new Set<() => void>();
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #releasing: ReturnType<typeof setTimeout> | undefined;
+  /** Removes the listener of the signal that the run follows. */
+  #unfollow: (() => void) | undefined;
   #aborted = false;
   #closed = false;
   readonly #stop: { -readonly [K in keyof Stops]: Stops[K] } = {
@@ -60,6 +62,14 @@ export class RunControl implements Cancellation {
   /** Returns the cancellation of a signal: the run itself for its own signal, which needs no further listener. */
   of(signal: AbortSignal): Cancellation {
     return signal === this.signal ? this : cancellationOf(signal);
+  }
+
+  /** Stops the run when `signal` aborts. */
+  follow(signal: AbortSignal): void {
+    const abort = () => this.abort("signal");
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
+    this.#unfollow = () => signal.removeEventListener("abort", abort);
   }
 
   /** Stops the run. The first reason counts. */
@@ -97,12 +107,13 @@ export class RunControl implements Cancellation {
     clearTimeout(this.#deadline);
     clearTimeout(this.#releasing);
     this.#listeners.clear();
+    this.#unfollow?.();
   }
 }
 
 /** The work in progress of a run: its end unwinds the work, keeps the unfinished answer, and cleans up once. */
 export class OpenWork {
-  readonly #unwinders = new Set<() => () => void>();
+  #unwinders: Set<() => () => void> | undefined;
   #unwound: Promise<void> | undefined;
   /** Resolves once the results of unwound calls are emitted, if they wait for a save. */
   announced: Promise<void> | undefined;
@@ -121,14 +132,15 @@ export class OpenWork {
 
   /** Registers a function that unwinds work when the run ends without it, and returns one that emits the results. Returns a function that removes it. */
   onUnwind(unwind: () => () => void): () => void {
-    this.#unwinders.add(unwind);
-    return () => this.#unwinders.delete(unwind);
+    const unwinders = this.#unwinders ??= new Set();
+    unwinders.add(unwind);
+    return () => unwinders.delete(unwind);
   }
 
   /** Returns the functions that unwind the work, and removes them. */
   takeUnwinders(): readonly (() => () => void)[] {
-    const unwinders = [...this.#unwinders];
-    this.#unwinders.clear();
+    const unwinders = [...this.#unwinders ?? []];
+    this.#unwinders?.clear();
     return unwinders;
   }
 

@@ -62,8 +62,8 @@ export async function decideOnError(
     events.warn("hook.failed", "A hook failed while it handled a failure.", { point: "error", error });
     decision = await defaultDecision(ctx);
   }
-  if (decision.type === "abort") seenErrors.add(failure.error);
-  else if (!seenErrors.has(failure.error)) events.report(failure.error);
+  if (decision.type === "abort") seenErrors.push(failure.error);
+  else if (!seenErrors.includes(failure.error)) events.report(failure.error);
   return decision;
 }
 
@@ -99,8 +99,8 @@ export function reportFatal<R>(scope: FailureScope, source: Point, work: Promise
 /** Runs the `error` hooks for a failure that ends the run, unless they have seen it. */
 export async function decideOnFatal(scope: FailureScope, source: Point, error: unknown): Promise<void> {
   const { seenErrors, control } = scope.engine;
-  if (isInterrupt(error) || control.aborted || seenErrors.has(error)) return;
-  seenErrors.add(error); // the result of the run reports it
+  if (isInterrupt(error) || control.aborted || seenErrors.includes(error)) return;
+  seenErrors.push(error); // the result of the run reports it
   await decideOnError(scope, { error, source, recoverable: false, attempt: 1 });
 }
 

@@ -13,6 +13,7 @@ import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
 import { type OpenSettings, openSettings } from "../agent/settings.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
+import { Semaphore } from "../lib/semaphore.ts";
 import type { Arrivals } from "./arrivals.ts";
 import { OpenWork, type RunControl } from "./control.ts";
 import { Events, type NumberedEvent, type OnError } from "./events.ts";
@@ -85,7 +86,7 @@ export class EngineRun {
   /** Calls that a person always allows, in the whole tree of agents. */
   readonly rules: Rule[];
   /** Failures that the `error` hooks have seen. */
-  readonly seenErrors = new Set<unknown>();
+  readonly seenErrors: unknown[] = [];
   readonly onError: OnError;
   readonly writer: SessionWriter;
   /** The saved state that the run started from. */
@@ -93,6 +94,8 @@ export class EngineRun {
   readonly #limits: Limits;
   #usage: Usage;
   #settings: OpenSettings | undefined;
+  #slots: Semaphore | undefined;
+  #agentSlots: Semaphore | undefined;
 
   /** `openWriter` creates the writer of the session, which reads the run. */
   constructor(beginning: RunBeginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
@@ -153,6 +156,15 @@ export class EngineRun {
     return this.#settings;
   }
 
+  /** The slots for running tools, shared with child runs. */
+  get slots(): Semaphore {
+    return this.#slots ??= this.parent?.slots ?? new Semaphore(this.limits.parallel);
+  }
+  /** The slots for child runs. */
+  get agentSlots(): Semaphore {
+    return this.#agentSlots ??= new Semaphore(this.limits.agents);
+  }
+
   /** Returns the scope of the outermost hooks. */
   scope(): Scope {
     return { run: this.view, signal: this.control.signal, emit: this.events.emit, vars: this.vars };
@@ -160,8 +172,7 @@ export class EngineRun {
 
   /** Opens the session with its settings. */
   open(settings: Settings): void {
-    const slots = this.parent?.settings.slots;
-    const opened = openSettings(settings, this.definition, { limits: this.#limits, slots });
+    const opened = openSettings(settings, this.definition, this.#limits);
     const { limits } = opened;
     if (limits.time !== this.#limits.time) this.control.setDeadline(limits.time);
     this.definition.checkLimits(limits);
