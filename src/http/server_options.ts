@@ -23,7 +23,7 @@ export function resolveOptions(
 ) {
   expectNames("Cannot serve", options, optionNames);
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
-  const { limits = {}, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
+  const { limits, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
     options;
   if (options.store && resumeTokens) {
     throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");

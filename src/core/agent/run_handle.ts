@@ -63,17 +63,17 @@ export function runHandle<O>(
     highWater: Infinity, // the reader never slows the run
     congestedAt: maxUnread,
   });
-  const { session, result, stop, send, finish } = start(sink);
+  const run = start(sink);
   return {
-    session,
+    session: run.session,
     events: stream,
     get output() {
       if (collector) return collector.values as AsyncIterable<DeepPartial<O>>; // the text is written for the schema of O
       throw new TypeError("Cannot read run.output: expected `output: streamed(schema)` of @jizai/jizai/output");
     },
-    result: result as Promise<RunResult<O>>, // validated by the output's schema
-    stop,
-    send,
-    finish,
+    result: run.result as Promise<RunResult<O>>, // validated by the output's schema
+    stop: (reason, options) => run.stop(reason, options),
+    send: (message, options) => run.send(message, options),
+    finish: () => run.finish(),
   };
 }

@@ -6,7 +6,7 @@
 import type { Event } from "../../protocol/event.ts";
 import { settingsOf } from "../agent/settings.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
-import type { RunResult, SessionChange, SessionContext } from "../hooks/points/run.ts";
+import type { RunResult, SessionChange, SessionContext, Settings } from "../hooks/points/run.ts";
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../hooks/policy.ts";
 import { refused } from "../hooks/results.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
@@ -28,22 +28,27 @@ export async function live(
   ready: Promise<EngineRun>,
   opened: Promise<unknown>,
 ): Promise<RunResult> {
-  const { control, arrivals, sink, options, session } = beginning;
   let run: EngineRun;
   try {
     run = await ready;
+    await opened; // callers that wait for it continue before the first event
   } catch (error) {
-    control.close();
-    arrivals.close();
-    sink.close();
-    const messages = error instanceof SessionError ? error.messages : [];
-    return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
+    return unopened(beginning, error);
   }
-  await opened; // callers that wait for it continue before the first event
   try {
-    return await end(run, await work(run, beginning));
+    let result: RunResult;
+    try {
+      announce(run, beginning.early);
+      const left = run.claimed.resumed ? await takeUp(run) : undefined;
+      result = left ?? await enterSession(run, beginning);
+    } catch (error) {
+      await exitWith({ ...run.scope(), engine: run }, error, "session");
+      run.arrivals.close();
+      result = await conclude(run);
+    }
+    return await end(run, result);
   } finally {
-    const { handOver } = control.stop;
+    const { handOver } = run.control.stop;
     if (handOver) await handOver;
     else {
       run.writer.close?.();
@@ -52,40 +57,60 @@ export async function live(
   }
 }
 
+/** Returns the result of a run that could not open its session. */
+function unopened({ control, arrivals, sink, options, session }: Beginning, error: unknown): RunResult {
+  control.close();
+  arrivals.close();
+  sink.close();
+  const messages = error instanceof SessionError ? error.messages : [];
+  return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
+}
+
+/** Emits the first events. */
+function announce(engine: EngineRun, early: readonly Event[]): void {
+  const { id: run, session, events, usage, claimed: { start: { request }, resumed } } = engine;
+  events.gather();
+  const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
+  events.emit({ type: "run.started", run, session, resumed, ...before });
+  events.emit({ type: "session.opened", source: sourceOf(engine) });
+  for (const event of early) events.emit(event);
+}
+
+/** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
+async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
+  const { writer, work, loop, claimed: { closing, pause } } = engine;
+  const left = pause ? undefined : await writer.takeOver?.();
+  if (left || closing === undefined) return left;
+  const cause = { reason: closing, source: "stop" } as const;
+  await work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
+  return undefined;
+}
+
+/** Runs the `session` onion, and waits for hooks that ignore an abort no longer than the grace periods. */
+function enterSession(engine: EngineRun, { options }: Beginning): Promise<RunResult> {
+  const { control, limits, definition } = engine;
+  const given = { limits, tools: options.tools, inherited: options.parent?.settings };
+  const settings = settingsOf(definition, engine.scope(), given);
+  const result = settings instanceof Promise
+    ? settings.then((settings) => sessionResult(engine, settings))
+    : sessionResult(engine, settings);
+  return withGracePeriod(result, control, graceFactor * limits.grace, () => {
+    engine.events.warn("hook.abandoned", "A hook did not stop when its signal aborted.");
+  });
+}
+
 /** Runs the `session` onion. */
-async function work(engine: EngineRun, { options, early }: Beginning): Promise<RunResult> {
-  const { id: run, session, events, loop, control, arrivals, definition, writer } = engine;
-  const { claimed: { start: { request }, resumed, closing, pause } } = engine;
-  const scope = engine.scope();
-  try {
-    events.gather();
-    const source = loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
-    const before = { ...(request !== undefined && { request }), ...(resumed && { usage: engine.usage }) };
-    events.emit({ type: "run.started", run, session, resumed, ...before });
-    events.emit({ type: "session.opened", source });
-    for (const event of early) events.emit(event);
-    const left = resumed && !pause ? await writer.takeOver?.() : undefined;
-    if (left) return left;
-    if (closing !== undefined) {
-      const cause = { reason: closing, source: "stop" } as const;
-      await engine.work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
-    }
-    const given = { limits: engine.limits, tools: options.tools, inherited: options.parent?.settings };
-    const opening = settingsOf(definition, scope, given).then((settings) =>
-      definition.onions.session(
-        { ...scope, session, source, resumed, ...arrivedPrompt(loop.position), settings, context: [] },
-        engine,
-        policy,
-      )
-    );
-    return await withGracePeriod(opening, control, graceFactor * engine.limits.grace, () => {
-      events.warn("hook.abandoned", "A hook did not stop when its signal aborted.");
-    });
-  } catch (error) {
-    await exitWith({ ...scope, engine }, error, "session");
-    arrivals.close();
-    return await conclude(engine);
-  }
+function sessionResult(engine: EngineRun, settings: Settings): Promise<RunResult> {
+  const { session, loop, definition, claimed: { resumed } } = engine;
+  const source = sourceOf(engine);
+  const prompt = arrivedPrompt(loop.position);
+  const ctx = { ...engine.scope(), session, source, resumed, ...prompt, settings, context: [] };
+  return definition.onions.session(ctx, engine, policy);
+}
+
+/** Whether the session of a run is new. */
+function sourceOf({ loop, claimed: { resumed } }: EngineRun): SessionContext["source"] {
+  return loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
 }
 
 const policy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf(

@@ -6,10 +6,11 @@
 import { outage } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
-import { nullSink } from "../../core/start/options.ts";
+import { nullSink, type Started } from "../../core/start/options.ts";
 import { ownedKey, ownedSessions } from "../../session/owned_store.ts";
 import { isRunning } from "../../session/record/run_state.ts";
 import type { recordsOf } from "../../session/record/records_of.ts";
+import type { Recorder } from "../../session/record/recorder.ts";
 import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "../../session/record/run_host.ts";
 import type { Records } from "../../session/record/records.ts";
 import type { ServedAgent } from "../options.ts";
@@ -89,15 +90,24 @@ export function liveRuns(
 
   /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
   function startOptionsOf({ held, taken, ...input }: LaunchInput, { owner, vars }: Requester) {
+    const { run: own } = input;
     /** With a log, the records end a lost run before another one begins: otherwise its end would not be logged. */
     const lost = (run: string, until = Infinity) => {
-      const isOwn = run === input.run;
+      const isOwn = run === own;
       if (singleProcess && (isOwn || host.isDead(run, { owner }))) return true;
       return (isOwn && until === taken) || ((isOwn || !records) && Date.now() >= until);
     };
     const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
     const store = held?.store ?? storeOf({ owner });
     return { store, limits, lease, lost, onError, owner, vars, reconcile, ...input };
+  }
+
+  /** Removes a run once it is over and its events are logged. It keeps no more of the launch than it needs, since it stays as long as the run. */
+  function whenOver({ result }: Started, key: string, record: Recorder | undefined): Promise<void> {
+    return result.then(async () => { // neither rejects
+      await record?.over;
+      live.delete(key);
+    });
   }
 
   async function launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
@@ -123,16 +133,16 @@ export function liveRuns(
     const given = record ?? out ?? nullSink;
     const sink = report?.watch(given) ?? given;
     const started = agent.start(startOptionsOf(input, requester), held?.to(sink) ?? sink);
-    const over = started.result.then(() => record?.over).then(() => void live.delete(key)); // neither rejects
-    const run: LiveRun = { ...started, begun: started.opened.then(({ after }) => record?.begin(after)), over };
+    const begun = started.opened.then(({ after }) => record?.begin(after));
+    const run: LiveRun = Object.assign(started, { begun, over: whenOver(started, key, record) });
     live.set(key, run);
     try {
       await run.begun;
       isBegun = true;
-      if (report) track(over.then(() => report.deliver(continues, lostTo !== "log")), requester);
+      if (report) track(run.over.then(() => report.deliver(continues, lostTo !== "log")), requester);
       return run;
     } catch (error) {
-      await over;
+      await run.over;
       const isGone = isNew && error instanceof SessionError && error.run !== id;
       await report?.abandon({ isGone, pausedAt: input.pausedAt });
       throw error;

@@ -132,9 +132,13 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
   const onAbort = () => tape.order({ type: "stop", reason: "signal", rollback: false });
   if (signal?.aborted) onAbort();
   else signal?.addEventListener("abort", onAbort, { once: true });
-  started.result.finally(() => signal?.removeEventListener("abort", onAbort)); // the result never rejects
+  const { session, opened, result } = started;
+  result.finally(() => signal?.removeEventListener("abort", onAbort)); // the result never rejects
   return {
-    ...started,
+    session,
+    opened,
+    result,
+    handOver: (grace) => started.handOver(grace),
     stop(reason = "stop", options = {}) {
       tape.order({ type: "stop", reason, rollback: options.rollback ?? false });
       started.stop(reason, options);
