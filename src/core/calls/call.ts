@@ -27,7 +27,7 @@ export interface CallPlace {
  * hooks, and `passed` settles.
  */
 export class OpenCall {
-  /** Settles when the call is decided, and its `tool` hooks have returned. Never rejects. */
+  /** Settles when the call is decided, and its `tool` hooks have returned. Never rejects. Undefined once it has settled. */
   passed: Promise<void> | undefined;
   decision: CallDecision | undefined;
   /** The result of the work, before the hooks reviewed it. */
@@ -132,6 +132,7 @@ export class OpenCall {
     } catch (error) {
       if (this.decision?.type !== "revise" || !(error instanceof Paused)) this.#fail(error); // hooks see `Paused`, as for a question
     }
+    this.passed = undefined;
   }
 
   async #take(reviewed: Promise<ToolResult>): Promise<void> {

@@ -113,12 +113,11 @@ function savedResult(result: ToolResult): ToolResult {
   return saved;
 }
 
-/** 3. Out: one call after another. Each onion ends before the next one continues. */
-export async function leave(call: OpenCall, cut: Cut | undefined): Promise<void> {
+/** 3. Out: one call after another. Each onion ends before the next one continues. Returns no promise if no hook is open. */
+export function leave(call: OpenCall, cut: Cut | undefined): Promise<void> | undefined {
   const { scope: { engine }, decision, record, raw } = call;
   call.waiting &&= !engine.isEnding;
   if (!decision || call.waiting) call.reject(new Paused(record.call.id));
   else call.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(call, cut))));
-  await call.passed;
-  if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
+  return call.passed;
 }

@@ -53,7 +53,9 @@ async function runGroup(
     let isSaved = await execute(batch, calls, cut);
     engine.events.gather();
     for (const call of calls) {
-      await leave(call, cut);
+      const left = leave(call, cut);
+      if (left) await left;
+      if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
       if (call.waiting) continue;
       if (!isSaved) isSaved = await save(batch);
       finish(batch, call, cut);
