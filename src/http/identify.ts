@@ -17,9 +17,13 @@ export interface Client extends Requester {
 
 /**
  * Returns the client of a request, with its owner and vars. Throws a `RequestError` with status 403 if the `owner` option returns none, and whatever `owner`
- * and `vars` throw.
+ * and `vars` throw. Returns no promise without these options.
  */
-export async function identify(c: Context, { owner, vars }: ServerOptions): Promise<Client> {
+export function identify(c: Context, options: ServerOptions): Client | Promise<Client> {
+  return options.owner || options.vars ? identified(c, options) : new RequestClient(c, undefined, undefined);
+}
+
+async function identified(c: Context, { owner, vars }: ServerOptions): Promise<Client> {
   const ownerId = await owner?.(c);
   if (owner && !ownerId) throw new RequestError(403, "unidentified", "Cannot serve the request: it has no owner");
   expectType("Cannot serve the request", "owner", ownerId, "String");

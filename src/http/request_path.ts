@@ -12,18 +12,23 @@ import type { Operation, OperationOf } from "./parse/operation.ts";
 import type { Route } from "./parse/route.ts";
 import { errorResponse, shuttingDown } from "./respond/error_response.ts";
 import type { RequestScope, Server } from "./server.ts";
-import { promiseTry } from "../stream/promise_try.ts";
 
 /** Returns the handler of a route: parse, identify, admit, launch, respond. */
 export function requestPath({ parse, errorBody }: Route, server: Server): (c: Context) => Promise<Response> {
   const { options } = server;
   return async (c) => {
     try {
-      const operation = promiseTry(() => parse(c));
-      await operation.catch(() => {}); // thrown below: a client that is not identified learns nothing else
+      let operation: Operation | undefined;
+      let failure: unknown;
+      try {
+        operation = await parse(c);
+      } catch (error) {
+        failure = error; // thrown below: a client that is not identified learns nothing else
+      }
       const client = await identify(c, options);
       if (options.signal?.aborted) throw shuttingDown();
-      return await handle({ c, server, client }, await operation);
+      if (!operation) throw failure;
+      return await handle({ c, server, client }, operation);
     } catch (error) {
       return errorResponse(error, c, options.onError, errorBody);
     }

@@ -34,7 +34,7 @@ export async function admitPrompt(
     ...input,
     run,
     session,
-    held: await options.resumeTokens?.hold(),
+    held: options.resumeTokens && await options.resumeTokens.hold(),
     ...(replaces && { rewind: (stored, messages) => messagesBefore(stored, messages, replaces) }),
   };
 }

@@ -14,12 +14,12 @@ import type { ResponseFormat } from "../respond/response_format.ts";
 import type { RequestScope } from "../server.ts";
 
 /** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
-export async function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {
+export function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {
   const { c, server, client } = scope;
   const { input, session, busy, format } = operation;
   const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
   const request = { ...identityOf(c, [session, input]), position: own };
-  return await respondOnce(scope, request, format, (position = own) =>
+  return respondOnce(scope, request, format, (position = own) =>
     server.inTurn({
       position,
       client,
@@ -47,11 +47,11 @@ export async function handleAnswers(scope: RequestScope, operation: AnswersOpera
 }
 
 /** Compacts the transcript of a session, in a run that does nothing else. */
-export async function handleCompaction(scope: RequestScope, operation: OperationOf<"compact">): Promise<Response> {
+export function handleCompaction(scope: RequestScope, operation: OperationOf<"compact">): Promise<Response> {
   const { session, instructions, format } = operation;
   const own = { run: crypto.randomUUID(), session, after: 0 };
   const request = { ...identityOf(scope.c, [session, instructions]), position: own };
-  return await respondOnce(scope, request, format, async (position = own) => {
+  return respondOnce(scope, request, format, async (position = own) => {
     return await launch(scope, await admitCompaction(scope, operation, position), format);
   });
 }

@@ -113,7 +113,7 @@ export function liveRuns(
   async function launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
     const { owner } = requester;
     const { run: id, session, held } = input;
-    const report = await reports?.expect({ run: id, session, ...(owner !== undefined && { owner }) });
+    const report = reports && await reports.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
     const key = ownedKey(owner, id);
     if (live.has(key)) {

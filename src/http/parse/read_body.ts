@@ -27,16 +27,14 @@ export async function readBytes({ req }: Context, max: number): Promise<Uint8Arr
   const { raw } = req;
   if (Number(raw.headers.get("content-length")) > max) throw tooLarge(max);
   // bytes, since a text would not keep a byte order mark and invalid UTF-8, which the signature of a forwarded request covers
-  if (raw.body && !raw.bodyUsed) {
-    Object.assign(req.bodyCache, { arrayBuffer: readBounded(raw.body, max).then(({ buffer }) => buffer) });
-  }
+  if (raw.body && !raw.bodyUsed) Object.assign(req.bodyCache, { arrayBuffer: readBounded(raw.body, max) });
   const body = new Uint8Array(await req.arrayBuffer());
   if (body.length > max) throw tooLarge(max);
   return body;
 }
 
 /** Reads with a reader that keeps its lock: `for await` releases it, for which the platform creates an error. */
-async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array<ArrayBuffer>> {
+async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promise<ArrayBuffer> {
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -54,7 +52,7 @@ async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promi
     bytes.set(chunk, at);
     at += chunk.byteLength;
   }
-  return bytes;
+  return bytes.buffer;
 }
 
 function tooLarge(max: number): RequestError {

@@ -37,10 +37,14 @@ export function checkedId(id = "", key = id): string {
 
 /**
  * Returns the session that the URL of a request names, by the `session` option. A native request that names another one in its body is refused. The clients of
- * wires always name a session of their own, which this one replaces.
+ * wires always name a session of their own, which this one replaces. Returns no promise without the option.
  */
-export async function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> {
-  const id = await session?.(c);
+export function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> | undefined {
+  return session && checkedSession(session(c));
+}
+
+async function checkedSession(named: ReturnType<NonNullable<ServerOptions["session"]>>): Promise<string | undefined> {
+  const id = await named;
   expectType("Cannot serve the request", "session", id, "String");
   return id === undefined ? undefined : checkedId(id);
 }
