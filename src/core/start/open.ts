@@ -36,7 +36,7 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   checkTools(beginning, claimed);
   const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   if (claimed.rollback) run.control.rollBack();
-  if (!options.parent) await reviewGiven(run, beginning.early);
+  if (!options.parent && claimed.given.length > 0) await reviewGiven(run, beginning.early);
   if (!await run.writer.claim()) throw busy();
   return run;
 }
@@ -69,7 +69,6 @@ function writerOf({ options: { store, session, parent, lease = 30_000 } }: Begin
 /** Runs the `input` hooks for the answers that a run continues with. Nothing is stored before. Their events are added to `early`. */
 async function reviewGiven(run: EngineRun, early: Event[]): Promise<void> {
   const { claimed: { start: { answers }, given } } = run;
-  if (given.length === 0) return;
   const scope = { ...run.scope(), emit: (event: Event) => void early.push(event) };
   const earlier = answers.slice(0, answers.length - given.length);
   run.loop.receive([...earlier, ...await reviewAnswers(run, scope, given)]);

@@ -61,17 +61,21 @@ const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall>
   "prompt",
   ["prompt", "context"],
   {
-    async core({ run, signal, emit, vars, prompt, context }, { scope, inner }) {
+    core({ run, signal, emit, vars, prompt, context }, { scope, inner }) {
       const inside = { ...scope, run, signal, emit, vars, outside: scope.emit, prompt: { message: prompt, context } };
       scope.engine.loop.sendUnsent(inside);
-      const reached = await inner(inside);
-      if (reached.at === "promptEnd") return reached.answer;
-      throw new TypeError(`Cannot leave the prompt: the run is at "${reached.at}"; expected "promptEnd"`);
+      return inner(inside).then(answerAt); // no async function: each that waits for the model takes half a kilobyte of an open stream
     },
     derive: (inner, { resumed, prompt, context }) => resumed ? { ...inner, prompt, context } : inner,
     finalize: /* @__PURE__ */ requireStatus("prompt", ["done", "limit", "cancelled"]),
   },
 );
+
+/** Returns the answer of a prompt that has ended. */
+function answerAt(reached: Position): Answer {
+  if (reached.at === "promptEnd") return reached.answer;
+  throw new TypeError(`Cannot leave the prompt: the run is at "${reached.at}"; expected "promptEnd"`);
+}
 
 /** Returns the prompt of a run: in a resumed run, the person's last message. */
 function promptOf(position: Position, transcript: readonly Message[]): UserMessage {

@@ -59,13 +59,13 @@ const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /
   ["context", "transcript"],
   {
     late: true,
-    async core({ run, signal, emit, vars, context, transcript, resumed }, { scope, inner, ctx, answeredBy }) {
+    core({ run, signal, emit, vars, context, transcript, resumed }, { scope, inner, ctx, answeredBy }) {
       const state: TurnState = { context: resumed ? [] : context };
       const { transcript: kept } = scope.engine.loop;
       const replaced = !resumed && transcript !== ctx.transcript && transcript !== kept.messages;
       const first = replaced ? { replace: kept.repaired(transcript, "turn", answeredBy) } : undefined;
-      const reached = await inner({ ...scope, run, signal, emit, vars, turn: state }, first);
-      return turnResult(scope.engine, reached, state);
+      const reached = inner({ ...scope, run, signal, emit, vars, turn: state }, first);
+      return reached.then((reached) => turnResult(scope.engine, reached, state));
     },
     derive: (inner, outer, own, name) => {
       own.answeredBy = name;
