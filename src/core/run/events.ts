@@ -60,7 +60,7 @@ export class Events {
   }
 
   /** The latest progress of each call that was not written, because the receivers are slower than the tools. */
-  readonly #waiting = new Map<string, Event>();
+  #waiting: Map<string, Event> | undefined;
 
   /** Numbers an event and writes it. */
   readonly emit: Emit = (event) => {
@@ -72,10 +72,11 @@ export class Events {
     const { observers, derive } = this.#audience;
     if (observers.length > 0) this.#observe(observers, event);
     if (event.type === "tool.progress" && this.#audience.sink.congested) {
+      this.#waiting ??= new Map();
       this.#waiting.set(event.call, event);
       return;
     }
-    if (this.#waiting.size > 0) this.#writeWaiting(event);
+    if (this.#waiting) this.#writeWaiting(this.#waiting, event);
     this.#write(event);
     const next = derive?.(event);
     if (next) this.emit(next);
@@ -139,11 +140,11 @@ export class Events {
   }
 
   /** Writes the latest progress of a call before its result. Newer progress replaces it. */
-  #writeWaiting(event: Event): void {
+  #writeWaiting(waiting: Map<string, Event>, event: Event): void {
     if (event.type !== "tool.progress" && event.type !== "tool.finished") return;
-    const waiting = this.#waiting.get(event.call);
-    this.#waiting.delete(event.call);
-    if (waiting && event.type === "tool.finished") this.#write(waiting);
+    const latest = waiting.get(event.call);
+    waiting.delete(event.call);
+    if (latest && event.type === "tool.finished") this.#write(latest);
   }
 
   #write(event: Event): void {

@@ -44,8 +44,9 @@ export class ResponseAccumulator {
   /** True once a client may have seen a part of the response. */
   shown = false;
   readonly #parts: AnswerPart[] = [];
-  readonly #calls = new Map<string, StreamingCall>();
-  readonly #ids = new Set<string>();
+  /** The calls that are streaming, and the ids of all calls, once there is one. */
+  #calls: Map<string, StreamingCall> | undefined;
+  #ids: Set<string> | undefined;
   readonly #options: ResponseOptions;
   readonly #emit: Emit;
   readonly #turn: number;
@@ -73,13 +74,14 @@ export class ResponseAccumulator {
         return this.#grow(event);
       case "part":
         this.#endPart();
-        if ("callId" in event.part) this.#calls.delete(event.part.callId); // the provider runs the call that was streamed
+        if ("callId" in event.part) this.#calls?.delete(event.part.callId); // the provider runs the call that was streamed
         this.shown = true;
         this.#emit(addedEvent(event.part, { turn: this.#turn, part: this.#parts.length }));
         this.#parts.push(event.part);
         return;
       case "call.start": {
-        const id = this.#options.uniqueId(event.id, this.#ids);
+        const id = this.#options.uniqueId(event.id, this.#ids ??= new Set());
+        this.#calls ??= new Map();
         this.#calls.set(event.id, { id, name: event.name, text: "" });
         return;
       }
@@ -100,7 +102,7 @@ export class ResponseAccumulator {
 
   /** Throws if a call has no end, unless the response was cut within it. */
   #expectCallsEnded(reason: FinishReason): void {
-    const [open] = this.#calls.keys();
+    const [open] = this.#calls?.keys() ?? [];
     if (open === undefined || (reason !== "calls" && reason !== "stop")) return;
     throw new ModelError(`Cannot read call "${open}": expected its end before the finish`);
   }
@@ -134,7 +136,7 @@ export class ResponseAccumulator {
 
   #endCall(event: Extract<ModelEvent, { type: "call.end" }>): void {
     const { id, name, text } = this.#call(event.id);
-    this.#calls.delete(event.id);
+    this.#calls?.delete(event.id);
     const call: Call = event.input === undefined ? { id, name, ...parseInput(text) } : { id, name, input: event.input };
     this.#endPart();
     this.#parts.push({ type: "call", ...call });
@@ -143,7 +145,7 @@ export class ResponseAccumulator {
   }
 
   #call(id: string): StreamingCall {
-    const call = this.#calls.get(id);
+    const call = this.#calls?.get(id);
     if (!call) throw new ModelError(`Cannot read call "${id}": expected its start first`);
     return call;
   }
