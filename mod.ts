@@ -20,7 +20,7 @@
  *
  * @module
  */
-export { CapacityError } from "./src/core/persistence/bounded_cache.ts";
+export { CapacityError } from "./src/core/persistence/memory/bounded_cache.ts";
 export { type Agent, agent } from "./src/core/agent/agent.ts";
 export {
   type AgentOptions,
@@ -74,7 +74,7 @@ export { only, when } from "./src/core/hooks/select.ts";
 export { type State, state } from "./src/core/hooks/state.ts";
 export { mapTexts } from "./src/core/lib/map_leaves.ts";
 export { SessionError } from "./src/core/persistence/session_error.ts";
-export { memory } from "./src/core/persistence/memory.ts";
+export { memory } from "./src/core/persistence/memory/memory.ts";
 export type { Session } from "./src/core/persistence/session.ts";
 export type { Store } from "./src/core/persistence/store.ts";
 export type { StopOptions } from "./src/core/run/control.ts";

@@ -26,7 +26,7 @@ export type { RewriteOptions, Rewriter } from "./hooks/rewrite.ts";
 export type { Used } from "./hooks/scope.ts";
 export type { StateOptions } from "./hooks/state.ts";
 export type { ClaimOptions } from "./persistence/claim_options.ts";
-export type { MemoryOptions } from "./persistence/memory.ts";
+export type { MemoryOptions } from "./persistence/memory/memory.ts";
 export type { Lease, Mail } from "./persistence/session.ts";
 export type { ListOptions, OpenWriter, SessionStore } from "./persistence/store.ts";
 export type { SessionWriter, WriterOptions } from "./persistence/writer.ts";

@@ -5,7 +5,8 @@
  */
 import type { Context, Env } from "hono";
 import { expectChoice, expectNames, expectTime } from "../core/lib/expect_option.ts";
-import { memory } from "../core/persistence/memory.ts";
+import { sessionsIn } from "../core/persistence/memory/sessions.ts";
+import type { RunStore } from "../core/persistence/store.ts";
 import { defaultLimits, limited } from "../core/run/limits.ts";
 import { logError } from "../core/run/log_error.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
@@ -45,8 +46,21 @@ export function resolveOptions(
   if (!(grace >= 0)) {
     throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
   }
-  const store = options.store ?? (resumeTokens ? undefined : memory());
-  return { ...options, store, wires, onClientGone, singleProcess, limits, lease, grace, heartbeat, maxBody, onError };
+  /** The sessions of the runs, unless each client keeps its own. */
+  const sessions: RunStore | undefined = resumeTokens ? undefined : options.store ?? sessionsIn();
+  return {
+    ...options,
+    sessions,
+    wires,
+    onClientGone,
+    singleProcess,
+    limits,
+    lease,
+    grace,
+    heartbeat,
+    maxBody,
+    onError,
+  };
 }
 
 const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)[] = [

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { boundedCache, boundsOf } from "../core/persistence/bounded_cache.ts";
+import { boundedCache, boundNames, boundsOf } from "../core/persistence/memory/bounded_cache.ts";
+import { expectNames } from "../core/lib/expect_option.ts";
 import { follow, notifier } from "./notifier.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records_of.ts";
@@ -45,7 +46,8 @@ interface RunLog {
  * ```
  */
 export function memoryLog(options: MemoryLogOptions = {}): Log {
-  const bounds = boundsOf("Cannot create memoryLog()", options, 600_000);
+  expectNames("Cannot create memoryLog()", options, boundNames);
+  const bounds = boundsOf(options, 600_000);
   const runs = boundedCache<RunLog>(bounds);
   const additions = notifier();
 

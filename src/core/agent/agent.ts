@@ -6,7 +6,7 @@
 import { type Message, user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { expectMessages } from "../lib/repair.ts";
-import { memory } from "../persistence/memory.ts";
+import { sessionsIn } from "../persistence/memory/sessions.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Started, StartOptions } from "../start/options.ts";
 import { start } from "../start/start.ts";
@@ -67,7 +67,7 @@ export interface Agent<V, O> {
  */
 export function agent<V, S extends Schema = Schema<unknown, string>>(options: AgentOptions<V, S>): Agent<V, Infer<S>> {
   const definition = defineAgent(partsOf<V, S>(Object(options))); // code without types may pass nothing
-  const store = memory();
+  const store = sessionsIn();
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {
     const options = typeof given === "object" && given !== null ? given : { prompt: given };

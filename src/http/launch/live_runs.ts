@@ -39,7 +39,7 @@ export function liveRuns(
   agent: ServedAgent<never>,
   options: ServerOptions,
 ): LiveRuns {
-  const { store, log, limits, lease, grace, singleProcess, signal, onError } = options;
+  const { sessions, log, limits, lease, grace, singleProcess, signal, onError } = options;
   /** The runs, by owner and id. */
   const live = new Map<string, LiveRun>();
   /** The time at which a shutdown waits no longer, in milliseconds since 1970. */
@@ -50,7 +50,7 @@ export function liveRuns(
   });
 
   /** Returns the store as the requester sees it. */
-  const storeOf = ({ owner }: Owned) => owner === undefined || !store ? store : ownedSessions(store, owner);
+  const storeOf = ({ owner }: Owned) => owner === undefined || !sessions ? sessions : ownedSessions(sessions, owner);
 
   /** The work that follows runs, such as the reports of their ends. It never rejects. */
   const tracked = new Set<Promise<void>>();
@@ -69,7 +69,7 @@ export function liveRuns(
   const host: RunHost = {
     agent,
     onError,
-    hasStore: store !== undefined,
+    hasStore: sessions !== undefined,
     lease,
     patience: () => Date.now() < leavesAt ? outage : 0,
     signal,

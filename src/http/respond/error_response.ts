@@ -6,7 +6,7 @@
 import { brand } from "../../protocol/brand.ts";
 import type { Context } from "hono";
 import type { HTTPException } from "hono/http-exception";
-import { CapacityError } from "../../core/persistence/bounded_cache.ts";
+import { CapacityError } from "../../core/persistence/memory/bounded_cache.ts";
 import { callSafely } from "../../core/run/events.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { RecordError } from "../../session/record/record_error.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { writeInMemory } from "../../core/persistence/memory_writer.ts";
+import { writeInMemory } from "../../core/persistence/memory/writer.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Store } from "../../core/persistence/store.ts";

@@ -7,7 +7,7 @@ import type { RunHandle } from "../../core/agent/run_handle.ts";
 import { isInterrupt } from "../../core/hooks/interrupt.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { RunResult } from "../../core/hooks/points/run.ts";
-import { memory } from "../../core/persistence/memory.ts";
+import { memory } from "../../core/persistence/memory/memory.ts";
 import type { AnyTool } from "../../core/agent/tool.ts";
 import { repairTranscript } from "../../core/lib/repair.ts";
 import type { Event } from "../../protocol/event.ts";

@@ -8,7 +8,7 @@ import { type AgentDefinition, defineAgent } from "../../core/agent/definition.t
 import type { PromptOptions, ResumeOptions, VarsOption } from "../../core/agent/options.ts";
 import { type RunHandle, runHandle } from "../../core/agent/run_handle.ts";
 import type { RunResult } from "../../core/hooks/points/run.ts";
-import { memory } from "../../core/persistence/memory.ts";
+import { memory } from "../../core/persistence/memory/memory.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { StepScope } from "../../core/run/run.ts";

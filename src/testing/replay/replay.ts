@@ -9,7 +9,7 @@ import { schemaOf } from "../../core/agent/schema.ts";
 import { type AnyTool, tool } from "../../core/agent/tool.ts";
 import type { ExecuteContext } from "../../core/hooks/points/call.ts";
 import type { RunResult } from "../../core/hooks/points/run.ts";
-import { memory } from "../../core/persistence/memory.ts";
+import { memory } from "../../core/persistence/memory/memory.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { StepScope } from "../../core/run/run.ts";
 import { nullSink } from "../../core/start/options.ts";

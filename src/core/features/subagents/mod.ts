@@ -18,7 +18,7 @@ import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/poi
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { expectNames } from "../../lib/expect_option.ts";
-import { memory } from "../../persistence/memory.ts";
+import { sessionsIn } from "../../persistence/memory/sessions.ts";
 import type { Session } from "../../persistence/session.ts";
 import type { OpenCall } from "../../calls/call.ts";
 import type { NumberedEvent } from "../../run/events.ts";
@@ -118,7 +118,7 @@ async function runChild(
   const depth = path.length + 1;
   if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
-  const store = memory();
+  const store = sessionsIn();
   const { saved } = record as { readonly saved?: Session }; // the child's pause saved it
   if (saved) await store.save({ ...saved, version: 0 });
 

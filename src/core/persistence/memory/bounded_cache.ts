@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { brand } from "../../protocol/brand.ts";
-import { expectNames } from "../lib/expect_option.ts";
-import { FinalError } from "./final_error.ts";
+import { brand } from "../../../protocol/brand.ts";
+import { FinalError } from "../final_error.ts";
 
 /** The error for an entry that does not fit into a store in memory, because the others must stay. The message may be sent to the client, which can try again later. */
 export class CapacityError extends FinalError {
@@ -30,12 +29,14 @@ export interface Bounds {
   readonly expireIn: number;
 }
 
-/** Returns the bounds with their defaults, where `expiry` is the default of `expireIn`. Throws a `TypeError` that starts with `operation` for an unknown one. */
-export function boundsOf(operation: string, options: Partial<Bounds>, expiry: number): Bounds {
-  expectNames(operation, options, ["max", "maxBytes", "maxOwnerBytes", "expireIn"]);
+/** Returns the bounds with their defaults, where `expiry` is the default of `expireIn`. */
+export function boundsOf(options: Partial<Bounds>, expiry: number): Bounds {
   const { max = 1_000, maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 4, expireIn = expiry } = options;
   return { max, maxBytes, maxOwnerBytes, expireIn };
 }
+
+/** The names of the bounds. */
+export const boundNames: readonly (keyof Bounds)[] = ["max", "maxBytes", "maxOwnerBytes", "expireIn"];
 
 /** Properties of an entry. */
 export interface EntryOptions {
@@ -61,19 +62,36 @@ export interface BoundedCache<T> {
   ids(): readonly string[];
 }
 
+/** The bytes of the entries that share a bound. */
+interface Usage {
+  readonly most: number;
+  bytes: number;
+  /** The bytes of those that must stay. */
+  pinned: number;
+}
+
 /** Creates a cache. Entries of an owner never evict those of another owner, except at the bound of all entries, and never a pinned one. */
 export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Bounds): BoundedCache<T> {
+  /** The entries that must stay, and those that can be evicted, in the order in which they expire. */
   const pinned = new Map<string, Entry<T>>();
   const idle = new Map<string, Entry<T>>();
-  const ownerBytes = new Map<string, number>();
-  let bytes = 0;
+  const whole: Usage = { most: maxBytes, bytes: 0, pinned: 0 };
+  const owners = new Map<string, Usage>();
 
-  function count({ owner, bytes: size }: EntryOptions, sign: 1 | -1): void {
-    bytes += sign * size;
-    if (owner === undefined) return;
-    const sum = (ownerBytes.get(owner) ?? 0) + sign * size;
-    if (sum > 0) ownerBytes.set(owner, sum);
-    else ownerBytes.delete(owner);
+  /** Returns the usages that an entry of `owner` counts in. */
+  function usagesOf(owner: string | undefined): readonly Usage[] {
+    if (owner === undefined) return [whole];
+    const own = owners.get(owner) ?? { most: maxOwnerBytes, bytes: 0, pinned: 0 };
+    owners.set(owner, own);
+    return [own, whole];
+  }
+
+  function count({ owner, bytes, pinned }: EntryOptions, sign: 1 | -1): void {
+    for (const usage of usagesOf(owner)) {
+      usage.bytes += sign * bytes;
+      if (pinned) usage.pinned += sign * bytes;
+      if (usage.bytes === 0 && owner !== undefined) owners.delete(owner);
+    }
   }
 
   function find(id: string): Entry<T> | undefined {
@@ -82,8 +100,7 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
 
   function remove(id: string): void {
     const entry = find(id);
-    if (!entry) return;
-    count(entry, -1);
+    if (entry) count(entry, -1);
     pinned.delete(id);
     idle.delete(id);
   }
@@ -92,7 +109,7 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     if (expireIn === Infinity) return;
     const now = Date.now();
     for (const entries of [pinned, idle]) {
-      for (const [id, entry] of entries) { // in the order in which they expire
+      for (const [id, entry] of entries) {
         if (entry.expires > now) break;
         entries.delete(id);
         if (entry.inUse?.()) entries.set(id, { ...entry, expires: now + expireIn }); // at the end
@@ -101,28 +118,12 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     }
   }
 
-  /** Returns the ids of entries that free `excess` bytes without those of `kept`. Returns undefined if there are not enough. */
-  function evictable(excess: number, kept: readonly string[], owner?: string): readonly string[] | undefined {
-    const ids: string[] = [];
-    if (excess <= 0) return ids;
-    let left = excess;
+  /** Evicts entries that count in `usage`, the oldest first, until there is room for `bytes`. */
+  function evict(usage: Usage, bytes: number, owner: string | undefined): void {
     for (const [id, entry] of idle) {
-      if (left <= 0) break;
-      if (kept.includes(id) || (owner !== undefined && entry.owner !== owner)) continue;
-      ids.push(id);
-      left -= entry.bytes;
+      if (usage.bytes + bytes <= usage.most) return;
+      if (usage === whole || entry.owner === owner) remove(id);
     }
-    return left > 0 ? undefined : ids;
-  }
-
-  /** Returns the ids of entries to evict, so that a value fits in the place of `old`. Returns undefined if it cannot fit. */
-  function evicted(id: string, { owner, bytes: size }: EntryOptions, old: Entry<T> | undefined) {
-    const replaced = old && old.owner === owner ? old.bytes : 0;
-    const owned = owner === undefined ? 0 : (ownerBytes.get(owner) ?? 0) + size - replaced;
-    const own = evictable(owned - maxOwnerBytes, [id], owner);
-    const freed = own?.reduce((sum, each) => sum + (idle.get(each)?.bytes ?? 0), old?.bytes ?? 0) ?? 0;
-    const others = own && evictable(bytes + size - freed - maxBytes, [id, ...own]);
-    return others && [...own, ...others];
   }
 
   return {
@@ -131,10 +132,18 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
       return find(id)?.value;
     },
     put(id, value, options) {
+      const { owner, bytes } = options;
       expire();
-      const others = evicted(id, options, find(id));
-      if (!others) throw new CapacityError("Cannot store more in memory: it is full; try again later");
-      for (const other of [id, ...others]) remove(other);
+      const old = find(id);
+      if (old) count(old, -1);
+      const usages = usagesOf(owner);
+      if (usages.some(({ pinned, most }) => pinned + bytes > most)) {
+        if (old) count(old, 1);
+        throw new CapacityError("Cannot store more in memory: it is full; try again later");
+      }
+      pinned.delete(id);
+      idle.delete(id);
+      for (const usage of usages) evict(usage, bytes, owner);
       count(options, 1);
       (options.pinned ? pinned : idle).set(id, { ...options, value, expires: Date.now() + expireIn });
       for (const oldest of idle.keys()) {

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
-import type { Position } from "../run/position.ts";
-import type { EngineRun } from "../run/run.ts";
-import { savedSession } from "./saved_session.ts";
-import type { OpenWriter, SessionStore } from "./store.ts";
-import { archivedSession, endedSession, type SessionWriter } from "./writer.ts";
+import type { Event } from "../../../protocol/event.ts";
+import type { Position } from "../../run/position.ts";
+import type { EngineRun } from "../../run/run.ts";
+import { savedSession } from "../saved_session.ts";
+import type { OpenWriter, SessionStore } from "../store.ts";
+import { archivedSession, endedSession, type SessionWriter } from "../writer.ts";
 
 /**
  * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end.

@@ -1,0 +1,88 @@
+/**
+ * Sessions in memory.
+ *
+ * @module
+ */
+import { promiseTry } from "../../../stream/promise_try.ts";
+import { expectNames } from "../../lib/expect_option.ts";
+import type { Lease } from "../session.ts";
+import { isListed, type Store } from "../store.ts";
+import { boundNames } from "./bounded_cache.ts";
+import { saveIn, sessionCache, sessionsIn, until } from "./sessions.ts";
+
+/** The bounds of `memory()`. */
+export interface MemoryOptions {
+  /** The number of sessions without a run. Beyond, the one that was saved longest ago is deleted. Default: 1,000. */
+  readonly max?: number;
+  /**
+   * The bytes of all sessions as JSON, counted as two for each character. Beyond, sessions without a run are deleted, the one that was saved longest ago first.
+   * If only sessions with a run are left, `save()` rejects with a `CapacityError`. Default: 67,108,864.
+   */
+  readonly maxBytes?: number;
+  /** The same for the sessions of one owner. Default: a quarter of `maxBytes`. */
+  readonly maxOwnerBytes?: number;
+  /** Milliseconds after its last save that a session is deleted, unless a run is in progress. Default: never. */
+  readonly expireIn?: number;
+}
+
+/**
+ * Keeps sessions in the memory of this process.
+ *
+ * ```ts
+ * import { agent, memory } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { assertEquals } from "@std/assert";
+ *
+ * const store = memory();
+ * const assistant = agent({ model: scripted("Hello!", "Hello again!") });
+ * await assistant.run({ prompt: "Hi", session: "s1", store }).result;
+ * const { messages } = await assistant.run({ prompt: "Hi", session: "s1", store }).result;
+ * assertEquals(messages.length, 4);
+ * assertEquals(await store.list(), ["s1"]);
+ * ```
+ */
+export function memory(options: MemoryOptions = {}): Store {
+  expectNames("Cannot create memory()", options, boundNames);
+  const sessions = sessionCache(options);
+  /** The ends of leases, by session. */
+  const leases = new Map<string, number>();
+
+  /** Notes the lease of a stored session. */
+  function note(id: string, lease: Lease | undefined): void {
+    if (lease) leases.set(id, lease.until);
+    else leases.delete(id);
+  }
+
+  return {
+    ...sessionsIn(sessions),
+    save: (session) =>
+      promiseTry(() => {
+        const version = saveIn(sessions, session);
+        if (version !== undefined) note(session.id, session.lease);
+        return version;
+      }),
+    delete(id) {
+      sessions.remove(id);
+      return Promise.resolve();
+    },
+    list({ after = "", limit = 100 } = {}) {
+      return Promise.resolve(sessions.ids().filter((id) => id > after && isListed(id)).sort().slice(0, limit));
+    },
+    pending(before, limit) {
+      for (const id of leases.keys()) if (!sessions.get(id)) leases.delete(id); // it was deleted, or has expired
+      const due = [...leases].filter(([, until]) => until <= before).sort(([, a], [, b]) => a - b);
+      return Promise.resolve(due.slice(0, limit).map(([id]) => id));
+    },
+    touch: ({ id, version, lease }, end) =>
+      promiseTry(() => {
+        const stored = sessions.get(id);
+        if (stored?.version !== version || !lease || leases.get(id) !== lease.until) return false;
+        const { lease: held, ...rest } = JSON.parse(stored.rest);
+        const moved = { ...held, until: end };
+        const entry = { ...stored.entry, inUse: until(end) };
+        sessions.put(id, { ...stored, rest: JSON.stringify({ ...rest, lease: moved }), entry }, entry);
+        note(id, moved);
+        return true;
+      }),
+  };
+}
