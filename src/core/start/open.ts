@@ -6,7 +6,6 @@
 import type { Event } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
 import { claim } from "../persistence/claim.ts";
-import type { Claimed } from "../persistence/claimed.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import { EngineRun } from "../run/run.ts";
@@ -33,29 +32,12 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
     claimed = await claim({ ...beginning, options: { ...options, busy: "refuse" } });
     if ("close" in claimed) throw busy();
   }
-  checkTools(beginning, claimed);
+  options.check?.(beginning, claimed);
   const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   if (claimed.rollback) run.control.rollBack();
   if (!options.parent && claimed.given.length > 0) await reviewGiven(run, beginning.early);
   if (!await run.writer.claim()) throw busy();
   return run;
-}
-
-/** Throws if a tool of this run has the name of an agent's own tool, or of one that a middleware may add: it would run in its place. */
-function checkTools({ definition, options, session }: Beginning, { pause }: Claimed): void {
-  for (const { name } of options.tools ?? []) {
-    const isOwn = definition.tools.some((own) => own.name === name);
-    const prefix = definition.use.flatMap(({ toolPrefixes = [] }) => toolPrefixes).find((each) =>
-      name.startsWith(each)
-    );
-    const isAsked = pause?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
-    if ((isOwn || prefix !== undefined) && !isAsked) {
-      const why = isOwn
-        ? `the agent has a tool "${name}"; expected another name`
-        : `a middleware adds tools with the prefix "${prefix}"; expected a name without it, got "${name}"`;
-      throw new SessionError(`Cannot add a tool to session "${session}": ${why}`, "invalid");
-    }
-  }
 }
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved. */

@@ -10,6 +10,7 @@ import type { AnyTool } from "../agent/tool.ts";
 import type { SendOptions } from "../features/steering.ts";
 import type { RunResult, Settings } from "../hooks/points/run.ts";
 import type { ClaimOptions } from "../persistence/claim_options.ts";
+import type { Claimed } from "../persistence/claimed.ts";
 import type { StopOptions } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";
@@ -19,8 +20,10 @@ import type { EngineOptions, RunBeginning } from "../run/run.ts";
 export interface StartOptions extends ClaimOptions, EngineOptions {
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** Tools of this run only, such as those that its client runs. None may have the name of an agent's own tool. */
+  /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
   readonly tools?: readonly AnyTool[] | undefined;
+  /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
+  readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
   readonly parent?: NonNullable<EngineOptions["parent"]> & { readonly settings: Partial<Settings> };
 }
 

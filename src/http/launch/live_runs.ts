@@ -16,6 +16,7 @@ import type { Records } from "../../session/record/records.ts";
 import type { ServedAgent } from "../options.ts";
 import type { ServerOptions } from "../server_options.ts";
 import { type EndReports, endReports } from "./end_reports.ts";
+import { checkClientTools } from "../admit/client_tools.ts";
 import { checkedId } from "../parse/route.ts";
 import { reportError, shuttingDown } from "../respond/error_response.ts";
 import type { EventOutput } from "../respond/response_format.ts";
@@ -99,7 +100,7 @@ export function liveRuns(
     };
     const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
     const store = held?.store ?? storeOf({ owner });
-    return { store, limits, lease, lost, onError, owner, vars, reconcile, ...input };
+    return { store, limits, lease, lost, onError, owner, vars, reconcile, check: checkClientTools, ...input };
   }
 
   /** Removes a run once it is over and its events are logged. It keeps no more of the launch than it needs, since it stays as long as the run. */
