@@ -6,11 +6,28 @@
 import type { Event } from "../protocol/event.ts";
 import { channel, type Sink } from "./channel.ts";
 
-/** Encodes an event as one line of JSON. Most events are text deltas, which this encodes in two thirds of the time that JSON.stringify() needs. */
+/** Encodes an event as one line of JSON. Most events are text deltas, which this encodes in less time than JSON.stringify() needs. */
 export function lineOf(event: Event): string {
   if (event.type !== "text.delta") return JSON.stringify(event);
   const { turn, part, text } = event;
-  return `{"type":"text.delta","turn":${turn},"part":${part},"text":${JSON.stringify(text)}}`;
+  return `{"type":"text.delta","turn":${turn},"part":${part},"text":"${escaped(text)}"}`;
+}
+
+/** The number of characters up to which a loop is faster than JSON.stringify(). */
+const loopUpTo = 64;
+
+/** Encodes a text as JSON, without its quotes. Most deltas are short, and JSON contains them as they are. */
+function escaped(text: string): string {
+  return text.length <= loopUpTo && isPlain(text) ? text : JSON.stringify(text).slice(1, -1);
+}
+
+/** Returns false for a text with a character that JSON escapes, and for one with surrogates, because JSON escapes those without a partner. */
+function isPlain(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code < 0x20 || code === 0x22 || code === 0x5c || (code >= 0xd800 && code <= 0xdfff)) return false;
+  }
+  return true;
 }
 
 /** Encodes one frame; `data` is one line. */
@@ -28,9 +45,9 @@ export function eventFrames(): (event: Event, id: number) => string {
     if (type !== "text.delta") return frame(id, JSON.stringify(event));
     if (event.turn !== turn || event.part !== part) {
       ({ turn, part } = event);
-      beforeText = `\ndata: ${JSON.stringify({ type, turn, part, text: "" })}`.slice(0, -'""}'.length);
+      beforeText = `\ndata: ${JSON.stringify({ type, turn, part, text: "" })}`.slice(0, -'"}'.length);
     }
-    return `id: ${id}${beforeText}${JSON.stringify(event.text)}}\n\n`;
+    return `id: ${id}${beforeText}${escaped(event.text)}"}\n\n`;
   };
 }
 

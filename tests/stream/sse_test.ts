@@ -4,7 +4,7 @@
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { frames } from "../../src/stream/frames.ts";
-import { frame, sse, type SseOptions } from "../../src/stream/sse.ts";
+import { eventFrames, frame, lineOf, sse, type SseOptions } from "../../src/stream/sse.ts";
 
 /** Returns the frames of a body that arrives in these pieces, read by read. */
 async function framesOf(...pieces: readonly (string | Uint8Array<ArrayBuffer>)[]) {
@@ -72,6 +72,26 @@ Deno.test("a frame has an id, one line of data, and an empty line", () => {
     'id: 1\ndata: {"type":"text.delta","text":"a\\nb\\r\u2028"}\n\n',
   );
   assertEquals(frame(12, "自在鉤"), "id: 12\ndata: 自在鉤\n\n");
+});
+
+Deno.test("a delta is encoded as JSON.stringify() encodes it, whatever characters it has", () => {
+  const encode = eventFrames();
+  const units = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code));
+  const lengths = [0, 1, 63, 64, 65, 200].flatMap((length) => ["a".repeat(length), "鉤".repeat(length)]);
+  const surrogates = ["🪝", "\ud83e", "\udf9d", "\udf9d\ud83e", "a🪝b", "a\ud83eb", "\ud83e🪝"];
+  const texts = [
+    ...units,
+    ...units.map((unit) => `a${unit}b`),
+    ...lengths,
+    ...lengths.map((text) => `${text}"`),
+    ...surrogates,
+  ];
+  for (const [index, text] of texts.entries()) {
+    const event = { type: "text.delta", turn: 1 + index % 2, part: index % 3, text } as const;
+    const line = JSON.stringify(event);
+    if (lineOf(event) !== line) assertEquals(lineOf(event), line);
+    if (encode(event, index) !== frame(index, line)) assertEquals(encode(event, index), frame(index, line));
+  }
 });
 
 Deno.test("frames that wait together leave as one chunk, encoded", async () => {
