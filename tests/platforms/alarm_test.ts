@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { eventsOf, post } from "../support/requests.ts";
+import { eventsOf, piecesOf, post } from "../support/requests.ts";
 import { folder } from "./folder.ts";
 import { bundled, served } from "./workerd.ts";
 
@@ -22,7 +22,11 @@ Deno.test("in workerd, the alarm of a killed Durable Object continues its run, w
     const response = await post(worker, "/runs", { prompt: "Hi" }, { prefer: "respond-async" });
     const alarm: number | null = await (await worker.request("/alarm")).json();
     assertEquals([response.status, typeof alarm], [202, "number"]);
-    return await response.json();
+    const { run, session } = await response.json();
+    const followed = piecesOf(await worker.request(`/runs/${run}`));
+    await followed.until("model.started"); // it is logged before a client reads it
+    await followed.cancel();
+    return { run, session };
   })();
   await using worker = await served(script, { className: "Sleeper", settings: { ANSWER: "Awake." } }, disk.path);
   const { messages } = await eventually(async () => {
