@@ -22,7 +22,6 @@ import type { Middleware } from "../hooks/middleware.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction, TurnContext } from "../hooks/points/turn.ts";
 import { policyOf, requireChoice } from "../hooks/policy.ts";
-import { onlyIf } from "../hooks/select.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
 import { estimateTokens, tokenMeter } from "../lib/estimate.ts";
 import { reportFatal, retried } from "../run/failure.ts";
@@ -72,10 +71,11 @@ const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> 
 
 /** The hooks and the step that compact. A middleware that summarizes adds a `compact` hook. */
 export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
-  turn: onlyIf(async (ctx, next) => {
-    const compaction = await compactTranscript(ctx, "auto");
-    return await next(compaction.type === "compacted" ? { transcript: compaction.messages } : {});
-  }, exceedsLimit),
+  turn(ctx, next) {
+    if (!exceedsLimit(ctx)) return next();
+    return compactTranscript(ctx, "auto")
+      .then((compaction) => next(compaction.type === "compacted" ? { transcript: compaction.messages } : {}));
+  },
 
   model: (ctx, next) =>
     next().catch(async (error) => {
