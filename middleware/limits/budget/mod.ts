@@ -79,7 +79,7 @@ export function budget(options: BudgetOptions = {}): Budget {
   const applied = limits.cost < Infinity ? prices : undefined;
   const bounded = limits.tokens < Infinity || applied !== undefined;
   const ledger = ledgerOf(name, limits);
-  const own = state<BudgetState>(`${name}.own`, () => null);
+  const own = state<BudgetState>(`${name}.over`, () => null);
 
   return {
     name,
