@@ -81,16 +81,16 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
   /** Returns the usages that an entry of `owner` counts in. */
   function usagesOf(owner: string | undefined): readonly Usage[] {
     if (owner === undefined) return [whole];
-    const own = owners.get(owner) ?? { most: maxOwnerBytes, bytes: 0, pinned: 0 };
-    owners.set(owner, own);
-    return [own, whole];
+    return [owners.get(owner) ?? { most: maxOwnerBytes, bytes: 0, pinned: 0 }, whole];
   }
 
   function count({ owner, bytes, pinned }: EntryOptions, sign: 1 | -1): void {
     for (const usage of usagesOf(owner)) {
       usage.bytes += sign * bytes;
       if (pinned) usage.pinned += sign * bytes;
-      if (usage.bytes === 0 && owner !== undefined) owners.delete(owner);
+      if (owner === undefined || usage === whole) continue;
+      if (usage.bytes > 0) owners.set(owner, usage);
+      else owners.delete(owner); // an owner without entries takes no room
     }
   }
 
