@@ -10,7 +10,12 @@ const time = 60_000;
 Deno.test("on disk, denoKvStore() keeps the laws of stores", async () => {
   await using disk = await folder();
   using kv = await Deno.openKv(`${disk.path}/kv`);
-  await storeLaws((options) => denoKvStore(kv, { ...options, prefix: crypto.randomUUID() }), { time });
+  using other = await Deno.openKv(`${disk.path}/kv`);
+  const make = (options: { expireIn?: number }) => {
+    const prefix = crypto.randomUUID();
+    return [kv, other].map((kv) => denoKvStore(kv, { ...options, prefix }));
+  };
+  await storeLaws(make, { time });
 });
 
 Deno.test("on disk, denoKvLog() keeps the laws of logs", async () => {

@@ -33,10 +33,16 @@ export async function checkLaws(openClient: () => LibsqlClient, openDriver: () =
   }
   pass(0);
   const options = { pass, time: 60_000 };
-  await storeLaws(async (given) => libsqlStore(await client(), given), options);
+  await storeLaws(async (given) => {
+    const database = await client();
+    return [1, 2].map(() => libsqlStore(database, given));
+  }, options);
   await logLaws(async (given) => libsqlLog(await client(), { ...given, pollEvery: 20 }), options);
   await keyValueLaws(async () => libsqlKeyValue(await client()), options);
-  await storeLaws((given) => sqliteStore(driver(), given), options);
+  await storeLaws((given) => {
+    const database = driver();
+    return [1, 2].map(() => sqliteStore(database, given));
+  }, options);
   await logLaws((given) => sqliteLog(driver(), { ...given, pollEvery: 20 }), options);
   await keyValueLaws(() => sqliteKeyValue(driver()), options);
 }

@@ -111,7 +111,11 @@ async function checkAll(redis: RedisClient, server: Redis): Promise<void> {
     info: (section) => redis.info(section),
     duplicate: () => redis.duplicate(),
   };
-  await storeLaws((options) => redisStore(aged, { ...own(options), ...quiet }), clock);
+  const stores = (options: { expireIn?: number }) => {
+    const shared = { ...own(options), ...quiet };
+    return [1, 2].map(() => redisStore(aged, shared));
+  };
+  await storeLaws(stores, clock);
   await logLaws((options) => redisLog(redis, { ...own(options), ...quiet }), clock);
   await keyValueLaws(() => scaled(redisKeyValue(redis, own())), clock);
 }
@@ -131,7 +135,11 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
   const upstash: UpstashClient = new Upstash({ url, token, enableTelemetry: false });
   using clock = clockOf(redis);
   const aged: UpstashClient = { eval: byProcessClock((...script) => upstash.eval(...script)) };
-  await storeLaws((options) => upstashStore(aged, own(options)), clock);
+  const stores = (options: { expireIn?: number }) => {
+    const shared = own(options);
+    return [1, 2].map(() => upstashStore(aged, shared));
+  };
+  await storeLaws(stores, clock);
   await logLaws((options) => upstashLog(upstash, { ...own(options), pollEvery: 20 }), clock);
   await keyValueLaws(() => scaled(upstashKeyValue(upstash, own())), clock);
 });

@@ -20,7 +20,10 @@ async function kept(kv: Deno.Kv): Promise<readonly string[]> {
 Deno.test("denoKvStore() keeps the laws of stores", async () => {
   using kv = await Deno.openKv(":memory:");
   using time = new FakeTime();
-  const make = (options: { expireIn?: number }) => denoKvStore(kv, { ...options, prefix: crypto.randomUUID() });
+  const make = (options: { expireIn?: number }) => {
+    const prefix = crypto.randomUUID();
+    return [1, 2, 3].map(() => denoKvStore(kv, { ...options, prefix }));
+  };
   await storeLaws(make, { pass: (ms) => time.tick(ms) });
 });
 

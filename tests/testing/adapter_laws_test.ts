@@ -74,6 +74,8 @@ function rewriting(change: (text: string) => string): Make<StoreAdapter> {
 const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken: readonly string[]])[] = [
   ["stores the given object", sharing, [
     "copies what it saves and what it returns",
+    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
+    "shares nothing with its callers",
     "deletes what has expired",
     "deletes the lease of what has expired",
     "keeps a session until its lease has ended",
@@ -82,12 +84,14 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
     "returns a session as it was saved",
     "returns a long session as it was saved",
     "lists all ids, page by page",
+    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
     "finds the sessions whose lease has ended",
   ]],
   ["stores at most 64 KiB", rewriting((text) => text.replace(/(.{65536}).*(".*)$/, "$1$2")), [
     "returns a long session as it was saved",
     "accepts one of several concurrent writers",
     "never returns a partial write",
+    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
     "lets one of several processes move a lease",
     "deletes what has expired",
     "keeps a session until its lease has ended",
@@ -101,12 +105,16 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
       "finds no session that was never saved",
       "refuses a save of another version",
       "returns nothing after a delete",
+      "returns a transcript that grows, shrinks and changes in the middle as it was saved",
+      "returns a session again after another instance has saved it",
       "deletes what has expired",
     ],
   ],
   ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
     "returns nothing after a delete",
     "lists all ids, page by page",
+    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
+    "returns a session again after another instance has saved it",
     "finds the sessions whose lease has ended",
   ]],
   [

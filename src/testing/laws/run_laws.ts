@@ -9,8 +9,11 @@ import { canonicalJson } from "../../core/lib/canonical_json.ts";
 /** Reports a value whose JSON differs from the expected one. */
 export type Expect = (subject: string, seen: unknown, expected: unknown) => void;
 
-/** The laws of a port, by name. Each is tried on a new adapter. `signal` aborts when a law takes too long. */
-export type Laws<P> = Readonly<Record<string, (port: P, expect: Expect, signal: AbortSignal) => Promise<void>>>;
+/** Tries one law on a new adapter. `signal` aborts when it takes too long. `instances` are all instances on the adapter's database, of which it is the first. */
+type Law<P> = (port: P, expect: Expect, signal: AbortSignal, instances: readonly P[]) => Promise<void>;
+
+/** The laws of a port, by name. */
+export type Laws<P> = Readonly<Record<string, Law<P>>>;
 
 /** Options of `storeLaws()`, `logLaws()` and `fileLaws()`. */
 export interface LawOptions {
@@ -20,11 +23,13 @@ export interface LawOptions {
   readonly time?: number;
 }
 
-/** Creates a new, empty adapter. */
+/** Creates a new, empty adapter, or several instances of it on one empty database, as processes that share the database have them. */
 export type Make<P> = (options: {
   /** Milliseconds after its last change that an entry is deleted; for the session of an active run, after the end of its lease. */
   readonly expireIn?: number;
-}) => P | Promise<P>;
+}) => Made<P> | Promise<Made<P>>;
+
+type Made<P> = P | readonly P[];
 
 /** The expiry of adapters under test: shorter than a law may take, because `pass` may advance the clock of the laws too. */
 export const expireIn = 1_000;
@@ -49,15 +54,23 @@ export async function checkLaws<P>(
 /** Tries every law, and returns a paragraph for each broken one. */
 export async function brokenLaws<P>(
   laws: Laws<P>,
-  make: () => P | Promise<P>,
+  make: () => Made<P> | Promise<Made<P>>,
   time = 10_000,
 ): Promise<readonly string[]> {
   const paragraphs: string[] = [];
   for (const [law, tried] of Object.entries(laws)) {
-    const seen = await problemsOf(async (expect, signal) => await tried(await make(), expect, signal), time);
+    const seen = await problemsOf(async (expect, signal) => {
+      const made: Made<P> = await make();
+      const instances = isList(made) ? made : [made];
+      await tried(instances[0] as P, expect, signal, instances); // there is at least one
+    }, time);
     if (seen.length > 0) paragraphs.push([`It breaks the law that it ${law}:`, ...seen].join("\n- "));
   }
   return paragraphs;
+}
+
+function isList<P>(made: Made<P>): made is readonly P[] {
+  return Array.isArray(made);
 }
 
 /** Runs the work of a law, and returns the problems. */

@@ -7,6 +7,7 @@ import type { StoreAdapter } from "../../core/persistence/store.ts";
 import { leaseExpiryLaws, leaseLaws } from "./lease_laws.ts";
 import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make } from "./run_laws.ts";
 import { long, sessions, sessionWith } from "./sample_sessions.ts";
+import { transcriptLaws } from "./transcript_laws.ts";
 
 /**
  * Tests a store against the laws of the port. `make` creates a new, empty store for each law. Throws an `Error` that names each broken law, and how it
@@ -18,7 +19,10 @@ import { long, sessions, sessionWith } from "./sample_sessions.ts";
  * - returns nothing of a session that was deleted or has expired;
  * - keeps a session until its lease has ended;
  * - lists the ids in a stable order;
- * - finds the sessions whose lease has ended, and moves a lease for one of several processes.
+ * - finds the sessions whose lease has ended, and moves a lease for one of several processes;
+ * - returns a transcript that grows, shrinks and changes in the middle as it was saved, whichever instance saved it, and shares nothing with its callers.
+ *
+ * `make` may return several instances on one database. They are used in turn, as processes that share the database would use them.
  *
  * ```ts
  * import { memory } from "@jizai/jizai";
@@ -33,7 +37,7 @@ import { long, sessions, sessionWith } from "./sample_sessions.ts";
  */
 export async function storeLaws(make: Make<StoreAdapter>, options: LawOptions = {}): Promise<void> {
   const expiry: ExpiryLaws<StoreAdapter> = (pass) => ({ ...expiryLaws(pass), ...leaseExpiryLaws(pass) });
-  await checkLaws(make, { ...laws, ...leaseLaws }, expiry, options);
+  await checkLaws(make, { ...laws, ...transcriptLaws, ...leaseLaws }, expiry, options);
 }
 
 const laws: Laws<StoreAdapter> = {
