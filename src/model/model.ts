@@ -111,9 +111,13 @@ export type ModelEvent =
   | { readonly type: "call.start"; readonly id: string; readonly name: string }
   /** JSON text to append to the input of a call. */
   | { readonly type: "call.delta"; readonly id: string; readonly text: string }
-  /** The input of a call is complete: the JSON text of its deltas, or `input` if the provider sent a value. */
+  /**
+   * The provider closed a call: its input is the JSON text of its deltas, `{}` without a text, or `input` if the provider sent a value. An adapter leaves the
+   * event out for a call that the provider did not close, or closed only because the response reached its limit. Such a call runs only if its text is complete
+   * JSON.
+   */
   | { readonly type: "call.end"; readonly id: string; readonly input?: unknown }
-  /** The response is complete. A stream that ends without this event was cut, and the request fails. It also fails if a call has no end and `reason` is "calls" or "stop". */
+  /** The response has ended. A stream that ends without this event was cut, and the request fails. It also fails if a call has no end and `reason` is "calls" or "stop". */
   | { readonly type: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
 
 /** A language model. */

@@ -23,7 +23,7 @@ export interface ScriptedStep {
   readonly reasoning?: string | readonly string[];
   /** Text. Each string of an array is a read of its own. */
   readonly text?: string | readonly string[];
-  /** Calls, as `[name, input]` or as objects. */
+  /** Calls, as `[name, input]` or as objects. If `finish` says that the response was cut, an input that is a text leaves the last call open. */
   readonly calls?: readonly (ScriptedCall | readonly [name: string, input: unknown])[];
   /** An error to throw after everything else. */
   readonly error?: unknown;
@@ -89,7 +89,9 @@ export function scripted(...steps: readonly ScriptedAnswer[]): ScriptedModel {
   ): Iterable<ModelEvent[]> {
     for (const piece of [reasoning].flat()) yield [{ type: "reasoning", text: piece }];
     for (const piece of [text].flat()) yield [{ type: "text", text: piece }];
-    if (made.length > 0) yield made.flatMap(eventsOf);
+    const isOpen = typeof inputOf(made.at(-1)) === "string" && finish !== undefined &&
+      !/^(stop|calls|empty)$/.test(finish);
+    if (made.length > 0) yield made.flatMap(eventsOf).slice(0, isOpen ? -1 : undefined);
     if (error === undefined) {
       yield [{ type: "finish", reason: finish ?? (made.length > 0 ? "calls" : "stop"), usage }];
     }
@@ -120,6 +122,10 @@ export function scripted(...steps: readonly ScriptedAnswer[]): ScriptedModel {
       }
     },
   };
+}
+
+function inputOf(made: NonNullable<ScriptedStep["calls"]>[number] | undefined): unknown {
+  return made && (isPair(made) ? made[1] : made.input);
 }
 
 function isPair(made: ScriptedCall | readonly [string, unknown]): made is readonly [string, unknown] {

@@ -127,6 +127,8 @@ export interface Call {
   readonly input: unknown;
   /** The parse error, if the input is not JSON. */
   readonly malformed?: string;
+  /** True if the response ended within the input, which is a text then. Such a call never runs, whatever a hook makes of its input. Default: false. */
+  readonly incomplete?: boolean;
 }
 
 /** A JSON value. */

@@ -7,8 +7,20 @@ import type { Usage } from "./message.ts";
 import type { OutputChange } from "./output.ts";
 import type { AddedPart, Call, ProviderCallPart, ProviderResultPart } from "./part.ts";
 
-/** The reason why the model stopped: it was done, it made calls, it ran out of tokens, the provider's filter cut it, or something else. */
-export type FinishReason = "stop" | "calls" | "length" | "filter" | "other";
+/**
+ * The reason why a response ended:
+ *
+ * - `stop`: the model was done
+ * - `calls`: it made calls
+ * - `length`: the response reached the limit of its tokens, or the model's context was full
+ * - `filter`: a filter of the provider, or a check, stopped it
+ * - `refusal`: the model refused
+ * - `empty`: it ended by itself without text, file or call
+ * - `other`: the provider gave another reason
+ *
+ * After `filter` and `refusal`, no call of the response runs. After these and `length` and `other`, calls may be incomplete: they do not run.
+ */
+export type FinishReason = "stop" | "calls" | "length" | "filter" | "refusal" | "empty" | "other";
 
 /** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `provider_tool.*`, `output.delta`, `tool.progress`, `notice` and `data`. */
 export type DeltaEvent =

@@ -33,20 +33,20 @@ const served = "served.ts";
 const sharedByModels = "models/base.ts";
 
 const rows: readonly Row[] = [
-  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 32.4 },
+  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 33.2 },
   {
     what: "served, sessions in memory, beyond Hono and Zod",
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 41.75,
+    ceiling: 42.7,
   },
   {
     what: "served with everything, beyond Hono and Zod",
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 54.25,
+    ceiling: 55.2,
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 3.45 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 4.85 },
@@ -91,10 +91,10 @@ const rows: readonly Row[] = [
     bundle: "models/openai_responses.ts",
     without: sharedByModels,
     budget: 3,
-    ceiling: 3,
+    ceiling: 3.15,
   },
-  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3, ceiling: 3 },
-  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3, ceiling: 3.15 },
+  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3.1 },
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.65 },
 ];
 

@@ -675,7 +675,7 @@ Deno.test("error at model: skip continues without an answer, and resets the delt
   const events = await eventsOfRun(run);
   assertEquals(eventLines(events).slice(5), [
     "text.delta 1 0 Hel",
-    "model.finished 1 stop 1 ",
+    "model.finished 1 empty 1 ",
     "turn.finished 1",
     "session.closed",
     "run.finished done ",

@@ -84,7 +84,7 @@ Deno.test("screen() checks windows in parallel and releases them in order, with 
     { text: ["a", "b", "c"], calls: [["look", {}]] },
     { text: "" },
   ]);
-  assertEquals(shown, ["a", "b", "c", "call.delta", "call.ready", "calls", "stop"]);
+  assertEquals(shown, ["a", "b", "c", "call.delta", "call.ready", "calls", "empty"]);
 });
 
 Deno.test("screen() replaces text in the deltas and in the transcript", async () => {

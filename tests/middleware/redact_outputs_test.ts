@@ -47,7 +47,7 @@ const contents: ByKey<ContentPart, "type"> = {
 const answers: ByKey<AnswerPart, "type"> = {
   text: { type: "text", text: secret },
   reasoning: { type: "reasoning", text: secret, meta: secret },
-  call: { type: "call", id: secret, name: secret, input: json, malformed: secret },
+  call: { type: "call", id: secret, name: secret, input: json, malformed: secret, incomplete: true },
   media: contents.media,
   source: { type: "source", url: secret, title: secret, text: secret },
   refusal: { type: "refusal", text: secret, category: secret },
@@ -72,7 +72,7 @@ const answers: ByKey<AnswerPart, "type"> = {
     meta: secret,
   },
 };
-const call = { id: secret, name: secret, input: json, malformed: secret };
+const call = { id: secret, name: secret, input: json, malformed: secret, incomplete: true };
 const question: Complete<Question> = {
   callId: secret,
   path: [secret],
@@ -355,7 +355,8 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
         withhold: false,
         error: undefined,
       },
-      counters: { turns: 1, calls: 1, continuations: 0, batches: 1, outputs: 0 },
+      counters: { turns: 1, calls: 1, continuations: 0, batches: 1, outputs: 0, cuts: 0 },
+      finish: "calls",
       usage,
       state: [["count", json]],
       answers: Object.values(given).map((answer) => ({ question, answer, taken: false })),

@@ -263,7 +263,7 @@ Deno.test("anthropic() maps the stop reason, also without the last frame", async
     tool_use: "calls",
     max_tokens: "length",
     model_context_window_exceeded: "length",
-    refusal: "filter",
+    refusal: "refusal",
     pause_turn: "other",
   } as const;
   for (const [theirs, ours] of Object.entries(reasons)) {

@@ -176,7 +176,7 @@ Deno.test("openaiResponses() separates the summaries of reasoning", async () => 
   assertEquals(events.slice(0, -1).map((event) => "text" in event && event.text), ["One.", "\n\n", "Two."]);
 });
 
-Deno.test("openaiResponses() streams a refusal as text and finishes with filter", async () => {
+Deno.test("openaiResponses() streams a refusal as text and finishes with refusal", async () => {
   const events = await eventsIn(responseStream([
     { type: "response.refusal.delta", output_index: 0, delta: "I can" },
     { type: "response.refusal.delta", output_index: 0, delta: "not." },
@@ -185,7 +185,7 @@ Deno.test("openaiResponses() streams a refusal as text and finishes with filter"
     { type: "text", text: "I can" },
     { type: "text", text: "not." },
     { type: "part", part: { type: "refusal", text: "I cannot." } },
-    { type: "finish", reason: "filter", usage: { input: 7, output: 7 } },
+    { type: "finish", reason: "refusal", usage: { input: 7, output: 7 } },
   ]);
 });
 
@@ -197,7 +197,6 @@ Deno.test("openaiResponses() maps the reasons of incomplete responses and counts
     assertEquals(await eventsIn(sse([...functionCall(0, "a", "weather", "{").slice(0, 2), last])), [
       { type: "call.start", id: "a", name: "weather" },
       { type: "call.delta", id: "a", text: "{" },
-      { type: "call.end", id: "a" },
       { type: "finish", reason, usage: { input: 9, output: 2, cached: 5 } },
     ]);
   }

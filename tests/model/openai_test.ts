@@ -444,11 +444,11 @@ Deno.test("openai() reads cached tokens from either field", async () => {
   assertEquals(await usageOf({}), { type: "finish", reason: "stop", usage: { input: 0, output: 0 } });
 });
 
-Deno.test("openai() emits a refusal as text and finishes with filter", async () => {
+Deno.test("openai() emits a refusal as text and finishes with refusal", async () => {
   assertEquals(await eventsOf({ refusal: "I cannot." }, "stop"), [
     { type: "text", text: "I cannot." },
     { type: "part", part: { type: "refusal", text: "I cannot." } },
-    { type: "finish", reason: "filter" },
+    { type: "finish", reason: "refusal" },
   ]);
 });
 

@@ -144,7 +144,8 @@ for (const [cases, adapter] of adapters) {
       const outputs = executed.flatMap(({ type, output }) => output === undefined ? [] : [[type, JSON.parse(output)]]);
       assertEquals<unknown>(outputs, ran);
       assertEquals(choice?.message.content ?? "", textOfTurns(each));
-      const finishReason = { length: "length", filter: "content_filter" }[String(finish)] ?? "stop";
+      const finishReason = { length: "length", filter: "content_filter", refusal: "content_filter" }[String(finish)] ??
+        "stop";
       assertEquals(choice?.finish_reason, finishReason);
 
       const { output_text: outputText, output } = await openaiOf(served(each, adapter)).responses

@@ -35,6 +35,8 @@ const finishReasons: Readonly<Record<FinishReason, string>> = {
   calls: "tool_call",
   length: "length",
   filter: "content_filter",
+  refusal: "content_filter",
+  empty: "stop",
   other: "other",
 };
 

@@ -8,7 +8,7 @@ import type { ToolResult } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/call.ts";
-import { denied, skipped, text } from "../hooks/results.ts";
+import { denied, text } from "../hooks/results.ts";
 import type { Scope } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
 import { approve } from "./approval.ts";
@@ -51,7 +51,7 @@ export interface Revision {
 export interface Undecided {
   readonly scope: StepScope;
   readonly record: CallRecord;
-  readonly place: { readonly turn: number; readonly overLimit: boolean };
+  readonly place: { readonly turn: number; readonly barred?: ToolResult | undefined };
   /** Receives a text for the model: that a person changed the input. */
   note: string | undefined;
   /** The number of times that the call has passed the `tool` hooks before. */
@@ -72,9 +72,7 @@ export async function authorize(
   const saved = savedDecision(ctx, call, proposed);
   if (saved) return saved;
   if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
-  if (place.overLimit) {
-    return { type: "answer", result: skipped(`Not run: this run may make ${engine.limits.calls} calls.`) };
-  }
+  if (place.barred) return { type: "answer", result: place.barred };
   if (call.renamedTooOften) return changedTooOften(ctx, call);
   let { input } = ctx;
   for (let edits = call.revisions; edits <= maxRevisions; edits++) {

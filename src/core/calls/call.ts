@@ -18,8 +18,8 @@ export interface CallPlace {
   readonly batchId: string;
   /** The call's place in the model's order, from 0. */
   readonly index: number;
-  /** True if the call exceeds the limit of calls. */
-  readonly overLimit: boolean;
+  /** The result of a call that may not run, whatever hooks and people decide. */
+  readonly barred?: ToolResult | undefined;
 }
 
 /**

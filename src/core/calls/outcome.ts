@@ -4,8 +4,9 @@
  * @module
  */
 import type { ToolResult } from "../../protocol/message.ts";
-import type { ContentPart } from "../../protocol/part.ts";
-import { failed, result } from "../hooks/results.ts";
+import type { Call, ContentPart } from "../../protocol/part.ts";
+import type { FinishReason } from "../../protocol/response_event.ts";
+import { failed, result, skipped } from "../hooks/results.ts";
 
 /** The result of a call that was started before its process died: its effect is unknown. */
 export const interrupted: ToolResult = /* @__PURE__ */ result(
@@ -24,6 +25,25 @@ export function withheld(reason: string): ToolResult {
 /** Returns the result of a call that did not run. */
 export function notRun(reason: string): ToolResult {
   return result("aborted", `Not run: ${reason}.`);
+}
+
+/** Returns true if the provider, a check or the model itself stopped the response: none of its calls may run. */
+export function wasStopped(finish: FinishReason | undefined): boolean {
+  return finish === "filter" || finish === "refusal";
+}
+
+/** Returns the result of a call that may not run because of the way in which its response ended, as the model reads it. */
+export function unfinished({ name, incomplete }: Call, finish: FinishReason | undefined): ToolResult | undefined {
+  if (wasStopped(finish)) {
+    const by = finish === "refusal" ? "the response is a refusal" : "a filter stopped the response";
+    return skipped(`Not run: ${by}.`);
+  }
+  if (!incomplete) return undefined;
+  return finish === "length"
+    ? failed(
+      `Not run: your response reached the output limit within the input of ${name}. Call it again with a shorter input, or divide the work among several responses.`,
+    )
+    : failed(`Not run: your response ended within the input of ${name}. Call it again with its whole input.`);
 }
 
 /** Cuts the text of a result to `limit` characters. Hooks have seen it whole. */

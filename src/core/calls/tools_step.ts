@@ -8,13 +8,14 @@
  */
 import type { ToolResult } from "../../protocol/message.ts";
 import { End, Pause } from "../hooks/interrupt.ts";
+import { skipped } from "../hooks/results.ts";
 import type { Move } from "../run/position.ts";
 import type { Step } from "../run/step.ts";
 import type { StepScope } from "../run/run.ts";
 import { announceResult, batchMessages, type Cut, cutOf, fatalErrors, keptResult, resultOfCall } from "./batch.ts";
 import { OpenCall } from "./call.ts";
 import { type CallEntry, groupsOf } from "./groups.ts";
-import { stopped, withheld } from "./outcome.ts";
+import { stopped, unfinished, withheld } from "./outcome.ts";
 import { type Batch, enter, execute, leave } from "./phases.ts";
 
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
@@ -28,8 +29,11 @@ export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message,
   const batch: Batch = { scope, position, records, checkpoint };
   const batchId = `${engine.id}:${batches}`;
   const room = limits.calls - (loop.counters.calls - records.length); // the counter contains the calls of this batch
-  const open = ([index, record]: CallEntry) =>
-    new OpenCall(scope, record, { turn, batchId, index, overLimit: index >= room });
+  const overLimit = skipped(`Not run: this run may make ${limits.calls} calls.`);
+  const open = ([index, record]: CallEntry) => {
+    const barred = unfinished(record.call, loop.finish) ?? (index >= room ? overLimit : undefined);
+    return new OpenCall(scope, record, { turn, batchId, index, barred });
+  };
   const groups = (await groupsOf(scope, position)).map((group) => group.map(open));
   for (const [index, calls] of groups.entries()) {
     if (index > 0) await checkpoint(position); // a crash does not repeat the hooks of a finished group

@@ -43,6 +43,7 @@ export class Loop<S extends LoopScope> {
   #detached = false;
   #position: Position;
   #counters: RunSnapshot["counters"];
+  #finish: RunSnapshot["finish"];
   #answers: readonly AnsweredQuestion[];
   #unsent: RunSnapshot["unsent"];
   #stop: (() => void) | undefined;
@@ -54,6 +55,7 @@ export class Loop<S extends LoopScope> {
     this.#events = events;
     this.#position = start.position;
     this.#counters = start.counters;
+    this.#finish = start.finish;
     this.#answers = start.answers;
     this.#start = start;
     this.#unsent = unsent;
@@ -73,6 +75,10 @@ export class Loop<S extends LoopScope> {
   get counters(): RunSnapshot["counters"] {
     return this.#counters;
   }
+  /** The finish reason of the last response. */
+  get finish(): RunSnapshot["finish"] {
+    return this.#finish;
+  }
   get answers(): readonly AnsweredQuestion[] {
     return this.#answers;
   }
@@ -85,6 +91,7 @@ export class Loop<S extends LoopScope> {
       ...this.#start,
       position: position.at === "tools" ? { ...position, calls: [...position.calls] } : position, // the step updates its calls
       counters: this.#counters,
+      ...(this.#finish && { finish: this.#finish }),
       answers: this.#answers,
       before: this.transcript.before,
       ...(exit && { exit }),
@@ -126,12 +133,16 @@ export class Loop<S extends LoopScope> {
   }
 
   /** Applies a move, saves it, and emits its events. Returns no promise if there is nothing to wait for. */
-  apply({ to, add, replace, counters, announce, exit, error }: Move, scope: LoopScope): Promise<void> | undefined {
+  apply(
+    { to, add, replace, counters, finish, announce, exit, error }: Move,
+    scope: LoopScope,
+  ): Promise<void> | undefined {
     if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
     this.#moved = true;
     if (replace) this.transcript.replace(replace);
     if (add) this.transcript.push(add);
     if (counters) this.#counters = { ...this.#counters, ...counters };
+    if (finish) this.#finish = finish;
     if (to) this.#position = to;
     if (to?.at === "turnEnd") this.#answers = this.#answers.filter(({ answer }) => answer.callId === undefined);
     if (error) throw error.thrown;

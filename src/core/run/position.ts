@@ -11,6 +11,7 @@ import type { Event } from "../../protocol/event.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
+import type { FinishReason } from "../../protocol/response_event.ts";
 import type { Answer } from "../hooks/points/run.ts";
 
 /** The position of a run. */
@@ -135,6 +136,8 @@ export interface Counters {
   readonly batches: number;
   /** Retries of the structured answer. */
   readonly outputs: number;
+  /** Responses in a row that ended within a call, for the same reason. */
+  readonly cuts: number;
 }
 
 /** All saved state of a run. A new prompt, a pause, a hand-over and a crash differ only in the position. */
@@ -149,6 +152,8 @@ export interface RunSnapshot {
   readonly exit?: Exit;
   /** The amounts that limits bound. */
   readonly counters: Counters;
+  /** The finish reason of the last response. Undefined before the first one. */
+  readonly finish?: FinishReason;
   /** The tokens used so far. */
   readonly usage: Usage;
   /** State of middleware, by name. */
@@ -177,6 +182,8 @@ export interface Move {
   readonly replace?: readonly Message[];
   /** New values of counters. */
   readonly counters?: Partial<Counters>;
+  /** The finish reason of a response that has ended. */
+  readonly finish?: FinishReason;
   /** Events to emit after the move is saved: exactly once, also if the process dies in between. */
   readonly announce?: readonly Event[];
   /** Ends or pauses the run. */
@@ -186,4 +193,4 @@ export interface Move {
 }
 
 /** The counters of a new run. */
-export const noCounters: Counters = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0 };
+export const noCounters: Counters = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0, cuts: 0 };

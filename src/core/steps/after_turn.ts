@@ -5,6 +5,7 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
+import { wasStopped } from "../calls/outcome.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { Answer } from "../hooks/points/run.ts";
 import type { Stop, StopContext, TurnResult } from "../hooks/points/turn.ts";
@@ -16,6 +17,10 @@ import type { Counters, Move, Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { withoutContext } from "../run/transcript.ts";
+import { finishOf } from "./response.ts";
+
+/** The number of responses in a row that may end within a call for the same reason. The run ends with the last one. */
+const maxCuts = 2;
 
 /** Decides how the run continues after a turn. */
 export function afterTurn(
@@ -25,15 +30,21 @@ export function afterTurn(
   { added, isLast }: { readonly added: readonly Message[]; readonly isLast: boolean },
 ): Move {
   const { arrivals } = engine;
-  if (isLast) return { add: added, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
+  const finish = finishOf(response);
+  if (isLast) {
+    return { add: added, finish, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
+  }
   const called = callsOf(response).length > 0;
   const counters = called ? { continuations: 0 } : {};
-  const isDone = !called || results.every(({ handled }) => handled);
+  if (called && engine.loop.counters.cuts >= maxCuts) {
+    return { add: added, counters, finish, to: endWith({ status: "limit", text: textOf(response), reason: finish }) };
+  }
+  const isDone = !called || wasStopped(finish) || results.every(({ handled }) => handled);
   if (!isDone || arrivals.finishing || arrivals.waiting) {
-    return beginTurn(engine, added, counters);
+    return { ...beginTurn(engine, added, counters), finish };
   }
   const message: AssistantMessage = { role: "assistant", parts: response.parts };
-  return { add: added, counters, to: { at: "stop", turn: index, message } };
+  return { add: added, counters, finish, to: { at: "stop", turn: index, message } };
 }
 
 /** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. `counters` change in both cases. */
@@ -109,7 +120,9 @@ async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<
   const text = textOf(message);
   const read = await answerFormat?.read(text);
   if (read && "retry" in read) {
-    if (counters.outputs >= limits.outputs) return { to: endWith({ status: "limit", text, reason: "outputs" }) };
+    if (wasStopped(engine.loop.finish) || counters.outputs >= limits.outputs) {
+      return { to: endWith({ status: "limit", text, reason: "outputs" }) };
+    }
     return beginTurn(engine, [read.retry], { outputs: counters.outputs + 1 });
   }
   if (arrivals.waiting) return beginTurn(engine, []);

@@ -6,6 +6,7 @@
 import { ModelError, type ModelRequest } from "../../model/model.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
+import type { FinishReason } from "../../protocol/response_event.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/turn.ts";
 import { merged, policyOf, requireField } from "../hooks/policy.ts";
@@ -14,8 +15,8 @@ import { type Cancellation, withGracePeriod } from "../lib/cancellation.ts";
 import { retried } from "../run/failure.ts";
 import { injected } from "./after_turn.ts";
 import { renameCalls, uniqueId } from "./call_ids.ts";
-import { ResponseAccumulator, ShownText } from "./response.ts";
-import type { CallRecord } from "../run/position.ts";
+import { finishOf, ResponseAccumulator, ShownText } from "./response.ts";
+import type { CallRecord, Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { contextMessages } from "../run/transcript.ts";
@@ -33,18 +34,29 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
   }
   const response = await respond(scope, turn, position.shown);
   if (scope.turn) scope.turn.response = response;
+  const { finish } = response;
   const message = messageOf(response);
   const calls = message ? callsOf(message) : [];
+  const cuts = cutsWith(calls, finish, engine);
   if (message && calls.length > 0) {
-    const counters = { calls: engine.loop.counters.calls + calls.length };
-    return { to: { at: "tools", turn, message, calls: calls.map(pendingRecord) }, counters };
+    const counters = { calls: engine.loop.counters.calls + calls.length, cuts };
+    return { to: { at: "tools", turn, message, calls: calls.map(pendingRecord) }, counters, finish };
   }
-  return { to: { at: "turnEnd", turn, added: message ? 1 : 0 }, ...(message && { add: [message] }) };
+  const to: Position = { at: "turnEnd", turn, added: message ? 1 : 0 };
+  return { to, ...(message && { add: [message] }), counters: { cuts }, finish };
 };
 
+/** Counts the responses in a row that ended within a call for the same reason, with the calls of the last one. */
+function cutsWith(calls: readonly Call[], finish: FinishReason, { loop }: EngineRun): number {
+  if (!calls.some(({ incomplete }) => incomplete)) return 0;
+  return loop.finish === finish ? loop.counters.cuts + 1 : 1;
+}
+
 /** Returns the record of a call that is not decided. */
-function pendingRecord({ id, name, input, malformed }: Call): CallRecord {
-  const call = malformed === undefined ? { id, name, input } : { id, name, input, malformed }; // copying all fields but one is slow
+function pendingRecord({ id, name, input, malformed, incomplete }: Call): CallRecord {
+  const call = malformed === undefined
+    ? { id, name, input }
+    : { id, name, input, malformed, ...(incomplete && { incomplete }) }; // copying all fields but one is slow
   return { call, state: "pending" };
 }
 
@@ -101,7 +113,7 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
     const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shownText.emit };
     return definition.onions.model(ctx, call, policy);
   }, () => reply(""));
-  const response = { ...given, attempts: call.attempts };
+  const response = { ...given, finish: finishOf(given), attempts: call.attempts };
   const { finish, usage, attempts } = response;
   const text = textOf(response);
   const differs = text !== shownText.text;
@@ -171,6 +183,9 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
   if (sink.begun) await sink.begun; // if the log fails, nothing of the run is kept
   if (cancellation.aborted) throw cancellation.reason;
   const { finish, usage } = answer;
-  if (finish) return { parts: answer.end(), finish, usage, model: model.id, attempts };
+  if (finish) {
+    const parts = answer.end();
+    return { parts, finish: finishOf({ parts, finish }), usage, model: model.id, attempts };
+  }
   throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });
 }

@@ -6,9 +6,10 @@
 import { ModelError, type ModelEvent } from "../../model/model.ts";
 import type { Emit, Event } from "../../protocol/event.ts";
 import type { FinishReason } from "../../protocol/response_event.ts";
-import { type AssistantMessage, noUsage, type Usage } from "../../protocol/message.ts";
+import { type AssistantMessage, noUsage, textOf, type Usage } from "../../protocol/message.ts";
 import type { AddedPart, AnswerPart, Call, Json } from "../../protocol/part.ts";
 import { reasonOf } from "../lib/cancellation.ts";
+import type { ModelResponse } from "../hooks/points/turn.ts";
 import type { Events } from "../run/events.ts";
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
@@ -95,16 +96,22 @@ export class ResponseAccumulator {
         return this.#endCall(event);
       case "finish":
         this.usage = event.usage ?? noUsage;
-        this.#expectCallsEnded(event.reason);
+        this.#endOpenCalls(event.reason);
         this.finish = event.reason;
     }
   }
 
-  /** Throws if a call has no end, unless the response was cut within it. */
-  #expectCallsEnded(reason: FinishReason): void {
-    const [open] = this.#calls?.keys() ?? [];
-    if (open === undefined || (reason !== "calls" && reason !== "stop")) return;
-    throw new ModelError(`Cannot read call "${open}": expected its end before the finish`);
+  /** Ends the calls that the provider did not close. Throws if there is one, unless the response was cut. In a response that was cut, calls whose input is not JSON are incomplete. */
+  #endOpenCalls(reason: FinishReason): void {
+    const wasCut = reason !== "calls" && reason !== "stop";
+    for (const [id, call] of this.#calls ?? []) {
+      if (!wasCut) throw new ModelError(`Cannot read call "${id}": expected its end before the finish`);
+      this.#addCall(id, call, parseInput(call.text, { isClosed: false }));
+    }
+    if (!wasCut) return;
+    for (const [index, part] of this.#parts.entries()) {
+      if (part.type === "call" && part.malformed !== undefined) this.#parts[index] = { ...part, incomplete: true };
+    }
   }
 
   #grow(event: Extract<ModelEvent, { type: "text" | "reasoning" }>): void {
@@ -134,10 +141,14 @@ export class ResponseAccumulator {
     this.#pieces = [];
   }
 
-  #endCall(event: Extract<ModelEvent, { type: "call.end" }>): void {
-    const { id, name, text } = this.#call(event.id);
-    this.#calls?.delete(event.id);
-    const call: Call = event.input === undefined ? { id, name, ...parseInput(text) } : { id, name, input: event.input };
+  #endCall({ id, input }: Extract<ModelEvent, { type: "call.end" }>): void {
+    const call = this.#call(id);
+    this.#addCall(id, call, input === undefined ? parseInput(call.text) : { input });
+  }
+
+  #addCall(key: string, { id, name }: StreamingCall, input: Omit<Call, "id" | "name">): void {
+    this.#calls?.delete(key);
+    const call: Call = { id, name, ...input };
     this.#endPart();
     this.#parts.push({ type: "call", ...call });
     this.shown = true;
@@ -156,13 +167,22 @@ export function addedEvent(content: AddedPart, at: { readonly turn: number; read
   return { type: ownEvents[content.type] ?? "part.added", ...at, content } as Event; // of this type
 }
 
-/** Parses the JSON text of a call's input. An empty text is an empty input. */
-export function parseInput(text: string): Pick<Call, "input" | "malformed"> {
+/** Parses the JSON text of a call's input. An empty text is an empty input if the provider closed the call, and incomplete otherwise; so is a number, which may go on. */
+export function parseInput(text: string, { isClosed = true } = {}): Omit<Call, "id" | "name"> {
   try {
-    return { input: text.trim() === "" ? {} : JSON.parse(text) };
+    const input = isClosed && text.trim() === "" ? {} : JSON.parse(text);
+    if (isClosed || typeof input !== "number") return { input };
+    throw new SyntaxError("the number may go on");
   } catch (error) {
-    return { input: text, malformed: reasonOf(error) };
+    return { input: text, malformed: reasonOf(error), ...(!isClosed && { incomplete: true }) };
   }
+}
+
+/** Returns the finish reason of a response. One that ended by itself, without text, file or call, is empty. */
+export function finishOf({ parts, finish }: Pick<ModelResponse, "parts" | "finish">): FinishReason {
+  if (finish !== "stop" && finish !== "calls") return finish;
+  const hasContent = parts.some(({ type }) => type === "call" || type === "media") || textOf({ parts }).trim() !== "";
+  return hasContent ? finish : "empty";
 }
 
 /** Collects the text that clients have seen. */

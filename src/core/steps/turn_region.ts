@@ -85,7 +85,7 @@ function turnResult({ loop }: EngineRun, reached: Position, { response }: TurnSt
   const results = answer?.role === "tool" ? answer.results : [];
   if (response) return { response, results };
   const parts = message?.role === "assistant" ? message.parts : [];
-  return { response: { ...reply(""), parts, finish: results.length > 0 ? "calls" : "stop" }, results };
+  return { response: { ...reply(""), parts, finish: loop.finish ?? (results.length > 0 ? "calls" : "stop") }, results };
 }
 
 /** Returns the messages of a turn that a hook answered, or whose failure a hook caught. */

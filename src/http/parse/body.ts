@@ -81,7 +81,7 @@ const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
     },
     refusal: { text: string, category: optional(string) },
     logprobs: { tokens: array(tokenLogprob) },
-    call: { id: string, name: string, input: json, malformed: optional(string) },
+    call: { id: string, name: string, input: json, malformed: optional(string), incomplete: optional(boolean) },
   })
 );
 

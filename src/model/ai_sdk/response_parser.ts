@@ -22,6 +22,8 @@ const reasons = new Map<unknown, FinishReason>([
 export function partParser(model: string): (part: unknown) => readonly ModelEvent[] {
   /** The calls that have begun, and whether their input was streamed. */
   const calls = new Map<string, boolean>();
+  /** The end of the last call, if its input is empty: SDKs write `{}` also for a call that was cut before its input. */
+  let held: readonly ModelEvent[] = [];
   let metadata: unknown;
 
   /** Stores provider metadata in an empty reasoning part, to send it back with the part that follows. */
@@ -38,6 +40,10 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   function call({ toolCallId, toolName, input, providerMetadata }: UnknownObject): readonly ModelEvent[] {
     const id = stringOrEmpty(toolCallId);
     const begun = calls.has(id) ? [] : [{ type: "call.start", id, name: stringOrEmpty(toolName) } as const];
+    if (!calls.get(id) && /^\s*(\{\s*\})?\s*$/.test(stringOrEmpty(input))) {
+      held = [{ type: "call.end", id }];
+      return [...begun, ...note(providerMetadata)];
+    }
     const whole = calls.get(id) ? [] : [{ type: "call.delta", id, text: stringOrEmpty(input) } as const];
     return [...begun, ...whole, ...note(providerMetadata), { type: "call.end", id }];
   }
@@ -59,7 +65,16 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   }
 
   return (part) => {
-    if (!isObject(part)) return [];
+    const ends = held;
+    held = [];
+    const events = isObject(part) ? eventsOf(part) : [];
+    const [event] = events;
+    if (!event && held.length === 0) held = ends; // nothing has followed the call
+    else if (ends.length > 0 && !isCut(event)) return [...ends, ...events];
+    return events;
+  };
+
+  function eventsOf(part: UnknownObject): readonly ModelEvent[] {
     const { type, id, delta, providerMetadata } = part;
     if (type === "tool-result" && part.toolCallId && !part.preliminary) return [providerResult(part)];
     if (part.providerExecuted) return type === "tool-call" ? [providerCall(part)] : [];
@@ -93,7 +108,12 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
       default:
         return [];
     }
-  };
+  }
+}
+
+/** Whether an event ends a response that was cut, maybe within its last call. */
+function isCut(event: ModelEvent | undefined): boolean {
+  return event?.type === "finish" && event.reason !== "stop" && event.reason !== "calls";
 }
 
 /** Returns the event of a source; nothing for one without an address and a title. */
@@ -121,7 +141,8 @@ function finishOf({ finishReason, usage }: UnknownObject, model: string): ModelE
   if (reason === "error" || reason === "interrupted") throw cutError(model);
   const isMissing = reason === "unknown" || (reason === "other" && raw === undefined);
   if (isMissing && isObject(usage) && !isCounted(usage)) throw cutError(model);
-  return { type: "finish", reason: reasons.get(reason) ?? "other", ...(isObject(usage) && { usage: usageOf(usage) }) };
+  const unified = raw === "refusal" ? raw : reasons.get(reason) ?? "other";
+  return { type: "finish", reason: unified, ...(isObject(usage) && { usage: usageOf(usage) }) };
 }
 
 /** Whether the output was counted. Up to v3, a response that was cut ends with neither a reason nor a count. */

@@ -17,6 +17,8 @@ interface Block {
   readonly id: string;
   /** The input of a call, if the start event carried it. */
   input: UnknownObject | undefined;
+  /** Whether a part of it has arrived. */
+  hasInput: boolean;
   /** The signature of reasoning. */
   signature: string;
   /** The start of a block that has no event, such as one of a tool that the provider runs. */
@@ -36,7 +38,7 @@ const reasons = new Map<string, FinishReason>([
   ["tool_use", "calls"],
   ["max_tokens", "length"],
   ["model_context_window_exceeded", "length"],
-  ["refusal", "filter"],
+  ["refusal", "refusal"],
 ]);
 
 /** A parser that knows whether the provider paused the response. */
@@ -50,6 +52,8 @@ export function responseParser(model: string): MessageParser {
   const blocks = new Map<unknown, Block>();
   /** The names of the tools that the provider runs, by the id of the call. */
   const names = new Map<unknown, string>();
+  /** The id of the last call, if it has ended without input: also a response that reaches its limit ends its last block. */
+  let unclosed: string | undefined;
   let unnamed = 0;
   let reason = "";
   let details: unknown;
@@ -72,11 +76,13 @@ export function responseParser(model: string): MessageParser {
   }
 
   function start(index: unknown, content: UnknownObject, events: ModelEvent[]): void {
+    endEmptyCall(events);
     const { type, id, name, input, data } = content;
     const block: Block = {
       type: stringOrEmpty(type),
       id: stringOrEmpty(id) || `call_${unnamed++}`,
       input: isObject(input) && Object.keys(input).length > 0 ? input : undefined,
+      hasInput: false,
       signature: "",
       other: known.includes(stringOrEmpty(type)) ? undefined : content,
       json: "",
@@ -104,20 +110,28 @@ export function responseParser(model: string): MessageParser {
     if (stringOrEmpty(thinking) !== "") events.push({ type: "reasoning", text: stringOrEmpty(thinking) });
     if (block.type === "tool_use" && stringOrEmpty(input) !== "") {
       block.input = undefined;
+      block.hasInput = true;
       events.push({ type: "call.delta", id: block.id, text: stringOrEmpty(input) });
     }
   }
 
   function close(index: unknown, block: Block, events: ModelEvent[]): void {
-    const { type, id, input, signature, other, json, citations } = block;
+    const { type, id, input, hasInput, signature, other, json, citations } = block;
     blocks.delete(index);
-    if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
+    if (type === "tool_use" && !input && !hasInput) unclosed = id;
+    else if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
     else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
     else if (other) events.push(builtInEvent(model, parseBlock(other, json), names));
     else if (citations.length > 0) {
       for (const citation of citations) if (isObject(citation)) events.push(sourceOf(citation));
       events.push(noteEvent(model, { citations }));
     }
+  }
+
+  /** Ends a call without input, once it is certain that the response was not cut within it. */
+  function endEmptyCall(events: ModelEvent[]): void {
+    if (unclosed !== undefined) events.push({ type: "call.end", id: unclosed });
+    unclosed = undefined;
   }
 
   /** Merges counts: later ones are totals, and may leave fields out. */
@@ -128,12 +142,19 @@ export function responseParser(model: string): MessageParser {
   function end(): readonly ModelEvent[] {
     if (reason === "") return [];
     const events: ModelEvent[] = [];
-    for (const [index, block] of blocks) close(index, block, events); // whose stop event is missing
+    const mapped = reasons.get(reason) ?? "other";
+    const isWhole = reason !== "stop_sequence" && (mapped === "stop" || mapped === "calls");
+    for (const [index, block] of blocks) { // whose stop event is missing
+      if (isWhole || block.type !== "tool_use" || block.input) close(index, block, events);
+    }
+    if (isWhole) endEmptyCall(events);
+    const isOpen = unclosed !== undefined || [...blocks.values()].some(({ type }) => type === "tool_use");
+    const finish = mapped === "stop" && isOpen ? "other" : mapped; // a stop sequence within a call
     if (reason === "refusal") {
       const { explanation, category }: UnknownObject = isObject(details) ? details : {};
       events.push(refusalEvent(explanation, category));
     }
-    return [...events, { type: "finish", reason: reasons.get(reason) ?? "other", usage: usageOf(counts) }];
+    return [...events, { type: "finish", reason: finish, usage: usageOf(counts) }];
   }
 
   return { parse, end, isPaused: () => reason === "pause_turn" };

@@ -13,7 +13,7 @@ import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "
 import { builtInParser } from "./built_in_tools.ts";
 
 /** The reasons of Google's filters, and of a prompt that they blocked. */
-const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|blocked)$/;
+const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|MODEL_ARMOR|blocked)$/;
 
 function finishReasonOf(reason: string): FinishReason {
   if (filtered.test(reason)) return "filter";
@@ -24,6 +24,8 @@ function finishReasonOf(reason: string): FinishReason {
 export function responseParser(model: string): ResponseParser {
   const builtIn = builtInParser(model);
   const ids = new Set<string>();
+  /** The id of the last call, if it has no input, and nothing has followed it. */
+  let unclosed: string | undefined;
   const tokens: TokenLogprob[] = [];
   let reason = "";
   let refusal: ModelEvent | undefined;
@@ -54,6 +56,7 @@ export function responseParser(model: string): ResponseParser {
 
   /** The signature of a call precedes it as a note, since a call has no note of its own. Unknown parts are noted, to be sent back. */
   function parsePart(part: UnknownObject, events: ModelEvent[]): void {
+    endEmptyCall(events);
     const { text, thought, thoughtSignature: signature, functionCall, inlineData } = part;
     if (isObject(functionCall)) {
       if (signature) events.push(noteEvent(model, { callSignature: signature }));
@@ -77,11 +80,16 @@ export function responseParser(model: string): ResponseParser {
     let id = stringOrEmpty(given) || `call_${ids.size}`;
     while (ids.has(id)) id += "_";
     ids.add(id);
-    events.push(
-      { type: "call.start", id, name: stringOrEmpty(name) },
-      { type: "call.delta", id, text: JSON.stringify(args ?? {}) },
-      { type: "call.end", id },
-    );
+    events.push({ type: "call.start", id, name: stringOrEmpty(name) });
+    if (Object.keys(Object(args)).length === 0) unclosed = id;
+    else events.push({ type: "call.delta", id, text: JSON.stringify(args) }, { type: "call.end", id });
+  }
+
+  /** Ends a call without input, once it is certain that the response was not cut within it. */
+  function endEmptyCall(events: ModelEvent[]): void {
+    if (unclosed === undefined) return;
+    events.push({ type: "call.delta", id: unclosed, text: "{}" }, { type: "call.end", id: unclosed });
+    unclosed = undefined;
   }
 
   function end(): readonly ModelEvent[] {
@@ -93,9 +101,11 @@ export function responseParser(model: string): ResponseParser {
     }
     const mapped = finishReasonOf(reason);
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
+    const ends: ModelEvent[] = [];
+    if (mapped === "stop") endEmptyCall(ends);
     const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
-    const parts = [...reported, ...notes, ...logprobsEvents(tokens), ...refusal ? [refusal] : []];
+    const parts = [...ends, ...reported, ...notes, ...logprobsEvents(tokens), ...refusal ? [refusal] : []];
     return [...parts, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
   }
 

@@ -23,7 +23,7 @@ export type { ProviderOptions } from "../provider.ts";
  * - `output` becomes `response_format`. With tools, only OpenAI's own servers receive it: few others support both together.
  * - OpenAI's newer models reject tools over this API unless reasoning is off. If a model does, the request is sent again with `reasoning_effort: "none"`;
  *   `openai_responses` has no such limit.
- * - A refusal is streamed as text and ends with the finish reason `filter`.
+ * - A refusal is streamed as text and ends with the finish reason `refusal`.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.

@@ -18,13 +18,18 @@ interface OpenCall {
   readonly id: string;
   /** The server's own id, or an empty string. */
   readonly given: string;
+  /** Whether a part of its input has arrived. */
+  hasInput: boolean;
   extra?: unknown;
 }
 
 const reasons = new Map<string, FinishReason>([
   ["stop", "stop"],
   ["tool_calls", "calls"],
+  ["function_call", "calls"],
   ["length", "length"],
+  ["model_length", "length"],
+  ["max_tokens", "length"],
   ["content_filter", "filter"],
 ]);
 
@@ -118,33 +123,36 @@ export function responseParser(model: string): ResponseParser {
     const given = stringOrEmpty(id);
     let call = byIndex.get(index);
     if (!call || (given !== "" && given !== call.given && stringOrEmpty(name) !== "")) {
-      call = { id: unusedId(given || `call_${calls.length}`), given };
+      call = { id: unusedId(given || `call_${calls.length}`), given, hasInput: false };
       calls.push(call);
       byIndex.set(index, call);
       events.push({ type: "call.start", id: call.id, name: stringOrEmpty(name) });
     }
     if (extra) call.extra = extra;
-    if (stringOrEmpty(input) !== "") events.push({ type: "call.delta", id: call.id, text: stringOrEmpty(input) });
+    if (stringOrEmpty(input) === "") return;
+    call.hasInput = true;
+    events.push({ type: "call.delta", id: call.id, text: stringOrEmpty(input) });
   }
 
   function unusedId(id: string): string {
     return calls.some((call) => call.id === id) ? unusedId(`${id}_`) : id;
   }
 
-  /** Ends all calls here: only now is it certain that no more input follows. */
+  /** Ends the calls here: only now is it certain that no more input follows. In a response that was cut, the last call and those without input stay open. */
   function end(complete: boolean): readonly ModelEvent[] {
     if (!complete && reason === "") return [];
     const events: ModelEvent[] = [];
     endReasoning(events);
     events.push(...sources.values(), ...logprobsEvents(tokens), ...audio.end());
     if (refusal !== "") events.push(refusalEvent(refusal));
-    for (const { id, extra } of calls) {
-      if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
-      events.push({ type: "call.end", id });
-    }
     const mapped = reasons.get(reason || "stop") ?? "other";
+    const isWhole = mapped === "stop" || mapped === "calls";
+    for (const [index, { id, extra, hasInput }] of calls.entries()) {
+      if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
+      if (isWhole || (hasInput && index < calls.length - 1)) events.push({ type: "call.end", id });
+    }
     // a refusal ends with "stop", and so do calls of some servers
-    const finish = mapped !== "stop" ? mapped : calls.length > 0 ? "calls" : refusal !== "" ? "filter" : "stop";
+    const finish = !isWhole ? mapped : refusal !== "" ? "refusal" : calls.length > 0 ? "calls" : mapped;
     return [...events, { type: "finish", reason: finish, ...(usage && { usage }) }];
   }
 

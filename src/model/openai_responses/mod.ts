@@ -27,7 +27,7 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
  * - The provider stores nothing (`store: false`). Reasoning items, encrypted by the provider, and the items of tools that it runs are kept with the
  *   conversation and sent back to the same model. It asks before it calls a remote MCP server if the agent has guards.
  * - Images and PDFs are sent, also in the results of tools.
- * - A refusal is streamed as text and ends with the finish reason `filter`.
+ * - A refusal is streamed as text and ends with the finish reason `refusal`.
  * - A rejected request, a failed response or a cut stream throws a `ModelError`, which states whether and when to retry.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.

@@ -33,9 +33,15 @@ const incompleteReasons = new Map<unknown, FinishReason>([
 export function responseParser(model: string, errors: ProviderErrors): ResponseParser {
   const open = new Map<unknown, OpenItem>();
   let calls = 0;
+  /** The ids of calls whose item has ended, but not as a complete one. */
+  const unclosed: string[] = [];
+  /** Whether an item says that it is incomplete. */
+  let wasCut = false;
+  /** Whether the response has ended with all of its items. */
+  let isComplete = false;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
-  let finish: ModelEvent | undefined;
+  let finish: Extract<ModelEvent, { type: "finish" }> | undefined;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
     const { type, output_index: index, delta } = frame;
@@ -107,7 +113,11 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (item.type === "function_call") {
       const input = stringOrEmpty(item.arguments);
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
-      events.push({ type: "call.end", id: opened.id });
+      const isClosed = item.status === "completed" ||
+        ((opened.hasDelta || input !== "") && item.status !== "incomplete");
+      if (isClosed) events.push({ type: "call.end", id: opened.id });
+      else unclosed.push(opened.id);
+      wasCut ||= item.status === "incomplete";
     } else if (item.type !== "message") {
       events.push(...builtInEvents({ model }, item) ?? [noteEvent(model, { item })]);
       if (item.type === "mcp_approval_request") ask(item, events);
@@ -133,7 +143,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (type === "response.failed") throw errors.fromBody({ error: response.error ?? "the response failed" });
     if (type !== "response.completed" && type !== "response.incomplete") return false;
     const { incomplete_details: details, usage } = response;
-    const complete: FinishReason = refusal !== "" ? "filter" : calls > 0 ? "calls" : "stop";
+    const complete: FinishReason = refusal !== "" ? "refusal" : wasCut ? "other" : calls > 0 ? "calls" : "stop";
+    isComplete = type === "response.completed" && !wasCut;
     const reason = type === "response.completed"
       ? complete
       : incompleteReasons.get(isObject(details) && details.reason) ?? "other";
@@ -143,8 +154,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
 
   function end(): readonly ModelEvent[] {
     if (!finish) return [];
-    const ends = [...open.values()].filter(({ type }) => type === "function_call")
-      .map(({ id }) => ({ type: "call.end", id }) as const);
+    for (const { type, id } of open.values()) if (type === "function_call") unclosed.push(id);
+    const ends = isComplete ? unclosed.map((id) => ({ type: "call.end", id }) as const) : []; // in a response that was cut, they stay open
     return [...ends, ...logprobsEvents(tokens), ...refusal === "" ? [] : [refusalEvent(refusal)], finish];
   }
 

@@ -73,7 +73,7 @@ const run: RunSnapshot = {
         saved: { deep: [[[]]] },
       },
       {
-        call: { id: "call_4", name: "look", input: {} },
+        call: { id: "call_4", name: "look", input: "{", malformed: "Unexpected end", incomplete: true },
         state: "done",
         result: { callId: "call_4", name: "look", status: "denied", parts: [], context: ["Seen"] },
       },
@@ -85,7 +85,8 @@ const run: RunSnapshot = {
       questions: ["Go on?"],
     }],
   },
-  counters: { turns: 2, calls: 3, continuations: 1, batches: 2, outputs: 0 },
+  finish: "length",
+  counters: { turns: 2, calls: 3, continuations: 1, batches: 2, outputs: 0, cuts: 1 },
   usage: { input: 100, output: 20, cached: 3 },
   state: [["limit.used", 3], ["seen", { deep: [[[]]], "__proto_": null }], ["none", null]],
   answers: [],

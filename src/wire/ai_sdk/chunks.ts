@@ -15,7 +15,12 @@ import { partChunk, steeringPart } from "./parts.ts";
 type TextKind = "text" | "reasoning";
 
 /** The finish reasons that have another name in the stream. */
-const finishReasons: { readonly [key in FinishReason]?: string } = { calls: "tool-calls", filter: "content-filter" };
+const finishReasons: { readonly [key in FinishReason]?: string } = {
+  calls: "tool-calls",
+  filter: "content-filter",
+  refusal: "content-filter",
+  empty: "other",
+};
 
 /** Creates the encoder of one response. */
 export function chunkEncoder(): EventEncoder {

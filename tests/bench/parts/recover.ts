@@ -95,7 +95,7 @@ function lostSession(id: string): Session {
       id: crypto.randomUUID(),
       startedAt: Date.now(),
       position: { at: "model", turn: 1 },
-      counters: { turns: 1, calls: 0, continuations: 0, batches: 0, outputs: 0 },
+      counters: { turns: 1, calls: 0, continuations: 0, batches: 0, outputs: 0, cuts: 0 },
       usage: { input: 0, output: 0 },
       state: [],
       answers: [],

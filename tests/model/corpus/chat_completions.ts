@@ -112,7 +112,7 @@ export const chatCompletionsCorpus: readonly CorpusCase[] = [
       chunk({ refusal: " assist with that." }),
       chunk({}, "stop"),
     ], done),
-    expected: { text: "I'm sorry, I cannot assist with that.", calls: [], finish: "filter" },
+    expected: { text: "I'm sorry, I cannot assist with that.", calls: [], finish: "refusal" },
   },
   {
     name: "a response that reaches its token limit",

@@ -37,7 +37,7 @@ export async function openaiChat(baseURL: string): Promise<Content> {
     length: "length",
     content_filter: "filter",
   });
-  const finish = reason === "stop" ? message.refusal ? "filter" : calls.length > 0 ? "calls" : "stop" : reason;
+  const finish = reason === "stop" ? message.refusal ? "refusal" : calls.length > 0 ? "calls" : "stop" : reason;
   return { text: `${message.content ?? ""}${message.refusal ?? ""}`, calls, finish };
 }
 
@@ -51,7 +51,7 @@ export async function openaiResponse(baseURL: string): Promise<Content> {
   );
   const isRefused = parts.some(({ type }) => type === "refusal");
   const reasons = { max_output_tokens: "length", content_filter: "filter" } as const;
-  const complete = isRefused ? "filter" : calls.length > 0 ? "calls" : "stop";
+  const complete = isRefused ? "refusal" : calls.length > 0 ? "calls" : "stop";
   const ran = response.output.flatMap((item): [string, unknown][] => {
     if (item.type === "web_search_call") return [["web_search", null]];
     if (item.type === "file_search_call") return [["file_search", item.results]];
@@ -86,7 +86,7 @@ export async function anthropicMessage(baseURL: string): Promise<Content> {
       stop_sequence: "stop",
       tool_use: "calls",
       max_tokens: "length",
-      refusal: "filter",
+      refusal: "refusal",
     }),
   };
 }

@@ -154,7 +154,7 @@ export const messagesCorpus: readonly CorpusCase[] = [
     name: "a refusal during the stream",
     source: "https://docs.anthropic.com/en/docs/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals",
     stream: message("refusal", text(0, "Hello", "..")),
-    expected: { text: "Hello..", calls: [], finish: "filter" },
+    expected: { text: "Hello..", calls: [], finish: "refusal" },
   },
   {
     name: "a response that reaches its token limit",

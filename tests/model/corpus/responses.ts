@@ -182,7 +182,7 @@ export const responsesCorpus: readonly CorpusCase[] = [
         },
       },
     ]),
-    expected: { text: "I cannot help.", calls: [], finish: "filter" },
+    expected: { text: "I cannot help.", calls: [], finish: "refusal" },
   },
   {
     name: "a response that reaches its token limit",

@@ -51,6 +51,8 @@ const reasons: readonly (readonly [FinishReason, string])[] = [
   ["calls", "tool_calls"],
   ["length", "length"],
   ["filter", "content_filter"],
+  ["refusal", "refusal"],
+  ["empty", "empty"],
   ["other", "other"],
 ];
 

@@ -18,6 +18,8 @@ import { questionText } from "./text_question.ts";
 const finishReasons: { readonly [key in FinishReason]?: string } = {
   calls: "stop",
   filter: "content_filter",
+  refusal: "content_filter",
+  empty: "stop",
   other: "stop",
 };
 

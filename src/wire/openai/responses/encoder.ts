@@ -21,6 +21,7 @@ import { usageSince } from "../../usage.ts";
 const incompleteReasons: { readonly [key in FinishReason]?: string } = {
   length: "max_output_tokens",
   filter: "content_filter",
+  refusal: "content_filter",
 };
 
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
