@@ -117,6 +117,8 @@ export type ModelEvent =
    * JSON.
    */
   | { readonly type: "call.end"; readonly id: string; readonly input?: unknown }
+  /** A part of the response that the adapter does not know and leaves out, for the operator. The run emits it as a `warning`. */
+  | { readonly type: "warning"; readonly message: string }
   /** The response has ended. A stream that ends without this event was cut, and the request fails. It also fails if a call has no end and `reason` is "calls" or "stop". */
   | { readonly type: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
 

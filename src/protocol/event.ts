@@ -143,6 +143,7 @@ export type WarningCode =
   | "hook.abandoned"
   | "hook.skipped"
   | "observer.failed"
+  | "response.unread"
   | "tool.abandoned"
   | "tool.removed"
   | "session.unsaved";

@@ -99,6 +99,10 @@ export interface Usage {
   readonly output: number;
   /** The tokens of `input` that the provider read from its cache. */
   readonly cached?: number;
+  /** The tokens of `input` that the provider wrote to its cache. */
+  readonly cacheWrite?: number;
+  /** The tokens of `output` that the model used for reasoning. */
+  readonly reasoning?: number;
 }
 
 /** Creates a user message from a text. */
@@ -165,8 +169,25 @@ export function providerResultOf(
 /** No tokens. */
 export const noUsage: Usage = { input: 0, output: 0 };
 
+/** Creates a usage without the optional counts that are 0. */
+export function usageOf({ input, output, cached = 0, cacheWrite = 0, reasoning = 0 }: Usage): Usage {
+  return {
+    input,
+    output,
+    ...(cached > 0 && { cached }),
+    ...(cacheWrite > 0 && { cacheWrite }),
+    ...(reasoning > 0 && { reasoning }),
+  };
+}
+
 /** Adds two usages. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const cached = (a.cached ?? 0) + (b.cached ?? 0);
-  return { input: a.input + b.input, output: a.output + b.output, ...(cached > 0 && { cached }) };
+  const sum = (key: keyof Usage) => (a[key] ?? 0) + (b[key] ?? 0);
+  return usageOf({
+    input: sum("input"),
+    output: sum("output"),
+    cached: sum("cached"),
+    cacheWrite: sum("cacheWrite"),
+    reasoning: sum("reasoning"),
+  });
 }

@@ -9,6 +9,7 @@
 import { seeded } from "../support/seeded.ts";
 import { type Attack, runAttack } from "./attack.ts";
 import { callbacks } from "./callbacks.ts";
+import { dialectsAttack } from "./dialects.ts";
 import { files } from "./files.ts";
 import { guards } from "./guards.ts";
 import { load } from "./load.ts";
@@ -19,7 +20,19 @@ import { tokens } from "./tokens.ts";
 import { toolNames } from "./tool_names.ts";
 import { values } from "./values.ts";
 
-const all: readonly Attack[] = [guards, requests, tokens, secrets, owners, load, files, toolNames, callbacks, values];
+const all: readonly Attack[] = [
+  guards,
+  requests,
+  tokens,
+  secrets,
+  owners,
+  load,
+  files,
+  toolNames,
+  callbacks,
+  values,
+  dialectsAttack,
+];
 
 /** Parses the command line. */
 function parse(args: readonly string[]): { seconds: number; seed: number; names: readonly string[] } {

@@ -222,6 +222,19 @@ Deno.test("budget() ignores a call that an outer hook answers", async () => {
   assertEquals(seen, [5, 5, 4, 4, 4, 4]);
 });
 
+Deno.test("budget() charges tokens written to a cache and tokens of reasoning at their own prices, or at those of other tokens", async () => {
+  const prices = { input: 1_000_000, output: 2_000_000 };
+  const usage = { input: 100, output: 30, cached: 40, cacheWrite: 20, reasoning: 25 };
+  const left = async (more: { cacheWrite?: number; reasoning?: number }) => {
+    const { seen, use } = watchLeft(budget({ cost: 10_000, prices: { scripted: { ...prices, ...more } } }), "cost");
+    await agent({ model: scripted({ text: "Done.", usage }), use }).run("Hi").result;
+    return seen.at(-1);
+  };
+  assertEquals(await left({}), 10_000 - (100 + 60));
+  assertEquals(await left({ cacheWrite: 1_250_000 }), 10_000 - (80 + 25 + 60));
+  assertEquals(await left({ reasoning: 3_000_000 }), 10_000 - (100 + 10 + 75));
+});
+
 Deno.test("budget() counts the price of each model, and a lower one for cached tokens", async () => {
   const spend = budget({
     cost: 10_000,
@@ -655,7 +668,13 @@ Deno.test("budget() throws for invalid limits", () => {
 });
 
 Deno.test("budget() throws for invalid prices", () => {
-  for (const price of [{ input: -1, output: 1 }, { input: 1, output: NaN }, { input: 1, output: 1, cached: -1 }]) {
+  for (
+    const price of [{ input: -1, output: 1 }, { input: 1, output: NaN }, { input: 1, output: 1, cached: -1 }, {
+      input: 1,
+      output: 1,
+      cacheWrite: -1,
+    }, { input: 1, output: 1, reasoning: NaN }]
+  ) {
     assertThrows(
       () => budget({ prices: { scripted: price } }),
       RangeError,

@@ -93,7 +93,10 @@ Deno.test("otel() emits a span for the run, and nested spans for requests and ca
 });
 
 Deno.test("otel() sets the attributes of the conventions, and no content", async () => {
-  const { assistant, spans } = watched([calls("Kyoto"), { text: "Sun.", usage: { input: 9, output: 4, cached: 3 } }], {
+  const { assistant, spans } = watched([calls("Kyoto"), {
+    text: "Sun.",
+    usage: { input: 9, output: 4, cached: 3, cacheWrite: 2, reasoning: 1 },
+  }], {
     options: { provider: (model) => `of ${model}` },
     use: [{ name: "frugal", model: (_, next) => next({ request: { options: { maxTokens: 50, temperature: 0 } } }) }],
     before: [{ name: "brief", model: (_, next) => next({ request: { options: { maxTokens: 100, temperature: 1 } } }) }],
@@ -123,6 +126,8 @@ Deno.test("otel() sets the attributes of the conventions, and no content", async
         "gen_ai.usage.input_tokens": 10,
         "gen_ai.usage.output_tokens": 5,
         "gen_ai.usage.cache_read.input_tokens": 3,
+        "gen_ai.usage.cache_creation.input_tokens": 2,
+        "gen_ai.usage.reasoning.output_tokens": 1,
         "jizai.run.status": "done",
       },
     },
@@ -161,6 +166,8 @@ Deno.test("otel() sets the attributes of the conventions, and no content", async
         "gen_ai.usage.input_tokens": 9,
         "gen_ai.usage.output_tokens": 4,
         "gen_ai.usage.cache_read.input_tokens": 3,
+        "gen_ai.usage.cache_creation.input_tokens": 2,
+        "gen_ai.usage.reasoning.output_tokens": 1,
       },
     },
   ]);

@@ -255,7 +255,8 @@ Deno.test("agUi() returns calls of a declared tool to the client, and resumes wi
 });
 
 Deno.test("agUi() reports the tokens of each run of a client whose tools pause the run", async () => {
-  const paints = (input: number) => ({ calls: [["paint", {}]], usage: { input, output: 10, cached: 1 } } as const);
+  const details = { cached: 1, cacheWrite: 2, reasoning: 3 };
+  const paints = (input: number) => ({ calls: [["paint", {}]], usage: { input, output: 10, ...details } } as const);
   const model = scripted(paints(100), paints(200), { text: "Done.", usage: { input: 300, output: 20 } });
   const { client } = served({ model });
   const usages: unknown[] = [];
@@ -266,9 +267,9 @@ Deno.test("agUi() reports the tokens of each run of a client whose tools pause t
     await run(client, { tools: [paint] });
   }
   assertEquals(usages, [
-    [{ inputTokens: 100, outputTokens: 10, cachedInputTokens: 1 }],
-    [{ inputTokens: 200, outputTokens: 10, cachedInputTokens: 1 }],
-    [{ inputTokens: 300, outputTokens: 20, cachedInputTokens: 0 }],
+    [{ inputTokens: 100, outputTokens: 10, cachedInputTokens: 1, cacheWriteInputTokens: 2, reasoningTokens: 3 }],
+    [{ inputTokens: 200, outputTokens: 10, cachedInputTokens: 1, cacheWriteInputTokens: 2, reasoningTokens: 3 }],
+    [{ inputTokens: 300, outputTokens: 20, cachedInputTokens: 0, cacheWriteInputTokens: 0, reasoningTokens: 0 }],
   ]);
 });
 

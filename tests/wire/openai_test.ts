@@ -38,7 +38,7 @@ Deno.test("chatCompletions() returns the text of all turns", async () => {
       reasoning: "Hm.",
       text: "Let me look.",
       calls: [["look", { table: "京都" }]],
-      usage: { input: 9, output: 4, cached: 3 },
+      usage: { input: 9, output: 4, cached: 3, cacheWrite: 2, reasoning: 1 },
     },
     { text: ["Do", "ne."] },
   );
@@ -58,7 +58,13 @@ Deno.test("chatCompletions() returns the text of all turns", async () => {
       finish_reason: "stop",
       logprobs: null,
     }],
-    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, prompt_tokens_details: { cached_tokens: 3 } },
+    usage: {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 15,
+      prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 },
+      completion_tokens_details: { reasoning_tokens: 1 },
+    },
   });
   assertEquals([/^chatcmpl-[\w-]+$/.test(id), typeof created, did], [true, "number", ["Found 京都"]]);
 });
@@ -76,7 +82,13 @@ Deno.test("chatCompletions() streams the text of all turns", async () => {
     [{ content: "me look." }, null],
     [{ content: "\n\nDone." }, null],
     [{}, "stop"],
-    { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4, prompt_tokens_details: { cached_tokens: 0 } },
+    {
+      prompt_tokens: 2,
+      completion_tokens: 2,
+      total_tokens: 4,
+      prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
+    },
   ] as never);
   assertEquals(new Set(chunks.map(({ id, object, model }) => [id, object, model].join(" "))).size, 1);
 });
@@ -503,7 +515,7 @@ Deno.test("responses() returns text as items, and streams the same", async () =>
   const whole = await served({ model: model(), tools }).client.responses.create({ input: "Go" });
   assertEquals([whole.status, whole.output_text, whole.usage], ["completed", "Let me look.Done.", {
     input_tokens: 2,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: 2,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 4,

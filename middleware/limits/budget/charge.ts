@@ -15,6 +15,10 @@ export interface Price {
   readonly output: number;
   /** Price of tokens that the provider read from its cache. Default: as `input`. */
   readonly cached?: number;
+  /** Price of tokens that the provider wrote to its cache. Default: as `input`. */
+  readonly cacheWrite?: number;
+  /** Price of the answer's tokens that the model used for reasoning. Default: as `output`. */
+  readonly reasoning?: number;
 }
 
 /** Prices by the id of the model. */
@@ -26,9 +30,12 @@ export function charge(model: string, usage: Usage, prices: Prices | undefined):
   if (!prices || tokens === 0) return { tokens };
   const price = prices[model];
   if (!price) throw new TypeError(`Cannot budget the cost of "${model}": it has no price; expected one in \`prices\``);
-  const { cached = 0 } = usage;
-  const { input, output, cached: cachedPrice = input } = price;
-  return { tokens, cost: ((usage.input - cached) * input + cached * cachedPrice + usage.output * output) / 1_000_000 };
+  const { cached = 0, cacheWrite = 0, reasoning = 0 } = usage;
+  const { input, output } = price;
+  const cost = (usage.input - cached - cacheWrite) * input + (usage.output - reasoning) * output +
+    cached * (price.cached ?? input) + cacheWrite * (price.cacheWrite ?? input) +
+    reasoning * (price.reasoning ?? output);
+  return { tokens, cost: cost / 1_000_000 };
 }
 
 /** Creates a function that estimates the tokens of a request, at four characters each. Messages and tools are immutable, so each is measured once. */

@@ -73,8 +73,10 @@ export function budget(options: BudgetOptions = {}): Budget {
   const { prices = {}, reserve = 1_000, name = "budget", ...given } = options;
   const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...given };
   expectAmounts({ ...limits, reserve }, (key) => `"${key}"`);
-  for (const [model, { input, output, cached = input }] of Object.entries(prices)) {
-    expectAmounts({ input, output, cached }, (key) => `"${key}" of "${model}"`);
+  for (
+    const [model, { input, output, cached = input, cacheWrite = input, reasoning = output }] of Object.entries(prices)
+  ) {
+    expectAmounts({ input, output, cached, cacheWrite, reasoning }, (key) => `"${key}" of "${model}"`);
   }
   const applied = limits.cost < Infinity ? prices : undefined;
   const bounded = limits.tokens < Infinity || applied !== undefined;
@@ -124,10 +126,13 @@ export function budget(options: BudgetOptions = {}): Budget {
 
 /** Returns the tokens that a run has used between two states of its usage. */
 function usageSince(before: Usage, after: Usage): Usage {
+  const since = (key: keyof Usage) => (after[key] ?? 0) - (before[key] ?? 0);
   return {
-    input: after.input - before.input,
-    output: after.output - before.output,
-    cached: (after.cached ?? 0) - (before.cached ?? 0),
+    input: since("input"),
+    output: since("output"),
+    cached: since("cached"),
+    cacheWrite: since("cacheWrite"),
+    reasoning: since("reasoning"),
   };
 }
 

@@ -147,10 +147,12 @@ export function answerJson(parts: ModelResponse["parts"], finish: FinishReason, 
 }
 
 /** Returns the attributes of tokens. */
-export function tokensOf({ input, output, cached }: Usage): Attributes {
+export function tokensOf({ input, output, cached, cacheWrite, reasoning }: Usage): Attributes {
   return {
     "gen_ai.usage.input_tokens": input,
     "gen_ai.usage.output_tokens": output,
     ...(cached !== undefined && { "gen_ai.usage.cache_read.input_tokens": cached }),
+    ...(cacheWrite !== undefined && { "gen_ai.usage.cache_creation.input_tokens": cacheWrite }),
+    ...(reasoning !== undefined && { "gen_ai.usage.reasoning.output_tokens": reasoning }),
   };
 }

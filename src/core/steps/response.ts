@@ -32,7 +32,7 @@ export interface ResponseOptions {
   readonly turn: number;
   readonly emit: Emit;
   /** Emits the events that no filter may drop. */
-  readonly events: Pick<Events, "announce">;
+  readonly events: Pick<Events, "announce" | "warn">;
   /** Returns an id that no other call of the session has. */
   readonly uniqueId: (id: string, taken: Set<string>) => string;
 }
@@ -94,6 +94,8 @@ export class ResponseAccumulator {
       }
       case "call.end":
         return this.#endCall(event);
+      case "warning":
+        return this.#options.events.warn("response.unread", event.message);
       case "finish":
         this.usage = event.usage ?? noUsage;
         this.#endOpenCalls(event.reason);

@@ -12,6 +12,8 @@ export interface Price {
   readonly output: number;
   /** Price of tokens that the provider read from its cache. Default: as `input`. */
   readonly cached?: number;
+  /** Price of tokens that the provider wrote to its cache. Default: as `input`. */
+  readonly cacheWrite?: number;
 }
 
 /** The options of `playground()`. */

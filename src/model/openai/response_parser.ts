@@ -108,6 +108,7 @@ export function responseParser(model: string): ResponseParser {
     const url = stringOrEmpty(isObject(image) && image.url);
     const [, mediaType = "image/*", data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
     if (url === "") return;
+    endReasoning(events);
     events.push({ type: "part", part: { type: "media", mediaType, ...(data === undefined ? { url } : { data }) } });
   }
 

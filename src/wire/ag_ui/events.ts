@@ -24,9 +24,14 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
 
   /** Encodes the event that ends the response. Its usage is that of this response, because each response is a run of its own in AG-UI. */
   function end(usage: Usage, fields: object): string {
-    const { input, output, cached } = usageSince(usage, before);
-    const cachedInputTokens = usage.cached === undefined ? undefined : cached;
-    return frameOf({ ...fields, usage: [{ inputTokens: input, outputTokens: output, cachedInputTokens }] });
+    const { input, output, ...since } = usageSince(usage, before);
+    const countOf = (key: keyof typeof since) => usage[key] === undefined ? undefined : since[key];
+    const details = {
+      cachedInputTokens: countOf("cached"),
+      cacheWriteInputTokens: countOf("cacheWrite"),
+      reasoningTokens: countOf("reasoning"),
+    };
+    return frameOf({ ...fields, usage: [{ inputTokens: input, outputTokens: output, ...details }] });
   }
 
   function finished(usage: Usage, outcome: object, result?: unknown): string {

@@ -127,11 +127,12 @@ function toolOf({ callId: id, name: type }: ProviderCallPart | ProviderResultPar
 }
 
 /** Encodes the token usage. */
-export function completionUsage({ input, output, cached }: Required<Usage>): object {
+export function completionUsage({ input, output, cached, cacheWrite, reasoning }: Required<Usage>): object {
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
-    prompt_tokens_details: { cached_tokens: cached },
+    prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: cacheWrite },
+    completion_tokens_details: { reasoning_tokens: reasoning },
   };
 }

@@ -105,12 +105,12 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   });
 }
 
-function usageOf({ input, output, cached }: Required<Usage>): object {
+function usageOf({ input, output, cached, cacheWrite, reasoning }: Required<Usage>): object {
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: cacheWrite },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: input + output,
   };
 }

@@ -24,14 +24,20 @@ export function spendingOf(turns: readonly Turn[], prices: Prices): Spending | u
     (sum, each) => sum === undefined || each.cost === undefined ? undefined : sum + each.cost,
     0,
   );
-  const tokens = { input: total("input"), output: total("output"), cached: total("cached") };
+  const tokens = {
+    input: total("input"),
+    output: total("output"),
+    cached: total("cached"),
+    cacheWrite: total("cacheWrite"),
+    reasoning: total("reasoning"),
+  };
   return cost === undefined ? tokens : { ...tokens, cost };
 }
 
-function costOf({ input, output, cached = 0 }: Usage, price: Price | undefined): number | undefined {
+function costOf({ input, output, cached = 0, cacheWrite = 0 }: Usage, price: Price | undefined): number | undefined {
   if (!price) return undefined;
-  const fromCache = cached * (price.cached ?? price.input);
-  return ((input - cached) * price.input + fromCache + output * price.output) / 1_000_000;
+  const ofCache = cached * (price.cached ?? price.input) + cacheWrite * (price.cacheWrite ?? price.input);
+  return ((input - cached - cacheWrite) * price.input + ofCache + output * price.output) / 1_000_000;
 }
 
 /** Writes numbers as the page does. */
@@ -39,9 +45,10 @@ const count = new Intl.NumberFormat("en");
 const amount = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 /** Returns the tokens and the cost as words. */
-export function wordsOf({ input, output, cached, cost }: Spending): string {
+export function wordsOf({ input, output, cached, reasoning, cost }: Spending): string {
   const words = [`${count.format(input)} tokens in`, `${count.format(output)} out`];
   if (cached > 0) words.push(`${count.format(cached)} cached`);
+  if (reasoning > 0) words.push(`${count.format(reasoning)} reasoning`);
   if (cost !== undefined) words.push(`cost ${amount.format(cost)}`);
   return words.join(" · ");
 }

@@ -1,0 +1,43 @@
+/**
+ * Readers for the members of a provider's response. A member that is absent or null is empty. A member of another type than expected throws a
+ * {@linkcode ModelError} that names it, because a value that is lost in silence changes the answer.
+ *
+ * @module
+ */
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { ModelError } from "./model.ts";
+
+/** Returns the string in the member `name`, or an empty string. */
+export function stringIn(from: UnknownObject, name: string): string {
+  const value = from[name] ?? "";
+  return typeof value === "string" ? value : unreadable(name, "a string", value);
+}
+
+/** Returns the number in the member `name`, or 0. */
+export function numberIn(from: UnknownObject, name: string): number {
+  const value = from[name] ?? 0;
+  return typeof value === "number" ? value : unreadable(name, "a number", value);
+}
+
+/** Returns the object in the member `name`, or an empty object. */
+export function objectIn(from: UnknownObject, name: string): UnknownObject {
+  const value = from[name] ?? {};
+  return isObject(value) ? value : unreadable(name, "an object", value);
+}
+
+/** Returns the values of the array in the member `name` that are not null. */
+export function listIn(from: UnknownObject, name: string): readonly NonNullable<unknown>[] {
+  const value = from[name] ?? [];
+  return Array.isArray(value) ? value.filter((item) => item !== null) : unreadable(name, "an array", value);
+}
+
+/** Returns the objects of the array in the member `name`. */
+export function objectsIn(from: UnknownObject, name: string): readonly UnknownObject[] {
+  return listIn(from, name).map((item) => isObject(item) ? item : unreadable(name, "an array of objects", item));
+}
+
+/** Throws the error of a member that cannot be read. Its value is not quoted, because it may be a text of the person. */
+export function unreadable(name: string, expected: string, value: unknown): never {
+  const type = Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
+  throw new ModelError(`Cannot read the response: expected ${expected} in \`${name}\`, got ${type}`);
+}
