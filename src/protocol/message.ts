@@ -169,25 +169,15 @@ export function providerResultOf(
 /** No tokens. */
 export const noUsage: Usage = { input: 0, output: 0 };
 
-/** Creates a usage without the optional counts that are 0. */
-export function usageOf({ input, output, cached = 0, cacheWrite = 0, reasoning = 0 }: Usage): Usage {
-  return {
-    input,
-    output,
-    ...(cached > 0 && { cached }),
-    ...(cacheWrite > 0 && { cacheWrite }),
-    ...(reasoning > 0 && { reasoning }),
-  };
-}
-
-/** Adds two usages. */
+/** Adds two usages. Optional counts that are 0 are left out. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const sum = (key: keyof Usage) => (a[key] ?? 0) + (b[key] ?? 0);
-  return usageOf({
-    input: sum("input"),
-    output: sum("output"),
-    cached: sum("cached"),
-    cacheWrite: sum("cacheWrite"),
-    reasoning: sum("reasoning"),
-  });
+  const sum: { -readonly [count in keyof Usage]: Usage[count] } = {
+    input: a.input + b.input,
+    output: a.output + b.output,
+  };
+  for (const count of ["cached", "cacheWrite", "reasoning"] as const) {
+    const total = (a[count] ?? 0) + (b[count] ?? 0);
+    if (total > 0) sum[count] = total;
+  }
+  return sum;
 }

@@ -101,7 +101,7 @@ const messages: Complete<ByKey<Message, "role">> = {
   assistant: message,
   tool: { role: "tool", results: [result] },
 };
-const usage = { input: 1, output: 1, cached: 1 };
+const usage = { input: 1, output: 1, cached: 1, cacheWrite: 1, reasoning: 1 };
 
 const events: ByKey<Event, "type"> = {
   "run.started": { type: "run.started", run: secret, session: secret, resumed: false, request: secret, usage },
