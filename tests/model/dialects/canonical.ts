@@ -10,7 +10,16 @@ import type { Chance } from "../../support/seeded.ts";
 export type Block =
   | { readonly type: "reasoning"; readonly text: string; readonly signature?: string }
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "call"; readonly name: string; readonly input: CallInput };
+  | CallBlock;
+
+/** A call. */
+export interface CallBlock {
+  readonly type: "call";
+  readonly name: string;
+  readonly input: CallInput;
+  /** Whether the response was cut within the input. It is the last call of its response. Default: false. */
+  readonly isCut?: boolean;
+}
 
 /** The input of a call. */
 export type CallInput = { readonly [name: string]: Json };
@@ -110,6 +119,9 @@ export function randomResponse(chance: Chance): CanonicalResponse {
     ...maybe(20, reasoning),
     ...Array.from({ length: one([0, 0, 1, 2, 3, 4]) }, call),
   ];
+  const [last] = blocks.slice(-1);
+  const cut = last?.type === "call" ? maybe(10, () => one<FinishReason>(["length", "filter", "other"]))[0] : undefined;
+  if (last?.type === "call" && cut) blocks.splice(-1, 1, { ...last, isCut: true });
   const kept = refusal === undefined ? blocks : blocks.filter(({ type }) => type === "reasoning");
   const calls = kept.some(({ type }) => type === "call");
   const [usage] = maybe(80, () => randomUsage(chance));
@@ -127,10 +139,8 @@ export function randomResponse(chance: Chance): CanonicalResponse {
     ),
     ...(refusal !== undefined && { refusal }),
     finish: refusal !== undefined
-      ? "filter"
-      : calls
-      ? "calls"
-      : one(["stop", "stop", "stop", "length", "filter", "other"]),
+      ? "refusal"
+      : cut ?? (calls ? "calls" : one<FinishReason>(["stop", "stop", "stop", "length", "filter", "other"])),
     ...(usage && { usage }),
     ...(failure && { failure }),
   };
@@ -149,11 +159,24 @@ function randomUsage({ below }: Chance): Usage {
   };
 }
 
+/** Returns the JSON text of the input of a call. That of a call that was cut is a part of it. */
+export function inputText({ input, isCut }: CallBlock, { below }: Chance): string {
+  const text = JSON.stringify(input);
+  return isCut ? text.slice(0, below(text.length)) : text;
+}
+
+/** Returns the finish reason of a response that ends by itself: `empty` without text, file or call. */
+export function finishOf({ finish, blocks, files }: CanonicalResponse): FinishReason {
+  const hasContent = files.length > 0 ||
+    blocks.some((block) => block.type === "call" || (block.type === "text" && block.text.trim() !== ""));
+  return finish === "stop" && !hasContent ? "empty" : finish;
+}
+
 /** Splits a text at random places, also within a character of two code units. */
 export function piecesOf(text: string, { below }: Chance): readonly string[] {
   const pieces: string[] = [];
   for (let at = 0; at < text.length;) {
-    const end = Math.min(text.length, at + 1 + below(8));
+    const end = Math.min(text.length, at + 1 + below(30));
     pieces.push(text.slice(at, end));
     at = end;
   }

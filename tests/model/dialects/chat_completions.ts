@@ -6,7 +6,7 @@
 import { openai } from "@jizai/jizai/model/openai";
 import { assertEquals } from "@std/assert";
 import type { Chance } from "../../support/seeded.ts";
-import { type Block, type CanonicalResponse, piecesOf } from "./canonical.ts";
+import { type Block, type CallBlock, type CanonicalResponse, inputText, piecesOf } from "./canonical.ts";
 import { type Aspects, type Body, dialect, type Form, type Rendered } from "./dialect.ts";
 
 const aspects = {
@@ -76,11 +76,11 @@ function deltasOf(block: Block, { refusal }: CanonicalResponse, form: ChatForm, 
 }
 
 /** Returns the deltas of a call: its start, and its input in pieces. */
-function callDeltas(block: Extract<Block, { type: "call" }>, at: number, form: ChatForm, chance: Chance): Delta[] {
+function callDeltas(block: CallBlock, at: number, form: ChatForm, chance: Chance): Delta[] {
   const index = form.index === "counted" ? { index: at } : {};
   const id = `call_${at}_${chance.below(1_000)}`;
   const begun = { ...index, id, type: "function", function: { name: block.name, arguments: "" } };
-  const pieces = piecesOf(JSON.stringify(block.input), chance);
+  const pieces = piecesOf(inputText(block, chance), chance);
   return [begun, ...pieces.map((text) => ({ ...index, function: { arguments: text } }))]
     .map((call) => ({ tool_calls: [call] }));
 }
@@ -168,13 +168,17 @@ function checkNext({ messages }: Body, { blocks, files }: CanonicalResponse, for
   const textOf = (type: Block["type"]) =>
     blocks.map((block) => block.type === type && "text" in block ? block.text : "").join("");
   const reasoning = textOf("reasoning");
-  const calls = blocks.flatMap((block) => block.type === "call" ? [[block.name, block.input]] : []);
+  const calls = blocks.flatMap((block) =>
+    block.type === "call" ? [[block.name, block.isCut ? "cut" : block.input]] : []
+  );
   const notices = files.map(({ mediaType }) => `[You generated a file of type ${mediaType}]`);
   const content = [textOf("text"), ...notices].filter((text) => text !== "").join("\n");
   if (calls.length === 0 && content === "") return; // the API has no message of reasoning alone
   assertEquals(answer?.content, content);
   assertEquals(answer?.[form.reasoning] ?? "", reasoning);
-  const sent = (answer?.tool_calls ?? []).map(({ function: fn }: Body) => [fn.name, JSON.parse(fn.arguments)]);
+  const sent = (answer?.tool_calls ?? []).map(({ function: fn }: Body, index: number) => {
+    return [fn.name, calls[index]?.[1] === "cut" ? "cut" : JSON.parse(fn.arguments)];
+  });
   assertEquals(sent, calls);
   const results = messages.filter(({ role }: { role: string }) => role === "tool");
   assertEquals(results.map((each: Body) => each.tool_call_id), (answer?.tool_calls ?? []).map(({ id }: Body) => id));
