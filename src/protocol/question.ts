@@ -6,7 +6,7 @@
 
 /** A question to a person about one call; about the whole run if it names no call. */
 export interface Question {
-  /** The id of the call. A call of a subagent has the id of its parent's call before its own: `call_1/call_7`. */
+  /** The id of the call. A call of a subagent has the id of its parent's call before its own: `call_1/call_7`. The id of one call contains no `/`. */
   readonly callId?: string;
   /** The names of the tools whose subagents lead to the call, outermost first. Default: the agent of the run makes the call. */
   readonly path?: readonly string[];

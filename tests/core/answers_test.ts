@@ -488,3 +488,58 @@ for (const type of ["approve", "deny"] as const) {
     assertEquals([status, lines(messages).filter((line) => line.startsWith("ok"))], ["done", ["ok Blue it is."]]);
   });
 }
+
+/** An agent that pays, and whose subagent wipes: both ask. The calls have these ids. */
+function payAndWipe(ids: { readonly pay: string; readonly clerk: string; readonly wipe: string }) {
+  const did: string[] = [];
+  const asking = (name: string) =>
+    tool({ name, description: "", input: z.object({}), ask: true, execute: () => void did.push(name) });
+  const wiping = scripted({ calls: [{ id: ids.wipe, name: "wipe", input: {} }] }, "Wiped.");
+  const clerk = asTool(agent({ name: "clerk", model: wiping, tools: [asking("wipe")] }), { name: "clerk" });
+  const calls = [{ id: ids.clerk, name: "clerk", input: { prompt: "Go" } }, { id: ids.pay, name: "pay", input: {} }];
+  return { did, root: agent({ model: scripted({ calls }, "Done."), tools: [asking("pay"), clerk] }) };
+}
+
+for (
+  const ids of [
+    { pay: "a/b", clerk: "a", wipe: "b" },
+    { pay: "a/b/c", clerk: "a/b", wipe: "c" },
+    { pay: "a/b/c", clerk: "a", wipe: "b/c" },
+    { pay: "a_b", clerk: "a/b", wipe: "a/b" },
+    { pay: "a/", clerk: "a", wipe: "" },
+    { pay: "/", clerk: "", wipe: "" },
+    { pay: "a~1b", clerk: "a", wipe: "1b" },
+  ]
+) {
+  Deno.test(`an answer is for one call only, whatever the ids are: ${JSON.stringify(ids)}`, async () => {
+    for (const [approved, denied] of [["pay", "wipe"], ["wipe", "pay"]] as const) {
+      const { root, did } = payAndWipe(ids);
+      const { session, questions } = await root.run("Go").result;
+      assertEquals(new Set(questions.map(({ callId }) => callId)).size, 2);
+      const answerTo = (name: string, type: "approve" | "deny") =>
+        questions.flatMap(({ callId, tool }) => tool === name ? [{ callId, type }] : []);
+      const open = await root.resume({ session, answers: answerTo(approved, "approve") }).result;
+      assertEquals([did, open.questions.map(({ tool }) => tool)], [[approved], [denied]]);
+      const { status } = await root.resume({ session, answers: answerTo(denied, "deny") }).result;
+      assertEquals([status, did], ["done", [approved]]);
+    }
+  });
+}
+
+Deno.test("ids of calls with a / or without a character are replaced everywhere: in events, keys, messages and questions", async () => {
+  const seen: unknown[] = [];
+  const note = tool({
+    name: "note",
+    description: "",
+    input: z.object({}),
+    execute: (_, { callId }) => void seen.push(callId),
+  });
+  const calls = ["a/b", "a_b", "", "call"].map((id) => ({ id, name: "note", input: {} }));
+  const run = agent({ model: scripted({ calls }, "Done."), tools: [note] }).run("Go");
+  const events = await Array.fromAsync(run.events);
+  const expected = ["a_b", "a_b_2", "call", "call_2"];
+  const ready = events.flatMap((event) => event.type === "call.ready" ? [event.call.id] : []);
+  const { messages } = await run.result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals([ready, seen, results.map(({ callId }) => callId)], [expected, expected, expected]);
+});
