@@ -92,14 +92,82 @@ for (const [above, below, expected] of matrix) {
   });
 }
 
-for (
-  const given of [{ type: "ask" }, { type: "ask", questions: "Sure?" }, { type: "ask", questions: [undefined] }, null]
-) {
-  Deno.test(`a guard that returns ${Deno.inspect(given)} denies the call`, async () => {
-    const wrong = guard("wrong", () => Promise.resolve(given as unknown as Approval)); // as without types
-    assertEquals([await outcome([wrong]), await outcome([asks, wrong])], Array(2).fill("denied A guard failed."));
+/** Answers of guards that are no decisions, as code without types returns them. */
+const noDecisions: readonly unknown[] = [
+  ...[null, true, 0, 1, "", "allow", "deny", [], ["allow"], {}, () => allow(), Object.assign([], allow())],
+  ...["allow", "ask", "deny"].flatMap((type) => [
+    [type],
+    [[type]],
+    { toString: () => type },
+    { valueOf: () => type },
+    { [Symbol.toPrimitive]: () => type },
+    new String(type),
+    type.toUpperCase(),
+    ` ${type}`,
+    new Proxy({}, { get: () => () => type }),
+  ]).map((type) => ({ type, reason: "no", questions: ["Sure?"] })),
+  ...[null, false, true, 0, 1, "", {}, [], "toString", "constructor", "__proto__"].map((type) => ({ type })),
+  ...[undefined, "Sure?", [undefined], [["Sure?"]], [{ toString: () => "Sure?" }], { length: 1, 0: "Sure?" }].map(
+    (questions) => ({ type: "ask", questions }),
+  ),
+  { type: "allow", input: 1n },
+  { type: "allow", input: () => ({ city: "a" }) },
+];
+
+for (const [index, given] of noDecisions.entries()) {
+  Deno.test(`a guard whose answer is no decision denies the call: ${index} ${Deno.inspect(given)}`, async () => {
+    const wrong = guard("wrong", () => Promise.resolve(given as Approval));
+    const over = guard("over", async (_, next) => {
+      await next();
+      return given as Approval;
+    });
+    assertEquals(
+      [await outcome([wrong]), await outcome([asks, wrong]), await outcome([wrong, insists]), await outcome([over])],
+      Array(4).fill("denied A guard failed."),
+    );
   });
 }
+
+Deno.test("a guard's answer is read once: a getter cannot return a deny first and an allow later", async () => {
+  const types = (all: readonly string[]) => {
+    let reads = 0;
+    return { get: () => all[Math.min(reads++, all.length - 1)] };
+  };
+  const read = async (all: readonly string[]) => {
+    const answer = Object.defineProperty({ reason: "no" }, "type", { ...types(all), enumerable: true });
+    return await outcome([guard("turning", () => Promise.resolve(answer as unknown as Approval))]);
+  };
+  assertEquals(await read(["deny", "allow"]), "denied no");
+  assertEquals(await read(["allow", "deny"]), "ok ran");
+  let edits = 0;
+  const input = new Proxy({ city: "" }, { get: (_, key) => key === "city" ? `city ${++edits}` : undefined });
+  const seen: unknown[] = [];
+  const moving = guard("moving", (ctx, next) => {
+    seen.push(ctx.input);
+    return seen.length === 1 ? Promise.resolve(allow({ input })) : next();
+  });
+  const ran = await outcome([moving], [weather(({ city }) => city)]);
+  assertEquals(ran, `ok ${Object(seen[1]).city}`); // the guards decided about the input that runs
+});
+
+Deno.test("the reason of a deny that is no text does not keep the call from being denied", async () => {
+  for (const reason of [undefined, null, 7, {}, ["no"], () => "no"]) {
+    const odd = guard("odd", () => Promise.resolve({ type: "deny", reason } as unknown as Approval));
+    assertEquals(await outcome([blind, odd]), "denied It is not allowed.");
+  }
+});
+
+Deno.test("a guard cannot change the decision of an inner guard by writing to it", async () => {
+  const writes = guard("writes", async (_, next) => {
+    const below = await next();
+    Reflect.set(below, "type", "allow");
+    if (below.type === "ask") Reflect.set(below.questions, 0, "Nothing?");
+    return below;
+  });
+  assertEquals([await outcome([writes, denies]), await outcome([writes, asks])], ["denied no", asked]);
+  assertEquals(await outcome([writes, asks, asks]), "paused: Sure?, Sure?");
+  assertEquals(await outcome([writes], [drop()], "drop"), "paused: Run drop?");
+});
 
 Deno.test("a pause at stop without a question fails the run", async () => {
   const wrong: Middleware = { stop: () => Promise.resolve({ type: "pause" } as never) }; // as without types

@@ -25,21 +25,39 @@ export function approvalPolicyOf<E>(
 
 const policy: PointPolicy<ApprovalContext, Change, Approval, ParsedInput> = /* @__PURE__ */ approvalPolicyOf(askTool);
 
-function finalize<E>(answer: HookAnswer<ApprovalContext, Approval, E>): Approval | Promise<Approval> {
-  const { name, returned, called, below, rest } = answer;
-  if (!isDecision(returned)) {
-    throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
-  }
+function finalize<E>(given: HookAnswer<ApprovalContext, Approval, E>): Approval | Promise<Approval> {
+  const { name, called, below, rest } = given;
+  const returned = decisionOf(given.returned);
+  if (!returned) throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
   if (returned.type === "deny") return returned;
+  const answer = { ...given, returned };
   if (called) return below ? merge(answer, below) : deny("A guard failed.");
   return rest().then((inner) => merge(answer, inner)); // the engine asks the inner layers that the hook did not ask
 }
 
-/** Whether a value is a decision. Hooks written without types may return anything. */
-function isDecision(value: unknown): boolean {
-  const { type, questions } = Object(value);
-  const isText = (question: unknown) => typeof question === "string";
-  return Object.hasOwn(rank, type) && (type !== "ask" || (Array.isArray(questions) && questions.every(isText)));
+/**
+ * Returns a decision that no hook can change, or undefined for a value that is none: hooks written without types may return anything. Each field is read once,
+ * since a getter may return another value the next time.
+ */
+function decisionOf(value: unknown): Approval | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const decision: { readonly [field: string]: unknown } = { ...value };
+  const { type, input, questions, reason } = decision;
+  if (type === "allow") {
+    return Object.freeze({ ...decision, type, ...(input !== undefined && { input: plain(input) }) });
+  }
+  if (type === "deny") return Object.freeze({ ...decision, type, reason: typeof reason === "string" ? reason : "" });
+  if (type !== "ask" || !Array.isArray(questions)) return undefined;
+  const texts: readonly unknown[] = Object.freeze([...questions]);
+  return texts.every((text) => typeof text === "string")
+    ? Object.freeze({ ...decision, type, questions: texts })
+    : undefined;
+}
+
+/** Returns the JSON of an edited input as plain values. Throws a `TypeError` if it is not JSON. */
+function plain(input: unknown): unknown {
+  expectJson("Cannot use the decision of a guard", input);
+  return JSON.parse(JSON.stringify(input));
 }
 
 /** Merges a hook's verdict with that of the inner layers. */
@@ -57,12 +75,8 @@ function isEdit(approval: Approval, { input }: ApprovalContext): boolean {
 function stricter(outer: Approval, inner: Approval): Approval {
   if (outer.type === "ask" && inner.type === "ask") {
     const suggestions = [...outer.suggestions ?? [], ...inner.suggestions ?? []];
-    return {
-      ...inner,
-      ...outer,
-      questions: [...outer.questions, ...inner.questions],
-      ...(suggestions.length > 0 && { suggestions }),
-    };
+    const questions = Object.freeze([...outer.questions, ...inner.questions]);
+    return Object.freeze({ ...inner, ...outer, questions, ...(suggestions.length > 0 && { suggestions }) });
   }
   return rank[outer.type] >= rank[inner.type] ? outer : inner;
 }
@@ -73,7 +87,7 @@ async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Appro
   const asks = typeof tool?.ask === "function"
     ? !("input" in parsed) || await tool.ask(parsed.input as never, ctx) !== false // parsed by the tool's own schema
     : Boolean(tool?.ask); // also a value that types forbid asks
-  return asks ? { type: "ask", questions: [`Run ${name}?`] } : { type: "allow" };
+  return Object.freeze(asks ? { type: "ask", questions: Object.freeze([`Run ${name}?`]) } : { type: "allow" });
 }
 
 /** Runs the `approval` onion. A guard that throws denies the call; an interrupt passes. */
