@@ -37,14 +37,19 @@ function finalize<E>(given: HookAnswer<ApprovalContext, Approval, E>): Approval 
 
 /**
  * Returns a decision that no hook can change, or undefined for a value that is none: hooks written without types may return anything. Each field is read once,
- * since a getter may return another value the next time.
+ * since a getter may return another value the next time. Throws a `TypeError` if a field is not JSON.
  */
 function decisionOf(value: unknown): Approval | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const decision: { readonly [field: string]: unknown } = { ...value };
+  expectJson("Cannot use the decision of a guard", decision);
   const { type, input, questions, reason } = decision;
   if (type === "allow") {
-    return Object.freeze({ ...decision, type, ...(input !== undefined && { input: plain(input) }) });
+    return Object.freeze({
+      ...decision,
+      type,
+      ...(input !== undefined && { input: JSON.parse(JSON.stringify(input)) }),
+    });
   }
   if (type === "deny") return Object.freeze({ ...decision, type, reason: typeof reason === "string" ? reason : "" });
   if (type !== "ask" || !Array.isArray(questions)) return undefined;
@@ -52,12 +57,6 @@ function decisionOf(value: unknown): Approval | undefined {
   return texts.every((text) => typeof text === "string")
     ? Object.freeze({ ...decision, type, questions: texts })
     : undefined;
-}
-
-/** Returns the JSON of an edited input as plain values. Throws a `TypeError` if it is not JSON. */
-function plain(input: unknown): unknown {
-  expectJson("Cannot use the decision of a guard", input);
-  return JSON.parse(JSON.stringify(input));
 }
 
 /** Merges a hook's verdict with that of the inner layers. */
@@ -93,9 +92,7 @@ async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Appro
 /** Runs the `approval` onion. A guard that throws denies the call; an interrupt passes. */
 export async function approve(ctx: ApprovalContext, engine: EngineRun, parsed: ParsedInput): Promise<Approval> {
   try {
-    const approval = await engine.definition.onions.approval(ctx, parsed, policy);
-    expectJson("Cannot use the decision of a guard", approval);
-    return approval;
+    return await engine.definition.onions.approval(ctx, parsed, policy);
   } catch (error) {
     if (isInterrupt(error) || engine.control.aborted) throw error;
     engine.events.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });

@@ -1,5 +1,5 @@
 /**
- * The ids of calls: unique in a session, also if a provider or a cache repeats one, and without `/`, which joins the ids of a call of a subagent and of its
+ * The ids of calls: unique in a session, also if a provider or a cache repeats one. They contain no `/`, which joins the ids of a subagent's call and of its
  * parent's call.
  *
  * @module
