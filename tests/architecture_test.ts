@@ -200,11 +200,12 @@ imports("a middleware imports only what the package exports", middleware, (targe
 });
 
 rule(
-  "the client takes nothing but types and brand() from elsewhere",
+  "the client takes nothing but types, brand() and expectNames() from elsewhere",
   src.filter(({ path }) => room(path) === "client"),
   (source) => {
     const isAllowed = ({ target, ofTypes }: Import) =>
-      ofTypes || room(target) === "client" || target === "src/protocol/brand.ts";
+      ofTypes || room(target) === "client" ||
+      ["src/protocol/brand.ts", "src/protocol/option_names.ts"].includes(target);
     return importsOf(source).filter((found) => !isAllowed(found))
       .map(({ specifier }) => `${source.path} imports ${specifier}`);
   },

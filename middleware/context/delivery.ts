@@ -15,7 +15,7 @@ import {
   ToolError,
   type ToolResult,
 } from "../../mod.ts";
-import { reviewIf } from "../../src/core/kit.ts";
+import { expectNames, reviewIf } from "../../src/core/kit.ts";
 
 /** A result to deliver. */
 export interface Delivery {
@@ -75,8 +75,10 @@ interface Delivered {
  */
 export function delivery<V = unknown>(
   deliver: (delivery: Delivery, scope: Scope<V>) => void | Promise<void>,
-  { name = "delivery" }: DeliveryOptions = {},
+  options: DeliveryOptions = {},
 ): Middleware<V> {
+  expectNames("Cannot create delivery()", options, ["name"]);
+  const { name = "delivery" } = options;
   const delivered = state<Delivered>(`${name}.delivered`, () => ({ turn: 0, calls: [] }));
 
   async function deliverResult(ctx: ToolContext<V>, result: ToolResult): Promise<ToolResult> {

@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, denied, type Middleware, type Model, type Scope, state, tool } from "../../mod.ts";
-import { outputInstructions, schemaOf } from "../../src/core/kit.ts";
+import { expectNames, outputInstructions, schemaOf } from "../../src/core/kit.ts";
 
 /** An agent that a conversation can be transferred to. */
 export interface Specialist<V = unknown> {
@@ -55,8 +55,10 @@ const transferTool = "transfer";
  */
 export function handoff<V = unknown>(
   specialists: readonly Specialist<V>[],
-  { back = "main", shared = [] }: HandoffOptions = {},
+  options: HandoffOptions = {},
 ): Middleware<V> {
+  expectNames("Cannot create handoff()", options, ["back", "shared"]);
+  const { back = "main", shared = [] } = options;
   const byName = new Map(specialists.map((specialist) => [specialist.name, specialist]));
   const names = [back, ...specialists.map(({ name }) => name)];
   if (new Set(names).size < names.length) {

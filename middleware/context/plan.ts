@@ -4,7 +4,7 @@
  * @module
  */
 import { type Middleware, type Scope, type State, state, tool } from "../../mod.ts";
-import { schemaOf } from "../../src/core/kit.ts";
+import { expectNames, schemaOf } from "../../src/core/kit.ts";
 
 /** A step of a plan. */
 export interface PlanStep {
@@ -48,7 +48,9 @@ const statuses = ["pending", "active", "done"];
  * assertEquals(shown, [{ id: "plan", steps: [{ task: "Boil water", status: "active" }] }]);
  * ```
  */
-export function plan({ max = 50 }: PlanOptions = {}): Plan {
+export function plan(options: PlanOptions = {}): Plan {
+  expectNames("Cannot create plan()", options, ["max"]);
+  const { max = 50 } = options;
   const steps = state<readonly PlanStep[]>("plan.steps", () => [], { lifetime: "session" });
 
   function show(at: Scope): void {

@@ -4,6 +4,7 @@
  * @module
  */
 import { continueWith, type Middleware, state, type StopContext, textOf, user } from "../../mod.ts";
+import { expectNames } from "../../src/core/kit.ts";
 
 /** Verdict of a check: `true` or `undefined` if the answer is good, else the message for the model. */
 export type Verdict = true | undefined | string;
@@ -37,8 +38,10 @@ export interface VerifyOptions {
  */
 export function verify<V = unknown>(
   check: (text: string, ctx: StopContext<V>) => Verdict | Promise<Verdict>,
-  { attempts = 2, name = "verify" }: VerifyOptions = {},
+  options: VerifyOptions = {},
 ): Middleware<V> {
+  expectNames("Cannot create verify()", options, ["attempts", "name"]);
+  const { attempts = 2, name = "verify" } = options;
   if (!(attempts >= 0)) throw new RangeError(`Cannot create verify(): \`attempts\` is ${attempts}; expected 0 or more`);
   const sent = state(`${name}.sent`, () => 0);
   return {

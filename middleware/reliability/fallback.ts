@@ -4,7 +4,7 @@
  * @module
  */
 import { isInterrupt, type Middleware, type Model } from "../../mod.ts";
-import { trackShownText } from "../../src/core/kit.ts";
+import { expectNames, trackShownText } from "../../src/core/kit.ts";
 
 /** Options of `fallback()`. */
 export interface FallbackOptions {
@@ -35,10 +35,9 @@ export interface FallbackOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function fallback(
-  models: readonly Model[],
-  { when = () => true, afterText = false }: FallbackOptions = {},
-): Middleware {
+export function fallback(models: readonly Model[], options: FallbackOptions = {}): Middleware {
+  expectNames("Cannot create fallback()", options, ["when", "afterText"]);
+  const { when = () => true, afterText = false } = options;
   if (models.length === 0) throw new RangeError("Cannot create fallback(): there are no models; expected at least one");
   return {
     name: "fallback",

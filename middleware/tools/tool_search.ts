@@ -4,7 +4,7 @@
  * @module
  */
 import { failed, type Middleware, type Run, type Scope, state, tool, type ToolDefinition } from "../../mod.ts";
-import { schemaOf } from "../../src/core/kit.ts";
+import { expectNames, schemaOf } from "../../src/core/kit.ts";
 
 /** Options of `toolSearch()`. */
 export interface ToolSearchOptions {
@@ -45,7 +45,9 @@ const searchTool = "search_tools";
  * ]);
  * ```
  */
-export function toolSearch({ keep = [], limit = 5, active = 30 }: ToolSearchOptions = {}): Middleware {
+export function toolSearch(options: ToolSearchOptions = {}): Middleware {
+  expectNames("Cannot create toolSearch()", options, ["keep", "limit", "active"]);
+  const { keep = [], limit = 5, active = 30 } = options;
   for (const [name, value] of Object.entries({ limit, active })) {
     if (!(Number.isInteger(value) && value >= 1)) {
       throw new RangeError(`Cannot create toolSearch(): \`${name}\` is ${value}; expected a whole number of 1 or more`);

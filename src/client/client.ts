@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../protocol/option_names.ts";
 import type { Message } from "../protocol/message.ts";
 import { type ClientOptions, post, send } from "./connection.ts";
 import { type ClientRun, clientRun } from "./run.ts";
@@ -98,6 +99,7 @@ export interface Client {
  * ```
  */
 export function client(base: string, options: ClientOptions = {}): Client {
+  expectNames("Cannot create client()", options, ["fetch", "headers", "attempts", "silence"]);
   const server = { ...options, base };
   return {
     run: ({ signal, ...body }) => clientRun(server, noRun, signal, post("/runs", body)),

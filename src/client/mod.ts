@@ -1,5 +1,5 @@
 /**
- * A client that begins runs of a served agent, reads them to their end over several connections, and reduces their events to a state. It takes 2.6
+ * A client that begins runs of a served agent, reads them to their end over several connections, and reduces their events to a state. It takes 2.8
  * kilobytes and needs only `fetch`.
  *
  * To continue after a lost connection, the server needs a `log`, and an `onClientGone` other than "stop": then `GET /runs/:id` returns the events after

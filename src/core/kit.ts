@@ -26,7 +26,8 @@ export {
 } from "./lib/cancellation.ts";
 export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";
-export { expectNames, expectTime } from "./lib/expect_option.ts";
+export { expectChoice, expectTime } from "./lib/expect_option.ts";
+export { expectNames } from "../protocol/option_names.ts";
 export { hashOf } from "./lib/hash.ts";
 export { Locks } from "./lib/locks.ts";
 export type { WindowOptions } from "./lib/sliding_window.ts";

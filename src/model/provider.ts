@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../protocol/option_names.ts";
 import type { Json } from "../protocol/part.ts";
 import { frames } from "../stream/frames.ts";
 import { deltaCache } from "./delta_cache.ts";
@@ -50,30 +51,36 @@ export interface ResponseParser {
   readonly end: (complete: boolean) => readonly ModelEvent[];
 }
 
-/** The defaults of an adapter: the vendor's address, the path and query of a request, and the adapter's headers. */
+/** The defaults of an adapter: its name and those of its own options, the vendor's address, the path and query of a request, and the adapter's headers. */
 export interface ProviderDefaults {
+  readonly name: string;
+  readonly options?: readonly string[];
   readonly base: string;
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly own: Readonly<Record<string, string>>;
 }
 
-/** Configures a provider. Throws a `TypeError` if the model has no name, or if the address, the key or a header is invalid. */
+const optionNames = ["model", "apiKey", "baseURL", "headers", "fetch", "maxTokens", "temperature", "options"];
+
+/** Configures a provider. Throws a `TypeError` for an unknown option, if the model has no name, or if the address, the key or a header is invalid. */
 export function provider(
-  { model, apiKey = "", baseURL, headers = {}, fetch: given }: ProviderOptions,
-  { base, path, query = {}, own }: ProviderDefaults,
+  given: ProviderOptions,
+  { name: adapter, options = [], base, path, query = {}, own }: ProviderDefaults,
 ): Provider {
+  expectNames(`Cannot create ${adapter}()`, given, [...optionNames, ...options]);
+  const { model, apiKey = "", baseURL, headers = {}, fetch: send } = given;
   if (!model) throw new TypeError("Cannot create a model: expected `model`, the provider's name of it");
   const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  const needsKey = !given && baseURL === undefined && Object.keys(headers).length === 0; // the vendor's own API
+  const needsKey = !send && baseURL === undefined && Object.keys(headers).length === 0; // the vendor's own API
   const secrets = [apiKey, ...Object.values(headers).flatMap((value) => value.split(" "))];
   return {
     model,
     url: url.href,
     headers: headersOf({ "content-type": "application/json", ...own }, headers, model),
-    send: needsKey && apiKey === "" ? () => Promise.reject(missingKey(model)) : given ?? fetch,
+    send: needsKey && apiKey === "" ? () => Promise.reject(missingKey(model)) : send ?? fetch,
     errors: providerErrors(model, secrets.filter((secret) => secret.length >= 8)),
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { boundedCache, boundNames, boundsOf } from "../core/persistence/memory/bounded_cache.ts";
-import { expectNames } from "../core/lib/expect_option.ts";
+import { expectNames } from "../protocol/option_names.ts";
 import { follow, notifier } from "./notifier.ts";
 import type { Log, LogPage } from "./log.ts";
 import { records } from "./record/records_of.ts";

@@ -76,7 +76,7 @@ const rows: readonly Row[] = [
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.45 },
   { what: "plan", bundle: "features/plan.ts", without: served, budget: 1, ceiling: 1 },
   { what: "handoff", bundle: "features/handoff.ts", without: served, budget: 1.2, ceiling: 1.2 },
-  { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.2 },
+  { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.25 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 0.5 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.4 },
   { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.55 },
@@ -93,9 +93,9 @@ const rows: readonly Row[] = [
     budget: 3,
     ceiling: 3.15,
   },
-  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3, ceiling: 3.15 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3, ceiling: 3.2 },
   { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3.1 },
-  { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.65 },
+  { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.8 },
 ];
 
 const names = Deno.args.filter((name) => name !== "files");

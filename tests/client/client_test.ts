@@ -31,7 +31,7 @@ const unanswered: Fate = { type: "unanswered" };
 
 Deno.test("client() returns each event of a run, and the state after it", async () => {
   const server = logServer(legs);
-  const leg = client("", server).run({ prompt: "Go", session: "s1" });
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go", session: "s1" });
   assertEquals(leg.state, noRun);
   let state: RunState = noRun;
   let index = 0;
@@ -48,7 +48,7 @@ Deno.test("client() returns each event of a run, and the state after it", async 
 
 Deno.test("client() sends no request before the first event is read", async () => {
   const server = logServer(legs);
-  const leg = client("", server).run({ prompt: "Go" });
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   await Promise.resolve();
   assertEquals(server.requests, []);
   assertEquals((await leg.result()).status, "paused");
@@ -103,7 +103,7 @@ Deno.test("client() requests no other route for a run whose id is a path", async
 
 Deno.test("client() sends answers with the position of the run", async () => {
   const server = logServer(legs);
-  let leg = client("", server).run({ prompt: "Go" });
+  let leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   const asked = [await leg.result()];
   for (const given of answers) asked.push(await (leg = leg.answer(given)).result());
   assertEquals(asked.map(({ questions }) => questions.map(({ callId }) => callId)), [["drop_1"], ["drop_2"], []]);
@@ -119,7 +119,7 @@ Deno.test("client() sends answers with the position of the run", async () => {
 Deno.test("client() reads a run with its pauses in one loop", async () => {
   const given = [...answers];
   const seen: unknown[] = [];
-  let leg = client("", logServer(legs)).run({ prompt: "Go" });
+  let leg = client("", { fetch: logServer(legs).fetch }).run({ prompt: "Go" });
   for (;;) {
     for await (const event of leg.events) seen.push(event);
     const next = given.shift();
@@ -132,7 +132,10 @@ Deno.test("client() reads a run with its pauses in one loop", async () => {
 Deno.test("client() requests the rest of a stream that is cut or ends too early", async () => {
   for (const type of ["cut", "ended"] as const) {
     const server = faultyNetwork([{ type, after: 700 }, { type, after: 0 }, { type, after: 300 }]);
-    assertEquals(await soon(() => client("", server).run({ prompt: "Go" }).result()), first.reduce(fold, noRun));
+    assertEquals(
+      await soon(() => client("", { fetch: server.fetch }).run({ prompt: "Go" }).result()),
+      first.reduce(fold, noRun),
+    );
     const asked = server.requests.map((request) => request.split(" after ")[0]);
     assertEquals(asked, ["POST /runs", `GET /runs/${run}`, `GET /runs/${run}`, `GET /runs/${run}`]);
     assertEquals(server.sent.length, 1);
@@ -141,13 +144,13 @@ Deno.test("client() requests the rest of a stream that is cut or ends too early"
 
 Deno.test("client() checks for later events if the connection is lost during a pause", async () => {
   const server = faultyNetwork([{ type: "cut", after: Infinity }]);
-  assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
+  assertEquals((await soon(() => client("", { fetch: server.fetch }).run({ prompt: "Go" }).result())).status, "paused");
   assertEquals(server.requests, ["POST /runs", `GET /runs/${run} after ${first.length}`]);
 });
 
 Deno.test("client() requests nothing if the connection is lost after the end", async () => {
   const server = faultyNetwork([{ type: "well" }, { type: "well" }, { type: "cut", after: Infinity }]);
-  let leg = client("", server).run({ prompt: "Go" });
+  let leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   await leg.result();
   for (const given of answers) await (leg = leg.answer(given)).result();
   assertEquals([leg.state, server.requests.length], [whole, 3]);
@@ -161,7 +164,10 @@ Deno.test("client() sends an unanswered request again, and the run begins once",
     }]]
   ) {
     const server = faultyNetwork(fates as readonly Fate[]); // a list of one of these kinds
-    assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).at, first.length);
+    assertEquals(
+      (await soon(() => client("", { fetch: server.fetch }).run({ prompt: "Go" }).result())).at,
+      first.length,
+    );
     assertEquals(server.requests, Array.from({ length: fates.length + 1 }, () => "POST /runs"));
     assertEquals(server.sent, [{ prompt: "Go" }]);
   }
@@ -180,7 +186,7 @@ Deno.test("client() checks whether answers arrived before it sends them again", 
   for (const keyed of [true, false]) {
     for (const [fates, asked] of cases) {
       const server = faultyNetwork([{ type: "well" }, ...fates], { keyed });
-      const leg = client("", server).run({ prompt: "Go" });
+      const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
       await leg.result();
       assertEquals(await soon(() => leg.answer(answers[0] ?? []).result()), [...first, ...second].reduce(fold, noRun));
       assertEquals(server.requests, ["POST /runs", ...asked]);
@@ -214,7 +220,10 @@ Deno.test("client() treats answers as delivered if their repetition is refused",
 Deno.test("client() throws the reason of a refusal at once", async () => {
   const refused = async (status: number, code: string) => {
     const server = faultyNetwork([{ type: "refused", status }]);
-    const error = await assertRejects(() => client("", server).run({ prompt: "Go" }).result(), ClientError);
+    const error = await assertRejects(
+      () => client("", { fetch: server.fetch }).run({ prompt: "Go" }).result(),
+      ClientError,
+    );
     assertEquals([error.status, error.code, error.message], [status, code, `It is ${code}.`]);
     assertEquals(server.requests.length, 1);
   };
@@ -233,7 +242,7 @@ Deno.test("client() throws the reason of a refusal at once", async () => {
 
 Deno.test("client() distinguishes its refused answers from those of a run that was resumed by others", async () => {
   const server = logServer(legs);
-  const leg = client("", server).run({ prompt: "Go" });
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   await leg.result();
   await leg.answer(answers[0] ?? []).result();
   const error = await assertRejects(() => leg.answer(answers[0] ?? []).result(), ClientError);
@@ -243,7 +252,10 @@ Deno.test("client() distinguishes its refused answers from those of a run that w
 Deno.test("client() retries if the server is busy or down", async () => {
   for (const status of [429, 500, 502, 503]) {
     const server = faultyNetwork([{ type: "refused", status }, { type: "refused", status }]);
-    assertEquals((await soon(() => client("", server).run({ prompt: "Go" }).result())).status, "paused");
+    assertEquals(
+      (await soon(() => client("", { fetch: server.fetch }).run({ prompt: "Go" }).result())).status,
+      "paused",
+    );
     assertEquals(server.requests.length, 3);
   }
 });
@@ -287,7 +299,10 @@ Deno.test("client() gives up at once without an attempt, also if the number of a
 Deno.test("client() gives up after the configured number of attempts, and an event resets the count", async () => {
   const three = (fates: readonly Fate[]) => {
     const server = faultyNetwork(fates);
-    return { server, over: soon(() => client("", { ...server, attempts: 3 }).run({ prompt: "Go" }).result()) };
+    return {
+      server,
+      over: soon(() => client("", { fetch: server.fetch, attempts: 3 }).run({ prompt: "Go" }).result()),
+    };
   };
   const received = three([lost, { type: "cut", after: 500 }, lost, { type: "cut", after: 500 }, lost]);
   assertEquals((await received.over).status, "paused");
@@ -300,20 +315,23 @@ Deno.test("client() gives up after the configured number of attempts, and an eve
 
 Deno.test("client() gives up on a run that never ends", async () => {
   const server = logServer([first.slice(0, -1)]);
-  const error = await assertRejects(() => soon(() => client("", server).run({ prompt: "Go" }).result()), ClientError);
+  const error = await assertRejects(
+    () => soon(() => client("", { fetch: server.fetch }).run({ prompt: "Go" }).result()),
+    ClientError,
+  );
   assertEquals(error.cause instanceof ClientError && error.cause.status, 204);
 });
 
 Deno.test("client() gives up on a run with a missing event, and never shows later events", async () => {
   const server = logServer([[...first.slice(0, 5), ...first.slice(6)]]);
-  const leg = client("", server).run({ prompt: "Go" });
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   await assertRejects(() => soon(() => leg.result()), ClientError, "Cannot read the run");
   assertEquals(leg.state, first.slice(0, 5).reduce(fold, noRun));
 });
 
 Deno.test("client() returns the events before a failure, and then throws", async () => {
   const server = faultyNetwork([{ type: "cut", after: 700 }, { type: "refused", status: 404 }]);
-  const leg = client("", server).run({ prompt: "Go" });
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   const seen: unknown[] = [];
   const reading = async () => {
     for await (const event of leg.events) seen.push(event);
@@ -325,7 +343,7 @@ Deno.test("client() returns the events before a failure, and then throws", async
 
 Deno.test("client().follow() continues from a state, or from an id alone", async () => {
   const server = logServer(legs);
-  const assistant = client("", server);
+  const assistant = client("", { fetch: server.fetch });
   await assistant.run({ prompt: "Go" }).result();
   const half = first.slice(0, 7).reduce(fold, noRun);
   const kept: RunState = JSON.parse(JSON.stringify(half));
@@ -342,7 +360,7 @@ Deno.test("client().follow() continues from a state, or from an id alone", async
 Deno.test("client().follow() rejects without a request if the state has no run", async () => {
   const server = logServer(legs);
   const { code } = await assertRejects(
-    () => client("", server).follow(noRun).result(),
+    () => client("", { fetch: server.fetch }).follow(noRun).result(),
     ClientError,
     "it has not begun",
   );
@@ -351,7 +369,7 @@ Deno.test("client().follow() rejects without a request if the state has no run",
 
 Deno.test("client().follow() returns no events of a run that is over, and the rest of one that continued", async () => {
   const server = logServer(legs);
-  const assistant = client("", server);
+  const assistant = client("", { fetch: server.fetch });
   const begun = assistant.run({ prompt: "Go" });
   const paused = await begun.result();
   assertEquals(await assistant.follow(paused).result(), paused);
@@ -436,7 +454,7 @@ Deno.test("client() disconnects when its signal aborts: before the run, during i
 
 Deno.test("client() uses the signal of a run for its resumed rest, too", async () => {
   const leaving = new AbortController();
-  const leg = client("", logServer(legs)).run({ prompt: "Go", signal: leaving.signal });
+  const leg = client("", { fetch: logServer(legs).fetch }).run({ prompt: "Go", signal: leaving.signal });
   await leg.result();
   leaving.abort(new Error("leaving"));
   await assertRejects(() => leg.answer(answers[0] ?? []).result(), Error, "leaving");
@@ -524,7 +542,7 @@ Deno.test("client() treats a connection as lost after 45 seconds without data", 
 
 Deno.test("client() does not count the time of a slow reader as silence", async () => {
   using time = new FakeTime();
-  const leg = client("", logServer(legs)).run({ prompt: "Go" });
+  const leg = client("", { fetch: logServer(legs).fetch }).run({ prompt: "Go" });
   for await (const _ of leg.events) await time.tickAsync(60_000);
   assertEquals(leg.state.status, "paused");
 });
@@ -534,7 +552,7 @@ Deno.test("client() encodes session ids in paths", async () => {
   if (opening?.event.type !== "run.started") throw new Error("It does not begin");
   const strange = "a/b?c#d é";
   const server = logServer([[{ ...opening, event: { ...opening.event, session: strange } }, ...rest], second]);
-  const leg = client("", server).run({ prompt: "Go" });
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" });
   await leg.result();
   assertEquals((await leg.answer(answers[0] ?? []).result()).at, first.length + second.length);
 });
@@ -551,10 +569,16 @@ Deno.test("client() reads frames that are split anywhere, with both line endings
     for (let cut = 0; cut <= length; cut++) {
       const pieces = (text: string) =>
         [dress(text).slice(0, cut), dress(text).slice(cut)].filter(({ length }) => length > 0);
-      assertEquals(await client("", logServer([some], { pieces })).run({ prompt: "Go" }).result(), expected);
+      assertEquals(
+        await client("", { fetch: logServer([some], { pieces }).fetch }).run({ prompt: "Go" }).result(),
+        expected,
+      );
     }
     const pieces = (text: string) => Array.from(dress(text), (byte) => new Uint8Array([byte]));
-    assertEquals(await client("", logServer([some], { pieces })).run({ prompt: "Go" }).result(), expected);
+    assertEquals(
+      await client("", { fetch: logServer([some], { pieces }).fetch }).run({ prompt: "Go" }).result(),
+      expected,
+    );
   }
 });
 
@@ -607,7 +631,7 @@ Deno.test("client() keeps the status, the code and the cause of the last refusal
   for (const status of [429, 503]) {
     const server = faultyNetwork([lost, { type: "refused", status }]);
     const error = await assertRejects(
-      () => soon(() => client("", { ...server, attempts: 2 }).run({ prompt: "Go" }).result()),
+      () => soon(() => client("", { fetch: server.fetch, attempts: 2 }).run({ prompt: "Go" }).result()),
       ClientError,
       "Cannot read the run: 2 attempts failed",
     );
@@ -621,7 +645,7 @@ Deno.test("client() keeps the status, the code and the cause of the last refusal
 
 Deno.test("client() rejects answers to a run that has not begun, without a request", async () => {
   const server = logServer(legs);
-  const leg = client("", server).run({ prompt: "Go" }).answer(answers[0] ?? []);
+  const leg = client("", { fetch: server.fetch }).run({ prompt: "Go" }).answer(answers[0] ?? []);
   await assertRejects(() => leg.result(), ClientError, "Cannot reach the run: it has not begun");
   assertEquals(server.requests, []);
 });

@@ -232,7 +232,7 @@ async function read(seed: number) {
     fate: () => fateBy(chance),
     pieces: piecesBy(chance),
   });
-  const reader = client("", { ...connection, attempts: 1_000 });
+  const reader = client("", { fetch: connection.fetch, attempts: 1_000 });
   const events: Event[] = [];
   const rest = [...answers];
   let run: ClientRun = reader.run({ prompt: "Go" });

@@ -60,10 +60,13 @@ const text = await resumeTokens({ keys }).seal(session);
 /** Returns the reason why a resume token does not open. */
 async function whyNot(
   text: string,
-  { now, ...options }: Partial<ResumeTokenOptions> & OpenOptions = {},
+  { now = Date.now, session, ...options }: Partial<ResumeTokenOptions> & OpenOptions = {},
 ): Promise<ResumeTokenProblem> {
-  const { open } = resumeTokens({ keys, now: now ?? Date.now, ...options });
-  const { code, message } = await assertRejects(() => open(text, options), ResumeTokenError);
+  const { open } = resumeTokens({ keys, now, ...options });
+  const { code, message } = await assertRejects(
+    () => open(text, session === undefined ? {} : { session }),
+    ResumeTokenError,
+  );
   assertMatch(message, /^Cannot open the resume token: /);
   return code;
 }

@@ -13,7 +13,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../mod.ts";
-import { type Files, onlyIf } from "../../../src/core/kit.ts";
+import { expectNames, type Files, onlyIf } from "../../../src/core/kit.ts";
 import { addressOf } from "./address.ts";
 import { fileSource, loadAll, type Loaded, type Source, urlSource } from "./sources.ts";
 
@@ -55,8 +55,10 @@ export interface InstructionsOptions {
  */
 export function instructions<V = unknown>(
   from: Files | ((scope: Scope<V>) => Files),
-  { files = ["AGENTS.md"], urls = [], maxBytes = 65_536, time = 5_000, insecure = false }: InstructionsOptions = {},
+  options: InstructionsOptions = {},
 ): Middleware<V> {
+  expectNames("Cannot create instructions()", options, ["files", "urls", "maxBytes", "time", "insecure"]);
+  const { files = ["AGENTS.md"], urls = [], maxBytes = 65_536, time = 5_000, insecure = false } = options;
   if (!(maxBytes >= 1)) {
     throw new RangeError(`Cannot create instructions(): \`maxBytes\` is ${maxBytes}; expected 1 or more`);
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Middleware, Scope, SessionContext } from "../../../mod.ts";
-import type { KeyValue } from "../../../src/core/kit.ts";
+import { expectNames, type KeyValue } from "../../../src/core/kit.ts";
 import { type Note, noteStore } from "./note_store.ts";
 import { noteTools, textOf } from "./tools.ts";
 
@@ -47,9 +47,9 @@ export interface NotesOptions<V = unknown> {
  * assertStringIncludes(JSON.stringify(model.requests[2]?.messages), "Prefers tea");
  * ```
  */
-export function notes<V = unknown>(
-  { keyValue, owner = ({ run }) => run.owner, max = 100, maxLength = 2_000, expireIn, recall = true }: NotesOptions<V>,
-): Middleware<V> {
+export function notes<V = unknown>(options: NotesOptions<V>): Middleware<V> {
+  expectNames("Cannot create notes()", options, ["keyValue", "owner", "max", "maxLength", "expireIn", "recall"]);
+  const { keyValue, owner = ({ run }) => run.owner, max = 100, maxLength = 2_000, expireIn, recall = true } = options;
   for (const [name, value] of Object.entries({ max, maxLength })) {
     if (!(Number.isInteger(value) && value >= 1)) {
       throw new RangeError(`Cannot create notes(): \`${name}\` is ${value}; expected a whole number of 1 or more`);

@@ -6,7 +6,7 @@
 import { appendFile, mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { type Message, type Middleware, type Run, type Scope, state } from "../../../mod.ts";
-import { canonicalJson, hashOf } from "../../../src/core/kit.ts";
+import { canonicalJson, expectNames, hashOf } from "../../../src/core/kit.ts";
 import { type Line, linesOf } from "./lines.ts";
 
 /** Options of `transcript()`. */
@@ -42,7 +42,9 @@ interface Written {
  * const assistant = agent({ model: scripted("Hello!"), use: [transcript({ dir: "./transcripts" })] });
  * ```
  */
-export function transcript({ dir }: TranscriptOptions): Middleware {
+export function transcript(options: TranscriptOptions): Middleware {
+  expectNames("Cannot create transcript()", options, ["dir"]);
+  const { dir } = options;
   const path = state("transcript.path", () => "");
   const start: Written = { count: 0, last: null, hash: "" };
   const own = state("transcript.written", () => start);

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
+import { expectNames } from "../../../src/core/kit.ts";
 import { configured, type HookConfig } from "./config/config.ts";
 import { type DialectName, dialectOf } from "./config/dialect.ts";
 import { hookMiddleware } from "./middleware.ts";
@@ -145,8 +146,11 @@ export interface ClaudeHooksOptions {
  */
 export function claude_hooks(
   config: HookConfig,
-  { dialect: name = "qoder", cwd = "/", canUseTool, isClassifierDenial, groups = true }: ClaudeHooksOptions = {},
+  options: ClaudeHooksOptions = {},
 ): Middleware {
+  const known = ["dialect", "cwd", "canUseTool", "isClassifierDenial", "groups"];
+  expectNames("Cannot create claude_hooks()", options, known);
+  const { dialect: name = "qoder", cwd = "/", canUseTool, isClassifierDenial, groups = true } = options;
   const dialect = dialectOf(name);
   return hookMiddleware(configured(config, dialect), {
     ...{ name: "claude_hooks", dialect, cwd },

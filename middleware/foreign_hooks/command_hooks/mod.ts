@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import type { Middleware, Model } from "../../../mod.ts";
+import { expectNames } from "../../../src/core/kit.ts";
 import { type DialectName, dialectOf } from "../claude_hooks/config/dialect.ts";
 import type { HookInput } from "../claude_hooks/config/input.ts";
 import { hookMiddleware } from "../claude_hooks/middleware.ts";
@@ -118,6 +119,8 @@ export function command_hooks(
   files: CommandSettings | readonly CommandSettings[],
   options: CommandHooksOptions = {},
 ): Middleware {
+  const known = ["dialect", "cwd", "env", "http", "model", "agent", "mcp", "temporary", "groups"];
+  expectNames("Cannot create command_hooks()", options, known);
   const { dialect: name = "qoder", cwd = process.cwd(), env = {}, temporary = "/tmp", groups = true } = options;
   checkHttpOptions(options.http ?? {});
   const settings = joinFiles([files].flat());

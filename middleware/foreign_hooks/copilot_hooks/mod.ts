@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware, Model, ModelContext, ModelResponse } from "../../../mod.ts";
+import { expectChoice, expectNames } from "../../../src/core/kit.ts";
 import { separateCalls } from "../kit/groups.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
 import { mcpToolOf } from "../kit/run.ts";
@@ -130,10 +131,12 @@ export function copilot_hooks(
 ): Middleware;
 export function copilot_hooks(
   hooks: SessionHooks<never> | readonly SessionHooks<never>[],
-  { dialect = "document", cwd = "/", models = {}, mcp = mcpToolOf, document = false, groups = true }: CopilotOptions & {
-    readonly dialect?: "document" | "node";
-  } = {},
+  options: CopilotOptions & { readonly dialect?: "document" | "node" } = {},
 ): Middleware {
+  const subject = "Cannot create copilot_hooks()";
+  expectNames(subject, options, ["dialect", "cwd", "models", "mcp", "document", "groups"]);
+  const { dialect = "document", cwd = "/", models = {}, mcp = mcpToolOf, document = false, groups = true } = options;
+  expectChoice(subject, "dialect", dialect, ["document", "node"]);
   const time = dialect === "node" ? () => new Date() : Date.now;
   const handlers = handlersOf([hooks].flat(), { time, cwd });
   const all = {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
+import { expectNames } from "../../../src/core/kit.ts";
 import { type Command, commandOf } from "./command.ts";
 import { onionsOf } from "./onions.ts";
 import { type Rpc, rpcOf } from "./rpc.ts";
@@ -76,8 +77,10 @@ export interface Exported {
  */
 export function export_hooks(
   use: Middleware | readonly Middleware[],
-  { name = "jizai", onError = () => {} }: ExportOptions = {},
+  options: ExportOptions = {},
 ): Exported {
+  expectNames("Cannot create export_hooks()", options, ["name", "onError"]);
+  const { name = "jizai", onError = () => {} } = options;
   const onions = onionsOf([use].flat());
   return { rpc: rpcOf(name, onions, onError), command: commandOf(onions, onError) };
 }

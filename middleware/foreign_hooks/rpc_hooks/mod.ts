@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware, Model } from "../../../mod.ts";
+import { expectChoice, expectNames } from "../../../src/core/kit.ts";
 import { callWithin } from "../kit/deadline.ts";
 import { warnFailed, warnSilent } from "../kit/warn.ts";
 import { chainOf, type Warn } from "./chain.ts";
@@ -114,8 +115,13 @@ export function rpc_hooks(
   config: RpcHooksConfig | { readonly hooks: RpcHooksConfig },
   options: RpcHooksOptions = {},
 ): RpcHooks {
+  const subject = "Cannot create rpc_hooks()";
+  const known = ["stdio", "fetch", "builtins", "wire", "kinds", "channel", "models", "approveResponses"];
+  expectNames(subject, options, known);
   const { wire = "document", channel = "jizai", models = () => undefined, approveResponses = false } = options;
   const { kinds = wire === "document" ? "names" : "dotted" } = options;
+  expectChoice(subject, "wire", wire, ["document", "head"]);
+  expectChoice(subject, "kinds", kinds, ["names", "numbers", "dotted"]);
   const read = configOf(config);
   const { observer_timeout_ms, interceptor_timeout_ms: interceptor, approval_timeout_ms: approval } = read.defaults;
   const mounted = mountedBy(read, sourcesOf(options));

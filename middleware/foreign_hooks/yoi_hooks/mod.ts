@@ -4,6 +4,7 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
+import { expectChoice, expectNames } from "../../../src/core/kit.ts";
 import { isObject } from "../kit/fields.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
 import { warnSilent } from "../kit/warn.ts";
@@ -112,7 +113,11 @@ const events = [...new Set(Object.values(needs).flat())];
  * ]);
  * ```
  */
-export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], { outward = "listed" }: YoiOptions = {}): Middleware {
+export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], options: YoiOptions = {}): Middleware {
+  const subject = "Cannot create yoi_hooks()";
+  expectNames(subject, options, ["outward"]);
+  const { outward = "listed" } = options;
+  expectChoice(subject, "outward", outward, ["listed", "onion"]);
   const inwards = [hooks].flat();
   const known: readonly string[] = events;
   for (const hook of inwards) {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { ContentPart } from "../../../mod.ts";
+import { expectNames } from "../../../src/core/kit.ts";
 import type { Moderation, Moderator } from "./moderator.ts";
 
 /** Options of `openaiModerator()`. */
@@ -47,15 +48,15 @@ interface ModerationResponse {
  * }
  * ```
  */
-export function openaiModerator(
-  {
+export function openaiModerator(options: OpenaiModeratorOptions): Moderator {
+  expectNames("Cannot create openaiModerator()", options, ["apiKey", "model", "baseURL", "thresholds", "fetch"]);
+  const {
     apiKey,
     model = "omni-moderation-latest",
     baseURL = "https://api.openai.com/v1",
     thresholds = {},
     fetch: send = fetch,
-  }: OpenaiModeratorOptions,
-): Moderator {
+  } = options;
   const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
 
   function moderationOf({ results }: ModerationResponse): Moderation {

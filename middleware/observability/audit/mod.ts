@@ -13,7 +13,7 @@ import {
   type Scope,
   textOf,
 } from "../../../mod.ts";
-import { canonicalJson, hashOf, mapLeaves } from "../../../src/core/kit.ts";
+import { canonicalJson, expectNames, hashOf, mapLeaves } from "../../../src/core/kit.ts";
 import { checkedCall, noteCall } from "./open_calls.ts";
 import type { AuditStamp, CallRecord, RunEndRecord } from "./records.ts";
 
@@ -71,8 +71,10 @@ export interface AuditOptions {
  */
 export function audit(
   write: (line: string) => void | Promise<void>,
-  { hash = false, mask = (text) => text }: AuditOptions = {},
+  options: AuditOptions = {},
 ): Middleware {
+  expectNames("Cannot create audit()", options, ["hash", "mask"]);
+  const { hash = false, mask = (text) => text } = options;
   const append = appender(write, { hash, mask });
   const openRuns = new WeakMap<Run, OpenRun>();
 

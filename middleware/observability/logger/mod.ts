@@ -4,8 +4,9 @@
  * @module
  */
 import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../../mod.ts";
+import { expectChoice, expectNames } from "../../../src/core/kit.ts";
 import type { LogLine } from "./line.ts";
-import { isAtLeast, jsonOfLine, levelOf, type LogLevel, textOfLine } from "./text.ts";
+import { isAtLeast, jsonOfLine, levelOf, levels, type LogLevel, textOfLine } from "./text.ts";
 
 export type { LogLine } from "./line.ts";
 export type { LogLevel } from "./text.ts";
@@ -112,8 +113,12 @@ export function logger(to: LoggerOptions | ((line: LogLine) => unknown) = {}): M
 
 /** Returns a function that writes lines as text. It receives the number of agents above the run, too. */
 function lineWriter(options: LoggerOptions): (line: LogLine, depth: number) => unknown {
+  const subject = "Cannot create logger()";
+  expectNames(subject, options, ["level", "format", "color", "write"]);
   const isTerminal = hasTerminal();
   const { level = "info", format = isTerminal ? "text" : "json", color = isTerminal, write = print } = options;
+  expectChoice(subject, "level", level, levels);
+  expectChoice(subject, "format", format, ["text", "json"]);
   return (line, depth) => {
     if (!isAtLeast(levelOf(line), level)) return;
     return write(format === "json" ? jsonOfLine(line) : textOfLine(line, { depth, color }));

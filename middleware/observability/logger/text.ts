@@ -35,7 +35,8 @@ const nesting: Readonly<Record<Point, number>> = {
   subagent: 5,
 };
 
-const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+/** The levels, the least important first. */
+export const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 const failures: readonly string[] = ["threw", "failed"];
 const warnings: readonly string[] = ["aborted", "abort", "cancelled", "denied", "deny", "error", "limit", "timeout"];
 const details: readonly Point[] = ["input", "turn", "approval", "execute", "stop"];

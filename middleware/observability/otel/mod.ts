@@ -18,7 +18,7 @@ import type {
   ToolContext,
   ToolResult,
 } from "../../../mod.ts";
-import { onlyIf } from "../../../src/core/kit.ts";
+import { expectNames, onlyIf } from "../../../src/core/kit.ts";
 import type { Context, Telemetry } from "./api.ts";
 import { chatOperation, chatOutcome, type Details, toolOperation, toolOutcome } from "./operations.ts";
 import { type ActiveOperation, type Operation, type Outcome, outcomeOfError, recorderOf } from "./recorder.ts";
@@ -66,7 +66,9 @@ export interface OtelOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function otel(api: Telemetry, { provider, content = false }: OtelOptions = {}): Middleware {
+export function otel(api: Telemetry, options: OtelOptions = {}): Middleware {
+  expectNames("Cannot create otel()", options, ["provider", "content"]);
+  const { provider, content = false } = options;
   const recorder = recorderOf(api);
   const details: Details = {
     provider(model) {

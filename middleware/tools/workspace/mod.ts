@@ -17,7 +17,7 @@ import {
   ToolError,
   type ToolResult,
 } from "../../../mod.ts";
-import { Cleanups, type Files, onlyIf } from "../../../src/core/kit.ts";
+import { Cleanups, expectNames, type Files, onlyIf } from "../../../src/core/kit.ts";
 import { FileEditor } from "./file_editor.ts";
 import { resolve, root } from "./path.ts";
 import { readingTools } from "./reading_tools.ts";
@@ -65,8 +65,10 @@ export interface WorkspaceOptions {
  */
 export function workspace<V = unknown>(
   files: Files | ((scope: Scope<V>) => Files),
-  { maxBytes = 1_000_000 }: WorkspaceOptions = {},
+  options: WorkspaceOptions = {},
 ): Middleware<V> {
+  expectNames("Cannot create workspace()", options, ["maxBytes"]);
+  const { maxBytes = 1_000_000 } = options;
   if (!(maxBytes >= 1)) {
     throw new RangeError(`Cannot create workspace(): \`maxBytes\` is ${maxBytes}; expected 1 or more`);
   }

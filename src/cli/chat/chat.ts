@@ -54,9 +54,9 @@ async function converse(
   prompt: string,
   session: string | undefined,
 ): Promise<string | undefined> {
-  const { server, terminal, leaving } = conversation;
+  const { server: { base, ...options }, terminal, leaving } = conversation;
   const request = { prompt, signal: leaving.signal, ...(session !== undefined && { session }) };
-  let run = client(server.base, server).run(request);
+  let run = client(base, options).run(request);
   await showRun(run, conversation);
   while (run.state.status === "paused") {
     const interrupt = new AbortController();

@@ -5,7 +5,8 @@
  */
 import type { Emit } from "../../protocol/event.ts";
 import type { Schema } from "../agent/schema.ts";
-import { expectChoice, expectNames } from "../lib/expect_option.ts";
+import { expectChoice } from "../lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Scope } from "./scope.ts";
 

@@ -16,20 +16,6 @@ export function expectTime(subject: string, ms: number, { zero = false }: { read
   throw new RangeError(`${subject} is ${ms}; expected ${least} to ${longest} milliseconds`);
 }
 
-/** Throws a `TypeError` that starts with `operation` if `options` is not a plain object, or has a name that is not in `known`. Names of the engine start with "~". */
-export function expectNames(operation: string, options: object, known: readonly string[]): void {
-  const kind = typeOf(options); // not the value, which may be secret
-  if (kind !== "Object" && kind !== "Module") {
-    throw new TypeError(`${operation}: got ${kind}; expected an object with ${known.join(", ")}`);
-  }
-  const isStray = ([name, value]: [string, unknown]) =>
-    value !== undefined && !known.includes(name) && !name.startsWith("~");
-  const [stray] = Object.entries(options).find(isStray) ?? [];
-  if (stray !== undefined) {
-    throw new TypeError(`${operation}: there is no option "${stray}"; expected one of ${known.join(", ")}`);
-  }
-}
-
 /** Throws a `TypeError` that starts with `operation` if the option `name` is none of `choices`. */
 export function expectChoice(operation: string, name: string, value: unknown, choices: readonly string[]): void {
   if (choices.some((choice) => choice === value)) return;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { hashOf } from "../../core/lib/hash.ts";
@@ -87,8 +88,10 @@ export async function forward(
   c: Context,
   stub: Stub,
   vars: unknown,
-  { keys, maxBody = 1_048_576 }: ForwardOptions,
+  options: ForwardOptions,
 ): Promise<Response> {
+  expectNames("Cannot forward the request", options, ["keys", "maxBody"]);
+  const { keys, maxBody = 1_048_576 } = options;
   const { raw } = c.req;
   const { sign } = signatures("jizai.forward", keys);
   const body = await readBytes(c, maxBody).catch((error) => {

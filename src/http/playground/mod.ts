@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import { script, style } from "./bundle.ts";
 import { pageData } from "./describe.ts";
 import { html } from "./html.ts";
@@ -34,6 +35,7 @@ export type { DescribedAgent, PlaygroundOptions, Price };
  * ```
  */
 export function playground(options: PlaygroundOptions = {}): (agent: DescribedAgent) => Response {
+  expectNames("Cannot create playground()", options, ["prompts", "prices"]);
   return (agent) => {
     const nonce = crypto.randomUUID();
     return new Response(html({ style, script, data: pageData(agent, options), nonce }), { headers: headersOf(nonce) });

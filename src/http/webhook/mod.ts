@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { expectNames, expectTime } from "../../core/lib/expect_option.ts";
+import { expectTime } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { OnEnd } from "../options.ts";
 

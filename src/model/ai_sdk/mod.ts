@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { isPage, providerErrors } from "../provider_error.ts";
 import { wholeCharacters } from "../whole_characters.ts";
@@ -45,6 +46,7 @@ export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
  * ```
  */
 export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
+  expectNames("Cannot create aiSdk()", options, ["maxTokens", "temperature", "providerOptions"]);
   const { modelId: id } = model;
 
   async function* stream(

@@ -59,6 +59,8 @@ export interface AnthropicOptions extends ProviderOptions {
 export function anthropic({ cache = "5m", builtInTools = [], ...options }: AnthropicOptions): Model {
   const { model, apiKey, maxTokens = 32_000, temperature } = options;
   const server = provider(options, {
+    name: "anthropic",
+    options: ["cache", "builtInTools"],
     base: "https://api.anthropic.com",
     path: "/v1/messages",
     own: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },

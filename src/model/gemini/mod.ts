@@ -56,6 +56,8 @@ export interface GeminiOptions extends ProviderOptions {
 export function gemini({ builtInTools = [], thoughts = false, ...options }: GeminiOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
+    name: "gemini",
+    options: ["builtInTools", "thoughts"],
     base: "https://generativelanguage.googleapis.com/v1beta",
     path: `/models/${model}:streamGenerateContent`,
     query: { alt: "sse" },

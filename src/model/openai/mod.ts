@@ -49,6 +49,7 @@ export type { ProviderOptions } from "../provider.ts";
 export function openai(options: ProviderOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
+    name: "openai",
     base: "https://api.openai.com/v1",
     path: "/chat/completions",
     own: apiKey ? { authorization: `Bearer ${apiKey}` } : {},

@@ -55,6 +55,8 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
 export function openaiResponses({ builtInTools = [], summary, ...options }: OpenAIResponsesOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
+    name: "openaiResponses",
+    options: ["builtInTools", "summary"],
     base: "https://api.openai.com/v1",
     path: "/responses",
     own: apiKey ? { authorization: `Bearer ${apiKey}` } : {},

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 import { logTables, type SqlStorage } from "../sql/storage.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines } from "../pieces.ts";

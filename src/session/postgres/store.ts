@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import { expiry } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import type { Store, StoreAdapter } from "../../core/persistence/store.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Log } from "../log.ts";
 import { type Notifier, notifier } from "../notifier.ts";
 import { channelOf, scriptLog } from "../redis_scripts/log.ts";

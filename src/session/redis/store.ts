@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { RedisOptions } from "../redis_scripts/script.ts";
 import { scriptStore } from "../redis_scripts/store.ts";

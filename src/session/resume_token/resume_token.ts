@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type HeldSession, holdSession } from "./held_session.ts";
@@ -91,9 +92,9 @@ interface Sealed {
  * assertEquals(text, "It is gone.");
  * ```
  */
-export function resumeTokens(
-  { keys, expiresIn = 86_400_000, maxBytes = 262_144, now = Date.now }: ResumeTokenOptions,
-): ResumeTokens {
+export function resumeTokens(options: ResumeTokenOptions): ResumeTokens {
+  expectNames("Cannot create resumeTokens()", options, ["keys", "expiresIn", "maxBytes", "now"]);
+  const { keys, expiresIn = 86_400_000, maxBytes = 262_144, now = Date.now } = options;
   const { encrypt, decrypt } = encryption("jizai.resumeToken", keys);
   if (!(expiresIn > 0 && expiresIn < Infinity)) {
     throw new RangeError(

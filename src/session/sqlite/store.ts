@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../core/lib/expect_option.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import { sweepEvery } from "../expiry.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { sqlStore } from "../sql/store.ts";

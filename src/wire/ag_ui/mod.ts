@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import type { ParsedRequest, Wire } from "../wire.ts";
 import { runEncoder } from "./events.ts";
 import { runInput } from "./request.ts";
@@ -41,7 +42,9 @@ export interface AgUiOptions {
  * assertStringIncludes(await response.text(), `"type":"TEXT_MESSAGE_CONTENT"`);
  * ```
  */
-export function agUi({ path = "/ag-ui" }: AgUiOptions = {}): Wire {
+export function agUi(options: AgUiOptions = {}): Wire {
+  expectNames("Cannot create agUi()", options, ["path"]);
+  const { path = "/ag-ui" } = options;
   return { routes: () => [{ method: "POST", path, parse: ({ body }) => parse(body) }] };
 }
 

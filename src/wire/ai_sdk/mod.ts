@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Reply, Wire } from "../wire.ts";
 import { chunkEncoder } from "./chunks.ts";
 import { messagesOf } from "./messages.ts";
@@ -51,7 +52,9 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * assertStringIncludes(await response.text(), `{"type":"text-delta","id":"1.0","delta":"Hello!"}`);
  * ```
  */
-export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
+export function aiSdkUi(options: AiSdkUiOptions = {}): Wire {
+  expectNames("Cannot create aiSdkUi()", options, ["path"]);
+  const { path = "/chat" } = options;
   const stream = `${path}/:jizai_chat/stream`;
   return {
     routes: () => [
@@ -96,7 +99,9 @@ export function aiSdkUi({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
  * assertEquals(hello.parts, [{ type: "step-start" }, { type: "text", text: "Hello!", state: "done" }]);
  * ```
  */
-export function aiSdkMessages({ path = "/chat" }: AiSdkUiOptions = {}): Wire {
+export function aiSdkMessages(options: AiSdkUiOptions = {}): Wire {
+  expectNames("Cannot create aiSdkMessages()", options, ["path"]);
+  const { path = "/chat" } = options;
   return {
     routes: () => [{
       method: "GET",

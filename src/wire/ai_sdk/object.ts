@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../protocol/option_names.ts";
 import { user } from "../../protocol/message.ts";
 import { json } from "../../protocol/shape.ts";
 import { tableEncoder } from "../encoder.ts";
@@ -42,7 +43,9 @@ export interface AiSdkObjectOptions {
  * assertEquals(await response.text(), '{"city":"Kyoto"}');
  * ```
  */
-export function aiSdkObject({ path = "/object" }: AiSdkObjectOptions = {}): Wire {
+export function aiSdkObject(options: AiSdkObjectOptions = {}): Wire {
+  expectNames("Cannot create aiSdkObject()", options, ["path"]);
+  const { path = "/object" } = options;
   return { routes: () => [{ method: "POST", path, parse: ({ body }) => parse(body) }] };
 }
 

@@ -103,7 +103,8 @@ Deno.test("PicoClaw: an invalid configuration is refused", () => {
   for (const none of [null, "{}", [{}]]) {
     assertEquals(refused(none), "Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
   }
-  const of = (change: object, options: object = programs({})) =>
+  const { stdio } = programs({});
+  const of = (change: object, options: object = { stdio }) =>
     refused({ processes: { p: { ...process, ...change } } }, options);
   assertEquals([
     of({ transport: "tcp" }),

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../../../src/core/kit.ts";
 import type { McpTransport } from "../transport.ts";
 import { processTransport, type StdioOptions } from "./process.ts";
 
@@ -27,5 +28,6 @@ export function stdio(
   args: readonly string[] = [],
   options: StdioOptions = {},
 ): () => McpTransport {
+  expectNames("Cannot create stdio()", options, ["env", "cwd"]);
   return () => processTransport(command, args, options);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { anySignal } from "../../lib/any_signal.ts";
+import { expectNames } from "../../../protocol/option_names.ts";
 import { noUsage } from "../../../protocol/message.ts";
 import type { MediaPart } from "../../../protocol/part.ts";
 import type { Hook } from "../../hooks/onion.ts";
@@ -63,11 +64,14 @@ export interface ScreenOptions<V = unknown> {
  * ```
  */
 export function screen<V = unknown>(
-  { window, check, checkMedia = () => ({ type: "pass" }), before: context = 200, timeout = 10_000 }: ScreenOptions<V>,
+  options: ScreenOptions<V>,
 ): Hook<ModelContext<V>, ModelChange, ModelResponse> {
+  const subject = "Cannot create screen()";
+  expectNames(subject, options, ["window", "check", "checkMedia", "before", "timeout"]);
+  const { window, check, checkMedia = () => ({ type: "pass" }), before: context = 200, timeout = 10_000 } = options;
   if (!(Number.isInteger(window) && window >= 1 && Number.isInteger(context) && context >= 0)) {
     throw new RangeError(
-      `Cannot create screen(): \`window\` is ${window} and \`before\` is ${context}; expected whole numbers, \`window\` of 1 or more`,
+      `${subject}: \`window\` is ${window} and \`before\` is ${context}; expected whole numbers, \`window\` of 1 or more`,
     );
   }
 

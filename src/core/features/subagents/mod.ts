@@ -17,7 +17,7 @@ import type { ExecuteContext } from "../../hooks/points/call.ts";
 import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/points/run.ts";
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
-import { expectNames } from "../../lib/expect_option.ts";
+import { expectNames } from "../../../protocol/option_names.ts";
 import { sessionsIn } from "../../persistence/memory/sessions.ts";
 import type { Session } from "../../persistence/session.ts";
 import type { OpenCall } from "../../calls/call.ts";

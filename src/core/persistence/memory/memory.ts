@@ -4,7 +4,7 @@
  * @module
  */
 import { promiseTry } from "../../../stream/promise_try.ts";
-import { expectNames } from "../../lib/expect_option.ts";
+import { expectNames } from "../../../protocol/option_names.ts";
 import type { Lease } from "../session.ts";
 import { isListed, type Store } from "../store.ts";
 import { boundNames } from "./bounded_cache.ts";

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../../protocol/option_names.ts";
 import type { ParsedRequest, Reply, Wire, WireRequest } from "../../wire.ts";
 import { completionCollector } from "./collector.ts";
 import { completionEncoder } from "./encoder.ts";
@@ -46,7 +47,9 @@ import { textInputOf } from "./text_question.ts";
  * assertEquals(choices[0].message.content, "Hello!");
  * ```
  */
-export function chatCompletions({ path = "/v1" }: OpenaiOptions = {}): Wire {
+export function chatCompletions(options: OpenaiOptions = {}): Wire {
+  expectNames("Cannot create chatCompletions()", options, ["path"]);
+  const { path = "/v1" } = options;
   return {
     routes: (agent) => [
       { method: "POST", path: `${path}/chat/completions`, parse: (request) => parse(agent, request), encodeError },

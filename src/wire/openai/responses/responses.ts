@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectNames } from "../../../protocol/option_names.ts";
 import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../../wire.ts";
 import { chatInputOf } from "../conversation.ts";
 import { jsonHeaders as headers, type OpenaiOptions } from "../models.ts";
@@ -47,7 +48,9 @@ import { encodeError } from "../run_error.ts";
  * assertEquals(output[0].content[0].text, "Hello!");
  * ```
  */
-export function responses({ path = "/v1" }: OpenaiOptions = {}): Wire {
+export function responses(options: OpenaiOptions = {}): Wire {
+  expectNames("Cannot create responses()", options, ["path"]);
+  const { path = "/v1" } = options;
   return {
     routes: (agent) => [
       { method: "POST", path: `${path}/responses`, parse: (request) => parse(agent, request), encodeError },
