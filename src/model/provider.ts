@@ -5,11 +5,11 @@
  */
 import { expectNames } from "../protocol/option_names.ts";
 import type { Json } from "../protocol/part.ts";
-import { frames } from "../stream/frames.ts";
+import { type Frame, frames } from "../stream/frames.ts";
 import { deltaCache } from "./delta_cache.ts";
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, jsonOrText, type UnknownObject } from "../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
-import { isPage, type ProviderErrors, providerErrors } from "./provider_error.ts";
+import { isPage, messageOf, type ProviderErrors, providerErrors } from "./provider_error.ts";
 import { wholeCharacters } from "./whole_characters.ts";
 
 /** The address and the credentials of a provider, and defaults for its requests. */
@@ -132,7 +132,9 @@ export async function* streamResponse(
   try {
     // redirects are not followed, so that the key reaches no other server
     const response = await send(url, { method: "POST", headers, body, signal, redirect: "manual" });
-    if (!response.ok || isPage(response.headers)) throw await errors.fromResponse(response);
+    if (!response.ok || (isPage(response.headers) && !await beginsWithFrame(response))) {
+      throw await errors.fromResponse(response);
+    }
     failure = `Cannot read the response of ${model}: the stream was cut or is invalid`;
     const parse = frameParser(parser, errors);
     const whole = wholeCharacters();
@@ -159,25 +161,48 @@ export async function* streamResponse(
   }
 }
 
+/** Whether a body that is typed as JSON begins with a frame: some servers type their streams so. The response can still be read. */
+async function beginsWithFrame(response: Response): Promise<boolean> {
+  const reader = response.clone().body?.getReader();
+  const decoder = new TextDecoder();
+  let start = "";
+  while (reader && start === "") {
+    const { value, done } = await reader.read();
+    if (done) break;
+    start = decoder.decode(value, { stream: true }).trimStart();
+  }
+  void reader?.cancel(); // settles once the response itself is read or cancelled, which reports its failure
+  return /^[a-z:]/.test(start);
+}
+
 /** Returns a function that appends the events of a frame, and returns true for the last frame. */
 function frameParser(
   { parse, readsAll = () => false }: ResponseParser,
   errors: ProviderErrors,
-): (text: string, events: ModelEvent[]) => boolean {
+): (frame: Frame, events: ModelEvent[]) => boolean {
   const { match, isLearning, learn } = deltaCache();
   return (text, events) => {
+    if (typeof text !== "string") throw errors.fromBody(jsonOrText(text.error));
     const delta = match(text);
     if (delta) {
       events.push(delta);
       return false;
     }
-    if (text === "[DONE]") return true;
-    const frame: unknown = JSON.parse(text);
+    const data = text.trim();
+    if (data === "" || data === "[DONE]") return data !== "";
+    const frame: unknown = JSON.parse(data);
     if (!isObject(frame)) return false;
-    if (frame.error || frame.object === "error" || frame.type === "error") throw errors.fromBody(frame);
+    if (isErrorFrame(frame)) throw errors.fromBody(frame);
     const before = events.length;
     const done = parse(frame, events);
     if (isLearning()) learn(text, readsAll() ? [] : events.slice(before));
     return done;
   };
+}
+
+/** Whether a frame reports an error, in one of the forms of servers and proxies: some contain nothing but a message. */
+function isErrorFrame(frame: UnknownObject): boolean {
+  const { error, object, type, choices } = frame;
+  if (error || object === "error" || type === "error") return true;
+  return !choices && messageOf(frame) !== "" && (typeof type !== "string" || /error/i.test(type));
 }

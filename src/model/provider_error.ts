@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject, stringOrEmpty } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 import { ModelError, type ModelErrorCode } from "./model.ts";
 
 /** Limits of an error body, in characters: how much is read, and how much of its message is kept. */
@@ -93,21 +93,30 @@ interface ErrorFields {
 function errorFields(body: unknown): ErrorFields {
   const outer: unknown = Array.isArray(body) ? body[0] : body;
   const inner = isObject(outer) ? outer.error || outer : outer;
-  if (!isObject(inner)) return { message: stringOrEmpty(inner), kind: "" };
-  const { message, detail, type, code, status, details } = inner;
+  const fields: UnknownObject = isObject(inner) ? inner : { message: inner };
+  const { type, code, status, details } = fields;
+  const { raw, error_type: kind }: UnknownObject = Object(fields.metadata); // of OpenRouter: the error of the provider behind it
+  const { error_type: outerKind }: UnknownObject = Object(outer);
+  const number = typeof code === "string" && code !== "" ? Number(code) : code;
   const retryDelay = retryDelayOf(details);
   return {
-    message: stringOrEmpty(message) || stringOrEmpty(detail),
-    kind: [type, code, status].map(stringOrEmpty).filter(Boolean).join(" "),
-    ...(typeof code === "number" && code >= 400 && code < 600 && { code }),
+    message: [messageOf(fields), typeof raw === "string" ? raw : ""].filter(Boolean).join(": "),
+    kind: [type, code, status, kind, outerKind].filter((name) => typeof name === "string" && name).join(" "),
+    ...(typeof number === "number" && number >= 400 && number < 600 && { code: number }),
     ...(retryDelay !== undefined && { retryDelay }),
   };
+}
+
+/** Returns the message of an error from the member that contains it. One that is no string is returned as JSON. */
+export function messageOf({ message, detail, msg, error_msg: other }: UnknownObject): string {
+  const given = message || detail || msg || other || "";
+  return typeof given === "string" ? given : JSON.stringify(given);
 }
 
 /** Returns the milliseconds of Google's retry information, such as `{ retryDelay: "34.5s" }`. */
 function retryDelayOf(details: unknown): number | undefined {
   const delay = (Array.isArray(details) ? details : []).find((detail) => isObject(detail) && detail.retryDelay);
-  const seconds = Number.parseFloat(isObject(delay) ? stringOrEmpty(delay.retryDelay) : "");
+  const seconds = Number.parseFloat(String(Object(delay).retryDelay));
   return Number.isNaN(seconds) ? undefined : seconds * 1_000;
 }
 

@@ -11,8 +11,9 @@ import type {
   ProviderResultPart,
   TokenLogprob,
 } from "../protocol/part.ts";
-import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ModelEvent } from "./model.ts";
+import { numberIn, objectsIn, stringIn } from "./response_members.ts";
 
 /** An event of a part that is complete at once. */
 export interface PartEvent<P extends AddedPart> {
@@ -35,17 +36,18 @@ export function sourceEvent(fields: { readonly [key in "url" | "title" | "text"]
 
 /** Creates an event of a refusal. */
 export function refusalEvent(text: unknown, category?: unknown): ModelEvent {
-  const kind = stringOrEmpty(category) !== "" && { category: stringOrEmpty(category) };
-  return { type: "part", part: { type: "refusal", text: stringOrEmpty(text), ...kind } };
+  const kind = stringIn({ category }, "category");
+  const named = kind !== "" && { category: kind };
+  return { type: "part", part: { type: "refusal", text: stringIn({ text }, "text"), ...named } };
 }
 
 /** Returns the tokens of a provider's log probabilities; `field` contains that of a token. */
 export function tokensOf(given: unknown, field = "logprob"): readonly TokenLogprob[] {
-  return (Array.isArray(given) ? given.filter(isObject) : []).map((each) => {
+  return objectsIn({ logprobs: given }, "logprobs").map((each) => {
     const top = tokensOf(each.top_logprobs);
     return {
-      token: stringOrEmpty(each.token),
-      logprob: numberOrZero(each[field]),
+      token: stringIn(each, "token"),
+      logprob: numberIn(each, field),
       ...(top.length > 0 && { top }),
     };
   });
@@ -61,10 +63,16 @@ export function callEvent(
   { callId, name, server, input }: { readonly [key in "callId" | "name" | "server" | "input"]?: unknown },
   note: UnknownObject,
 ): PartEvent<ProviderCallPart> {
-  const names = { name: stringOrEmpty(name), ...(typeof server === "string" && { server }) };
+  const names = { name: stringIn({ name }, "name"), ...(typeof server === "string" && { server }) };
   return {
     type: "part",
-    part: { type: "provider_call", callId: stringOrEmpty(callId), ...names, input: jsonOf(input), meta: jsonOf(note) },
+    part: {
+      type: "provider_call",
+      callId: stringIn({ id: callId }, "id"),
+      ...names,
+      input: jsonOf(input),
+      meta: jsonOf(note),
+    },
   };
 }
 
@@ -76,7 +84,7 @@ export function resultEvent(
   note?: UnknownObject,
 ): PartEvent<ProviderResultPart> {
   const meta = note && { meta: jsonOf(note) };
-  const names = { callId: stringOrEmpty(callId), name: stringOrEmpty(name) };
+  const names = { callId: stringIn({ id: callId }, "id"), name: stringIn({ name }, "name") };
   return { type: "part", part: { type: "provider_result", ...names, status, output: jsonOf(output), ...meta } };
 }
 

@@ -19,9 +19,10 @@ export function numberIn(from: UnknownObject, name: string): number {
   return typeof value === "number" ? value : unreadable(name, "a number", value);
 }
 
-/** Returns the object in the member `name`, or an empty object. */
+/** Returns the object in the member `name`, or an empty object. An empty array is one too: some servers write an empty object so. */
 export function objectIn(from: UnknownObject, name: string): UnknownObject {
   const value = from[name] ?? {};
+  if (Array.isArray(value) && value.length === 0) return {};
   return isObject(value) ? value : unreadable(name, "an object", value);
 }
 

@@ -1,5 +1,6 @@
 import { agent, type Message, type ModelRequest, text, tool, user } from "@jizai/jizai";
 import { openai, type ProviderOptions } from "@jizai/jizai/model/openai";
+import { collect } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { key, schema, weather } from "../support/providers/api.ts";
@@ -295,24 +296,75 @@ Deno.test("openai() reads content that is a list of parts: texts, and thinking a
   ]);
 });
 
-Deno.test("openai() ignores unknown parts in a list of content", async () => {
-  const content = [
-    null,
-    "?",
-    ["?"],
-    {},
-    { type: "reference", reference_ids: [1], text: "?" },
-    { type: "text" },
-    { type: "text", text: 1 },
-    { type: "thinking" },
-    { type: "thinking", thinking: "?" },
-    { type: "thinking", thinking: [null, "?", { type: "reference", text: "?" }, { type: "text", text: {} }] },
-    { type: "text", text: "Hi" },
-  ];
-  assertEquals(await eventsOf({ content: [] }, { content }, "stop"), [
-    { type: "text", text: "Hi" },
+Deno.test("openai() warns once of each kind of unknown part in a list of content", async () => {
+  const reference = { type: "reference", reference_ids: [1], text: "?" };
+  const content = [null, "A", {}, reference, { type: "text" }, { type: "thinking" }, { type: "text", text: "B" }];
+  const warnings = ['of type "undefined"', 'of type "reference"'].map((of) =>
+    ({ type: "warning", message: `The response of m contains a part of content ${of}.` }) as const
+  );
+  assertEquals(await eventsOf({ content: [] }, { content }, { content: [reference, {}] }, "stop"), [
+    { type: "text", text: "A" },
+    ...warnings,
+    { type: "text", text: "B" },
     { type: "finish", reason: "stop" },
   ]);
+  const thinking = [null, "Hm", { type: "reference", text: "?" }, { type: "text", text: "." }];
+  assertEquals((await eventsOf({ content: [{ type: "thinking", thinking }] }, "stop")).slice(0, 2), [
+    { type: "warning", message: 'The response of m contains a part of thinking of type "reference".' },
+    { type: "reasoning", text: "Hm." },
+  ]);
+  const { events } = await collect(
+    agent({ model: openai({ model: "m", fetch: respond(chatStream({ content }, "stop")) }) }).run("Hi"),
+  );
+  assertEquals(
+    events.flatMap((event) => event.type === "warning" ? [[event.code, event.message]] : []),
+    warnings.map(({ message }) => ["response.unread", message]),
+  );
+});
+
+Deno.test("openai() throws for members that it cannot read, and names them", async () => {
+  const call = (call: object) => ({ tool_calls: [{ index: 0, id: "a", ...call }] });
+  const cases: [delta: object, message: string][] = [
+    [{ content: 1 }, "a string in `content`, got a value of type number"],
+    [{ content: {} }, "a string in `content`, got a value of type object"],
+    [{ content: [["?"]] }, "parts in `content`, got an array"],
+    [{ content: [{ type: "text", text: 1 }] }, "a string in `text`, got a value of type number"],
+    [{ content: [{ type: "thinking", thinking: 1 }] }, "an array in `thinking`, got a value of type number"],
+    [{ refusal: true }, "a string in `refusal`, got a value of type boolean"],
+    [{ reasoning: ["Hm"] }, "a string in `reasoning`, got an array"],
+    [{ reasoning_content: {} }, "a string in `reasoning_content`, got a value of type object"],
+    [{ reasoning_details: "Hm" }, "an array in `reasoning_details`, got a value of type string"],
+    [{ reasoning_details: ["Hm"] }, "an array of objects in `reasoning_details`, got a value of type string"],
+    [{ tool_calls: 1 }, "an array in `tool_calls`, got a value of type number"],
+    [{ tool_calls: [1] }, "an array of objects in `tool_calls`, got a value of type number"],
+    [call({ function: "weather" }), "an object in `function`, got a value of type string"],
+    [call({ function: { name: 1 } }), "a string in `name`, got a value of type number"],
+    [call({ function: { name: "weather", arguments: 1 } }), "a string in `arguments`, got a value of type number"],
+    [call({ function: { name: "weather", arguments: [1] } }), "an object in `arguments`, got an array"],
+    [call({ id: {}, function: { name: "weather" } }), "a string in `id`, got a value of type object"],
+    [call({ type: "custom", custom: { name: "weather" } }), "a `name` in the `function` of each call"],
+    [{ images: "?" }, "an array in `images`, got a value of type string"],
+    [{ audio: "?" }, "an object in `audio`, got a value of type string"],
+    [{ annotations: {} }, "an array in `annotations`, got a value of type object"],
+  ];
+  for (const [delta, message] of cases) {
+    const error = await eventsOf({ content: "Hi" }, delta, "stop").catch(String);
+    assertEquals([delta, String(error).replace(" of m:", ":")], [
+      delta,
+      `ModelError: Cannot read the response: expected ${message}`,
+    ]);
+  }
+  const chunks: [chunk: object, message: string][] = [
+    [{ choices: {} }, "an array in `choices`, got a value of type object"],
+    [{ choices: [{ delta: "Hi" }] }, "an object in `delta`, got a value of type string"],
+    [{ choices: [{ delta: {}, finish_reason: 1 }] }, "a string in `finish_reason`, got a value of type number"],
+    [{ choices: [], usage: "?" }, "an object in `usage`, got a value of type string"],
+    [{ choices: [], usage: { prompt_tokens: "9" } }, "a number in `prompt_tokens`, got a value of type string"],
+  ];
+  for (const [chunk, message] of chunks) {
+    const error = await eventsIn(sse([chunk as Record<string, unknown>], "data: [DONE]\n\n")).catch(String);
+    assertEquals([chunk, error], [chunk, `ModelError: Cannot read the response: expected ${message}`]);
+  }
 });
 
 Deno.test("openai() sends thinking back to its model as a part of the content, and to no other", async () => {
@@ -398,8 +450,8 @@ Deno.test("openai() ignores empty choices, null deltas and unknown fields", asyn
     { choices: [] },
     { choices: [null] },
     { choices: [{ delta: null }] },
-    { choices: [{ delta: { content: null, tool_calls: null, reasoning: null } }] },
-    { choices: [{ delta: { content: ["?"], tool_calls: [null], reasoning_content: {} } }] },
+    { choices: [{ delta: { content: null, tool_calls: null, reasoning: null, reasoning_details: null } }] },
+    { choices: [{ delta: { content: [], tool_calls: [null, {}, { index: 1 }] } }] },
     { choices: [{ delta: { content: "Hi" }, finish_reason: "" }], usage: null },
     { choices: [{ delta: {}, finish_reason: "eos" }] },
   ];

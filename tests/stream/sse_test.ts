@@ -25,8 +25,26 @@ Deno.test("frames() parses data with and without a space, of one line, several l
   assertEquals(await framesOf("data:a\ndata:  b\n\ndata:\n\n"), [["a\n b", ""], []]);
 });
 
-Deno.test("frames() parses both line endings, also if one is split", async () => {
-  assertEquals(await framesOf("data: a\r\n\r\ndata: b\r", "\n\r", "\ndata: c\n\r\n"), [["a"], [], ["b", "c"], []]);
+Deno.test("frames() parses all three line endings, also if one is split", async () => {
+  assertEquals(await framesOf("data: a\r\n\r\ndata: b\r", "\n\r", "\ndata: c\n\r\n"), [["a"], ["b"], ["c"], []]);
+  assertEquals(await framesOf("data: a\r\rdata: b\r", "\rdata: c\r", "", "\n\ndata: d\r\n\rdata: e"), [
+    ["a"],
+    ["b"],
+    [],
+    ["c", "d"],
+    ["e"],
+  ]);
+});
+
+Deno.test("frames() marks the data of an event that is named error", async () => {
+  assertEquals(
+    await framesOf("event:error\ndata: a\n\ndata: b\n\nevent: errors\ndata: c\n\ndata: d\nevent: error\n\n"),
+    [
+      [{ error: "a" }, "b", "c", { error: "d" }],
+      [],
+    ],
+  );
+  assertEquals(await framesOf("event: error\n\n"), [[{ error: "" }], []]);
 });
 
 Deno.test("frames() joins a line that arrives in thousands of pieces once", async () => {

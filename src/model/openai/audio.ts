@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { isObject, stringOrEmpty } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
+import { stringIn } from "../response_members.ts";
 
 /** Collects the speech of one response. */
 export interface AudioParser {
   /** Adds a piece. Returns its transcript. */
-  readonly add: (audio: unknown) => string;
+  readonly add: (audio: UnknownObject) => string;
   /** Returns the event of the recording; nothing if there is none. */
   readonly end: () => readonly ModelEvent[];
 }
@@ -20,10 +21,9 @@ export function audioParser(model: string): AudioParser {
   let id = "";
   return {
     add(audio) {
-      if (!isObject(audio)) return "";
-      id = stringOrEmpty(audio.id) || id;
-      pieces.push(atob(stringOrEmpty(audio.data)));
-      return stringOrEmpty(audio.transcript);
+      id = stringIn(audio, "id") || id;
+      pieces.push(atob(stringIn(audio, "data")));
+      return stringIn(audio, "transcript");
     },
     end() {
       const bytes = pieces.join("");

@@ -71,7 +71,12 @@ export function openai(options: ProviderOptions): Model {
       };
       const send = (more: UnknownObject) => {
         const body = requestBody(joinFields(fields, split.fields), more, options.options, request.options.provider);
-        return streamResponse({ ...server, headers: split.headers }, body, responseParser(model), signal);
+        return streamResponse(
+          { ...server, headers: split.headers },
+          body,
+          responseParser(model, server.errors),
+          signal,
+        );
       };
       return own && request.tools.length > 0 && !effort ? fallback(send) : send({});
     },

@@ -11,7 +11,7 @@ import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../reque
 import { strictSchema } from "../strict_schema.ts";
 import { readNote } from "../provider_note.ts";
 import { providerNotice } from "../provider_tools.ts";
-import { reasoningFields, thinking } from "./reasoning_fields.ts";
+import { reasoningFields, reasoningLists, thinking } from "./reasoning.ts";
 
 /** Returns the fields of a request. `own` is true for OpenAI's servers and false for compatible ones. */
 export function requestFields(
@@ -104,10 +104,14 @@ function assistantMessages(message: AssistantMessage, model: string): readonly U
   const written = [...notices, textOf(message), ...files].filter((text) => text !== "").join("\n");
   const calls: UnknownObject[] = [];
   const reasoning: Record<string, string> = {};
+  const items: Record<string, unknown[]> = {};
   let thought = "";
   let extra: unknown;
+  let messageExtra: unknown;
   for (const part of message.parts) {
-    const { field: noted, call } = readNote(part, model);
+    const { field: noted, call, extra: ofMessage, ...lists } = readNote(part, model);
+    messageExtra ??= ofMessage;
+    for (const name of reasoningLists) if (Array.isArray(lists[name])) (items[name] ??= []).push(...lists[name]);
     const field = reasoningFields.find((name) => name === noted);
     if (part.type === "call") {
       const { id, name } = part;
@@ -125,7 +129,8 @@ function assistantMessages(message: AssistantMessage, model: string): readonly U
   if (written === "" && calls.length === 0) return [];
   const audio = recording !== undefined && { audio: { id: recording } };
   const content = thought === "" ? written : thinkingAndText(thought, written);
-  return [{ role: "assistant", content, ...audio, ...reasoning, ...(calls.length > 0 && { tool_calls: calls }) }];
+  const more = { ...audio, ...reasoning, ...items, extra_content: messageExtra };
+  return [{ role: "assistant", content, ...more, ...(calls.length > 0 && { tool_calls: calls }) }];
 }
 
 /** Returns reasoning and the text after it as a list of parts. */

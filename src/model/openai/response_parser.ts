@@ -4,170 +4,244 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
-import type { Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
+import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
+import { listIn, objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
 import { audioParser } from "./audio.ts";
-import { reasoningFields, thinking } from "./reasoning_fields.ts";
-
-/** A call whose input is being streamed. */
-interface OpenCall {
-  readonly id: string;
-  /** The server's own id, or an empty string. */
-  readonly given: string;
-  /** Whether a part of its input has arrived. */
-  hasInput: boolean;
-  extra?: unknown;
-}
+import { callParser } from "./call_parser.ts";
+import { addItem, reasoningFields, reasoningLists, thinking } from "./reasoning.ts";
+import { usageOf } from "./usage.ts";
 
 const reasons = new Map<string, FinishReason>([
   ["stop", "stop"],
+  ["end_turn", "stop"],
   ["tool_calls", "calls"],
+  ["tool_use", "calls"],
   ["function_call", "calls"],
   ["length", "length"],
   ["model_length", "length"],
   ["max_tokens", "length"],
   ["content_filter", "filter"],
+  ["sensitive", "filter"],
 ]);
 
+/** Matches the finish reasons of a failure: servers end a response with them that they cannot complete. */
+const failed = /error|abort|insufficient|malformed/i;
+
 /** Creates a parser for one response of `model`. */
-export function responseParser(model: string): ResponseParser {
-  const calls: OpenCall[] = [];
-  const byIndex = new Map<unknown, OpenCall>();
+export function responseParser(model: string, errors: ProviderErrors): ResponseParser {
+  const calls = callParser(model);
   /** The sources, by address: some servers repeat all of them in each chunk. */
   const sources = new Map<string, ModelEvent>();
-  let reasoningField: string | undefined;
+  /** The reasoning that is not noted yet: the field of its text, and its items by the name of their list. */
+  let field: string | undefined;
+  let items: Record<string, UnknownObject[]> = {};
+  let extra: unknown;
+  let hasField = false;
+  let hasDelta = false;
+  /** The number of the choice that is read. */
+  let index: unknown;
   let reason = "";
-  let usage: Usage | undefined;
+  let counts: UnknownObject | undefined;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
   const audio = audioParser(model);
+  const warned = new Set<string>();
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
-    if (isObject(frame.usage)) usage = usageOf(frame.usage);
-    const [choice] = Array.isArray(frame.choices) ? frame.choices : [];
-    if (!isObject(choice)) return false;
-    if (isObject(choice.delta)) parseDelta(choice.delta, events);
-    if (isObject(choice.logprobs)) {
-      for (const token of tokensOf(choice.logprobs.content ?? choice.logprobs.refusal)) tokens.push(token);
+    const vendor = objectIn(frame, "x_groq");
+    if (vendor.error) throw errors.fromBody(vendor);
+    const { status_code: code, status_msg: message } = objectIn(frame, "base_resp"); // of MiniMax
+    if (code) throw errors.fromBody({ message, code });
+    count(frame);
+    count(vendor);
+    const choices = objectsIn(frame, "choices");
+    index ??= choices[0]?.index;
+    for (const choice of choices) {
+      if ((choice.index ?? index) === index) parseChoice(choice, events);
+      else warn("several choices, of which only one is read", events);
     }
-    addSources(frame.citations);
-    reason = stringOrEmpty(choice.finish_reason) || reason;
+    addSources(listIn(frame, "citations"));
+    addSources(listIn(frame, "search_results"));
     return false;
   }
 
-  function parseDelta(delta: UnknownObject, events: ModelEvent[]): void {
-    const field = reasoningFields.find((field) => stringOrEmpty(delta[field]) !== "");
-    if (field) addReasoning(field, stringOrEmpty(delta[field]), events);
-    if (Array.isArray(delta.content)) parseParts(delta.content, events);
-    refusal += stringOrEmpty(delta.refusal);
-    const text = stringOrEmpty(delta.content) || stringOrEmpty(delta.refusal) || audio.add(delta.audio);
-    addSources(delta.annotations);
-    for (const image of Array.isArray(delta.images) ? delta.images.filter(isObject) : []) addImage(image, events);
-    const deltas = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isObject) : [];
-    if (text !== "" || deltas.length > 0) endReasoning(events);
-    if (text !== "") events.push({ type: "text", text });
-    for (const call of deltas) parseCall(call, events);
+  /** Parses a choice. Some servers send a message in place of a delta, and others both, to repeat the deltas as a whole. */
+  function parseChoice(choice: UnknownObject, events: ModelEvent[]): void {
+    if (choice.error) throw errors.fromBody(choice);
+    count(choice);
+    const delta = objectIn(choice, "delta");
+    const message = objectIn(choice, "message");
+    const given = stringIn(choice, "finish_reason");
+    if (failed.test(given)) throw errors.fromBody({ message: failureOf(given, choice, message) });
+    if (given !== "" && given !== "null") reason = given;
+    const before = events.length;
+    if (hasDelta || Object.keys(delta).length > 0) {
+      parseDelta(delta, events);
+      calls.add(piecesIn(message), events, true);
+    } else parseDelta(message, events);
+    hasDelta ||= Object.keys(delta).length > 0 && events.length > before;
+    const logprobs = objectIn(choice, "logprobs");
+    for (const token of tokensOf(logprobs.content ?? logprobs.refusal)) tokens.push(token);
   }
 
-  /** Parses content that is a list of parts, as Mistral sends it. Parts that are neither text nor thinking are ignored. */
-  function parseParts(parts: readonly unknown[], events: ModelEvent[]): void {
-    for (const part of parts) {
-      const text = textOfPart(part);
-      if (text !== "") {
-        endReasoning(events);
-        events.push({ type: "text", text });
-      } else if (isObject(part) && part.type === thinking && Array.isArray(part.thinking)) {
-        addReasoning(thinking, part.thinking.map(textOfPart).join(""), events);
+  function parseDelta(delta: UnknownObject, events: ModelEvent[]): void {
+    parseReasoning(delta, events);
+    const { content } = delta;
+    if (Array.isArray(content)) { for (const part of listIn(delta, "content")) parsePart(part, events); }
+    else addText(stringIn(delta, "content"), events);
+    addRefusal(stringIn(delta, "refusal"), events);
+    if (delta.audio) addText(audio.add(objectIn(delta, "audio")), events);
+    addSources(listIn(delta, "annotations"));
+    for (const image of objectsIn(delta, "images")) addImage(image, events);
+    extra = delta.extra_content ?? extra;
+    const pieces = piecesIn(delta);
+    if (pieces.length > 0) endReasoning(events);
+    calls.add(pieces, events, false);
+  }
+
+  function addText(text: string, events: ModelEvent[]): void {
+    if (text === "") return;
+    endReasoning(events);
+    events.push({ type: "text", text });
+  }
+
+  function addRefusal(text: string, events: ModelEvent[]): void {
+    refusal += text;
+    addText(text, events);
+  }
+
+  /** Parses a part of content that is a list, as Mistral sends it. */
+  function parsePart(part: unknown, events: ModelEvent[]): void {
+    if (typeof part === "string") return addText(part, events);
+    if (!isObject(part)) return unreadable("content", "parts", part);
+    switch (part.type) {
+      case "text":
+      case "output_text":
+        return addText(stringIn(part, "text"), events);
+      case "refusal":
+        return addRefusal(stringIn(part, "refusal"), events);
+      case "image_url":
+        return addImage(part, events);
+      case thinking: {
+        const pieces = typeof part.thinking === "string" ? [part.thinking] : listIn(part, "thinking");
+        return addReasoning(thinking, pieces.map((piece) => thinkingText(piece, events)).join(""), events);
+      }
+      default:
+        return warn(`a part of content of type "${part.type}"`, events);
+    }
+  }
+
+  function thinkingText(piece: unknown, events: ModelEvent[]): string {
+    if (typeof piece === "string") return piece;
+    if (isObject(piece) && piece.type === "text") return stringIn(piece, "text");
+    warn(`a part of thinking of type "${Object(piece).type}"`, events);
+    return "";
+  }
+
+  /** Parses reasoning: as text, as a list of items, or both, which repeat each other. */
+  function parseReasoning(delta: UnknownObject, events: ModelEvent[]): void {
+    const texts = reasoningFields.map((name) => [name, stringIn(delta, name)] as const);
+    const [name, text] = texts.find(([, text]) => text !== "") ?? [];
+    if (name && text) {
+      hasField = true;
+      addReasoning(name, text, events);
+    }
+    for (const list of reasoningLists) {
+      for (const item of objectsIn(delta, list)) {
+        const added = addItem(items[list] ??= [], item);
+        if (!hasField && added !== "") events.push({ type: "reasoning", text: added });
       }
     }
   }
 
   /** Adds reasoning, and keeps its field for the note. */
-  function addReasoning(field: string, text: string, events: ModelEvent[]): void {
+  function addReasoning(name: string, text: string, events: ModelEvent[]): void {
     if (text === "") return;
     events.push({ type: "reasoning", text });
-    reasoningField = field;
+    field = name;
   }
 
-  /** Keeps sources until the end: annotations of OpenAI, or addresses in the last chunks of other servers. */
-  function addSources(given: unknown): void {
-    for (const source of Array.isArray(given) ? given : []) {
-      const citation = isObject(source) ? source.url_citation : { url: source };
-      if (isObject(citation) && stringOrEmpty(citation.url) !== "") {
-        sources.set(stringOrEmpty(citation.url), sourceEvent({ url: citation.url, title: citation.title }));
+  /** Ends the reasoning part with a note of its field and its items. */
+  function endReasoning(events: ModelEvent[]): void {
+    if (field || Object.keys(items).length > 0) events.push(noteEvent(model, { field, ...items }));
+    field = undefined;
+    items = {};
+  }
+
+  /** Keeps sources until the end: annotations of OpenAI, or pages and addresses in the last chunks of other servers. */
+  function addSources(given: readonly unknown[]): void {
+    for (const source of given) {
+      const { url, title }: UnknownObject = isObject(source) ? Object(source.url_citation ?? source) : { url: source };
+      if (typeof url === "string" && url !== "" && (title || !sources.has(url))) {
+        sources.set(url, sourceEvent({ url, title }));
       }
     }
   }
 
   /** Adds an image that the model generated. */
-  function addImage({ image_url: image }: UnknownObject, events: ModelEvent[]): void {
-    const url = stringOrEmpty(isObject(image) && image.url);
+  function addImage(image: UnknownObject, events: ModelEvent[]): void {
+    const url = typeof image.image_url === "string" ? image.image_url : stringIn(objectIn(image, "image_url"), "url");
     const [, mediaType = "image/*", data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
     if (url === "") return;
     endReasoning(events);
     events.push({ type: "part", part: { type: "media", mediaType, ...(data === undefined ? { url } : { data }) } });
   }
 
-  /** Ends the reasoning part with a note of its field. */
-  function endReasoning(events: ModelEvent[]): void {
-    if (reasoningField) events.push(noteEvent(model, { field: reasoningField }));
-    reasoningField = undefined;
+  /** Merges counts: they may come in several places, and a later chunk may leave them out or report none. */
+  function count(from: UnknownObject): void {
+    const given = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
+    if (from.usage) counts = { ...counts, ...Object.fromEntries(given) };
   }
 
-  /** Calls differ by index. If a server sends no index, or the same for all, a new id with a name begins a new call. */
-  function parseCall({ index, id, function: fn, extra_content: extra }: UnknownObject, events: ModelEvent[]): void {
-    const { name, arguments: input } = isObject(fn) ? fn : {};
-    const given = stringOrEmpty(id);
-    let call = byIndex.get(index);
-    if (!call || (given !== "" && given !== call.given && stringOrEmpty(name) !== "")) {
-      call = { id: unusedId(given || `call_${calls.length}`), given, hasInput: false };
-      calls.push(call);
-      byIndex.set(index, call);
-      events.push({ type: "call.start", id: call.id, name: stringOrEmpty(name) });
-    }
-    if (extra) call.extra = extra;
-    if (stringOrEmpty(input) === "") return;
-    call.hasInput = true;
-    events.push({ type: "call.delta", id: call.id, text: stringOrEmpty(input) });
+  /** Warns of content that is left out, once for each kind. */
+  function warn(content: string, events: ModelEvent[]): void {
+    if (warned.has(content)) return;
+    warned.add(content);
+    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   }
 
-  function unusedId(id: string): string {
-    return calls.some((call) => call.id === id) ? unusedId(`${id}_`) : id;
-  }
-
-  /** Ends the calls here: only now is it certain that no more input follows. In a response that was cut, the last call and those without input stay open. */
+  /** Ends all calls here: only now is it certain that no more input follows. */
   function end(complete: boolean): readonly ModelEvent[] {
     if (!complete && reason === "") return [];
     const events: ModelEvent[] = [];
     endReasoning(events);
+    if (extra) events.push(noteEvent(model, { extra }));
     events.push(...sources.values(), ...logprobsEvents(tokens), ...audio.end());
     if (refusal !== "") events.push(refusalEvent(refusal));
-    const mapped = reasons.get(reason || "stop") ?? "other";
+    const mapped = reasons.get(reason.toLowerCase().replace(/:.*/s, "") || "stop") ?? "other";
     const isWhole = mapped === "stop" || mapped === "calls";
-    for (const [index, { id, extra, hasInput }] of calls.entries()) {
-      if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
-      if (isWhole || (hasInput && index < calls.length - 1)) events.push({ type: "call.end", id });
-    }
+    const ends = calls.end(isWhole);
     // a refusal ends with "stop", and so do calls of some servers
-    const finish = !isWhole ? mapped : refusal !== "" ? "refusal" : calls.length > 0 ? "calls" : mapped;
-    return [...events, { type: "finish", reason: finish, ...(usage && { usage }) }];
+    const finish = !isWhole ? mapped : refusal !== "" ? "refusal" : ends.length > 0 ? "calls" : mapped;
+    return [...events, ...ends, { type: "finish", reason: finish, ...(counts && { usage: usageOf(counts) }) }];
   }
 
-  return { parse, end, readsAll: () => refusal !== "" || tokens.length > 0 };
+  /** Frames must be parsed that contain more than the text of their event. */
+  function readsAll(): boolean {
+    return refusal !== "" || tokens.length > 0 || Object.keys(items).length > 0;
+  }
+
+  return { parse, end, readsAll };
 }
 
-/** Returns the text of a part of text, and an empty string for every other part. */
-function textOfPart(part: unknown): string {
-  return isObject(part) && part.type === "text" ? stringOrEmpty(part.text) : "";
+/** Returns the calls in a delta or a message: a list, a single one, or one in the member of an older API. */
+function piecesIn(delta: UnknownObject): readonly UnknownObject[] {
+  const { tool_calls: calls, function_call: older } = delta;
+  const pieces = isObject(calls) ? [calls] : objectsIn(delta, "tool_calls");
+  return older ? [...pieces, { index: "function_call", function: objectIn(delta, "function_call") }] : pieces;
 }
 
-function usageOf(
-  { prompt_tokens, completion_tokens, prompt_tokens_details: details, prompt_cache_hit_tokens }: UnknownObject,
-): Usage {
-  const cached = numberOrZero(isObject(details) ? details.cached_tokens : prompt_cache_hit_tokens);
-  return { input: numberOrZero(prompt_tokens), output: numberOrZero(completion_tokens), ...(cached > 0 && { cached }) };
+/** Returns the message of a response that ended with the reason of a failure. */
+function failureOf(
+  reason: string,
+  { native_finish_reason: native }: UnknownObject,
+  { content }: UnknownObject,
+): string {
+  const why = [native, content].find((text) => typeof text === "string" && text !== "" && text !== reason);
+  return `the response ended with the finish reason "${reason}"${why ? `: ${why}` : ""}`;
 }

@@ -1,0 +1,164 @@
+/**
+ * Calls of a streamed chat completion. Servers tell the pieces of one call from those of another by an index, an id, both or neither, and some repeat ids, names
+ * or whole calls.
+ *
+ * @module
+ */
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { ModelError, type ModelEvent } from "../model.ts";
+import { noteEvent } from "../provider_note.ts";
+import { objectIn, stringIn } from "../response_members.ts";
+
+/** A call whose pieces are being streamed. */
+interface OpenCall {
+  readonly index: unknown;
+  /** True if it began with a piece that may also repeat the name of the call before it. If it stays without input, it was no call. */
+  readonly isEcho: boolean;
+  /** The server's own id, or an empty string. */
+  given: string;
+  /** The id of its events, once it has begun. */
+  id: string;
+  name: string;
+  /** The input so far. */
+  text: string;
+  /** Further data of the server, which is sent back. */
+  extra: unknown;
+}
+
+/** A piece of a call. */
+interface Piece {
+  readonly index: unknown;
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Collects the calls of one response. */
+export interface CallParser {
+  /** Adds the pieces of one delta. `isRepeated` is true for a message that repeats the deltas before it. */
+  readonly add: (pieces: readonly UnknownObject[], events: ModelEvent[], isRepeated: boolean) => void;
+  /** Returns the events that end the calls. In a response that was cut, the last call and those without input stay open. */
+  readonly end: (isWhole: boolean) => readonly ModelEvent[];
+}
+
+/** Creates a parser for the calls of one response of `model`. */
+export function callParser(model: string): CallParser {
+  const calls: OpenCall[] = [];
+  const byIndex = new Map<unknown, OpenCall>();
+
+  function add(pieces: readonly UnknownObject[], events: ModelEvent[], isRepeated: boolean): void {
+    const touched = new Set<OpenCall>();
+    for (const delta of pieces) {
+      const piece = pieceOf(delta);
+      const repeated = calls.find((call) =>
+        !touched.has(call) && (isRepeated || hasIdOf(call, piece)) && isSame(call, piece)
+      );
+      const call = repeated ?? callOf(piece, touched);
+      touched.add(call);
+      if (delta.extra_content) call.extra = delta.extra_content;
+      if (!repeated) append(call, piece, events);
+    }
+  }
+
+  /** Returns the call that a piece belongs to: that with its id, with its index, or the last one. */
+  function callOf(piece: Piece, touched: ReadonlySet<OpenCall>): OpenCall {
+    const { index, id, name } = piece;
+    const last = calls.findLast((call) => hasIdOf(call, piece)) ??
+      (index === undefined ? calls.at(-1) : byIndex.get(index));
+    if (last && (name === "" || (!touched.has(last) && !beginsCall(last, piece)))) return last;
+    const isEcho = last !== undefined && last.name === name && piece.text === "" && !haveOtherIds(last, piece) &&
+      !touched.has(last);
+    const call = { index, isEcho, given: id, id: "", name: "", text: "", extra: undefined };
+    calls.push(call);
+    if (index !== undefined) byIndex.set(index, call);
+    return call;
+  }
+
+  /** Adds a piece to its call. The call begins with its first input, because its name is known then. */
+  function append(call: OpenCall, { id, name, text }: Piece, events: ModelEvent[]): void {
+    call.given ||= id;
+    if (call.name === "") call.name = name;
+    else if (call.text === "" && name !== call.name) call.name += name;
+    call.text += text;
+    if (call.text === "" || call.name === "") return;
+    const more = call.id === "" ? call.text : text;
+    begin(call, events);
+    if (more !== "") events.push({ type: "call.delta", id: call.id, text: more });
+  }
+
+  function begin(call: OpenCall, events: ModelEvent[]): void {
+    if (call.id !== "") return;
+    call.id = unusedId(call.given || `call_${calls.indexOf(call)}`);
+    events.push({ type: "call.start", id: call.id, name: call.name });
+  }
+
+  function unusedId(id: string): string {
+    return calls.some((call) => call.id === id) ? unusedId(`${id}_`) : id;
+  }
+
+  function end(isWhole: boolean): readonly ModelEvent[] {
+    const events: ModelEvent[] = [];
+    const made = calls.filter(({ given, name, text, isEcho }) => text !== "" || (!isEcho && given + name !== ""));
+    for (const [index, call] of made.entries()) {
+      const { name, text, extra } = call;
+      if (name === "") {
+        throw new ModelError(
+          `Cannot read the response of ${model}: expected a \`name\` in the \`function\` of each call`,
+        );
+      }
+      begin(call, events);
+      if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
+      if (isWhole || (text !== "" && index < made.length - 1)) events.push({ type: "call.end", id: call.id });
+    }
+    return events;
+  }
+
+  return { add, end };
+}
+
+/** Reads a piece. An id may be a number, and an input an object instead of its text. */
+function pieceOf(delta: UnknownObject): Piece {
+  const named = objectIn(delta, "function");
+  const given = named.arguments;
+  const input = isObject(given) || Array.isArray(given) ? objectIn(named, "arguments") : undefined;
+  return {
+    index: delta.index ?? undefined,
+    id: typeof delta.id === "number" ? `${delta.id}` : stringIn(delta, "id"),
+    name: stringIn(named, "name"),
+    text: !input ? stringIn(named, "arguments") : Object.keys(input).length > 0 ? JSON.stringify(input) : "",
+  };
+}
+
+/** Whether a piece with a name begins a call, and does not belong to `call`, which has its id or index. */
+function beginsCall(call: OpenCall, piece: Piece): boolean {
+  if (call.name === "") return false;
+  if (call.text !== "") return call.name !== piece.name || jsonOf(call.text) !== undefined;
+  if (haveOtherIds(call, piece)) return true;
+  const continuesName = piece.id === "" && call.given !== "" && call.index !== undefined;
+  return call.name !== piece.name && !continuesName;
+}
+
+/** Whether a call has the id of a piece, and an index that does not contradict it. */
+function hasIdOf({ given, index }: OpenCall, piece: Piece): boolean {
+  return piece.id !== "" && piece.id === given && (piece.index ?? index) === index;
+}
+
+function haveOtherIds(call: OpenCall, { id }: Piece): boolean {
+  return id !== "" && call.given !== "" && id !== call.given;
+}
+
+/** Whether a piece is the same call as a whole. */
+function isSame({ name, text }: OpenCall, piece: Piece): boolean {
+  if (name === "" || name !== piece.name) return false;
+  const input = jsonOf(text || "{}");
+  return input !== undefined && input === jsonOf(piece.text || "{}");
+}
+
+/** Returns the JSON value of a text in one form; undefined if the text is not JSON, or not complete. */
+function jsonOf(text: string): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
