@@ -546,3 +546,187 @@ Deno.test("mcp() copies readOnlyHint, which matters only if a middleware request
     ...["in push", "push", "in plain", "plain"],
   ]);
 });
+
+/** A way to answer without an end: the headers, the beginning and what follows it again and again. */
+type Endless = readonly [type: string, begin: string, more: string, status?: number];
+
+/** Serves a server with one tool, over plain JSON-RPC. The answer to the method `endless` never ends. Knows the answers that are still open. */
+function serveEndless(endless: string, [type, begin, more, status = 200]: Endless) {
+  const open = new Set<object>();
+  const chunk = new TextEncoder().encode(more.repeat(Math.ceil(1_000 / Math.max(1, more.length))));
+  const results: Readonly<Record<string, unknown>> = {
+    initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } },
+    "tools/list": { tools: [{ name: "big", inputSchema: { type: "object" } }] },
+    "tools/call": { content: [{ type: "text", text: "small" }] },
+  };
+
+  function withoutEnd(): Response {
+    const id = {};
+    let pause = Promise.resolve(0);
+    open.add(id);
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(begin)),
+      async pull(controller) {
+        if (more === "") return await new Promise(() => {});
+        pause = new Promise((resolve) => setTimeout(resolve, 0, 0)); // the others may work
+        await pause;
+        if (open.has(id)) controller.enqueue(chunk);
+      },
+      async cancel() {
+        await pause;
+        open.delete(id);
+      },
+    });
+    return new Response(body, { status, headers: { "content-type": type } });
+  }
+
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    if (request.method === endless) return withoutEnd();
+    if (request.method !== "POST") return new Response(null, { status: 405 });
+    const { id, method } = await request.json();
+    if (method === endless) return withoutEnd();
+    if (id === undefined) return new Response(null, { status: 202 });
+    if (!(method in results)) return Response.json({ jsonrpc: "2.0", id, error: { code: -32601, message: "unknown" } });
+    return Response.json({ jsonrpc: "2.0", id, result: results[method] });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}/mcp`,
+    open,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+const endlessAnswers: Readonly<Record<string, Endless>> = {
+  "JSON": ["application/json", '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"', "x"],
+  "an event": ["text/event-stream", 'data: {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"', "x"],
+  "an event with an id": ["text/event-stream", 'id: 1\ndata: {"jsonrpc":"2.0"}\n\ndata: {"a":"', "x"],
+  "events": [
+    "text/event-stream",
+    "",
+    'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}\n\n',
+  ],
+  "comments": ["text/event-stream", "", ": still here\n\n"],
+  "blank JSON": ["application/json", "", " "],
+  "a failure": ["text/plain", "no", "!", 500],
+};
+
+for (const [kind, endless] of Object.entries(endlessAnswers)) {
+  Deno.test(`mcp() ends a call whose answer is ${kind} without an end`, async () => {
+    await using server = serveEndless("tools/call", endless);
+    const { status, results, reported } = await called([["mcp__s__big", {}]], {
+      s: { url: server.url, maxBytes: 100_000 },
+    });
+    const isFailure = kind === "a failure";
+    assertEquals([status, results], ["done", [
+      error(isFailure ? "mcp__s__big failed." : "The answer of the MCP server has more than 100000 bytes."),
+    ]]);
+    assertEquals(reported.map((each) => each.slice(0, 40)), [
+      isFailure ? "SdkHttpError: Error POSTing to endpoint:" : "ToolError: The answer of the MCP server ",
+    ]);
+    while (server.open.size > 0) await new Promise((resolve) => setTimeout(resolve));
+  });
+
+  Deno.test(`mcp() continues without a server whose list of tools is ${kind} without an end`, async () => {
+    for (const method of ["server/discover", "initialize", "tools/list"]) {
+      await using server = serveEndless(method, endless);
+      const { status, notices, tools } = await called([], { s: { url: server.url, maxBytes: 100_000 } });
+      const isAnswered = method === "server/discover" && kind !== "a failure"; // a server of an earlier version does not know it
+      assertEquals([status, notices.length, tools.length], ["done", isAnswered ? 0 : 1, isAnswered ? 1 : 0], method);
+      while (server.open.size > 0) await new Promise((resolve) => setTimeout(resolve));
+    }
+  });
+}
+
+Deno.test("mcp() closes an answer that has neither an end nor bytes, before the run ends", async () => {
+  for (
+    const [type, begin] of [["application/json", "{"], ["text/event-stream", 'id: 1\ndata: {"jsonrpc":"2.0"}\n\n']]
+  ) {
+    await using server = serveEndless("tools/call", [type ?? "", begin ?? "", ""]);
+    const closed: number[] = [];
+    const watch: Middleware = {
+      async stop(_, next) {
+        while (server.open.size > 0) await new Promise((resolve) => setTimeout(resolve));
+        closed.push(server.open.size);
+        return await next();
+      },
+    };
+    const model = scripted({ calls: [["mcp__s__big", {}]] }, "Done.");
+    const use = [mcp({ servers: { s: { url: server.url, time: 100 } } }), watch];
+    const { messages } = await agent({ model, use }).run("Go").result;
+    assertEquals(resultsOf(messages).map(({ status }) => status), ["timeout"]);
+    assertEquals(closed, [0]);
+  }
+});
+
+Deno.test("mcp() connects in time although the answer to a notification never ends", async () => {
+  await using server = serveEndless("notifications/initialized", ["text/plain", "x", "", 202]);
+  const { status, notices, reported, tools } = await called([], { s: { url: server.url, time: 100 } });
+  assertEquals([status, notices, reported, tools.length], ["done", [], [], 1]);
+  while (server.open.size > 0) await new Promise((resolve) => setTimeout(resolve));
+});
+
+Deno.test("mcp() closes a stream of notifications without an end, and calls the tools as before", async () => {
+  await using server = serveEndless("GET", ["text/event-stream", "retry: 0\n\n", ": still here\n\n"]);
+  const whileOpen: number[] = [];
+  const watch: Middleware = {
+    async prompt(_, next) {
+      while (server.open.size === 0) await new Promise((resolve) => setTimeout(resolve));
+      whileOpen.push(server.open.size);
+      while (server.open.size > 0) await new Promise((resolve) => setTimeout(resolve));
+      return await next();
+    },
+  };
+  const model = scripted({ calls: [["mcp__s__big", {}]] }, "Done.");
+  const use = [mcp({ servers: { s: { url: server.url, maxBytes: 100_000 } } }), watch];
+  const { messages } = await agent({ model, use }).run("Go").result;
+  assertEquals([resultsOf(messages), whileOpen], [[ok("small")], [1]]);
+});
+
+/** Returns `fetch` with other responses for some requests. */
+function wired(fetch: typeof globalThis.fetch, respond: (init: RequestInit) => Response | undefined): typeof fetch {
+  return async (request, init = {}) => respond(init) ?? await fetch(request, init);
+}
+
+Deno.test("mcp() opens a stream of notifications again, and not for ever", async () => {
+  let opened = 0;
+  await using server = serveEndless("", ["", "", ""]);
+  using _ = stub(
+    globalThis,
+    "fetch",
+    wired(fetch, (init) => {
+      if (init.method !== "GET") return undefined;
+      opened++;
+      return new Response("retry: 0\n\n", { headers: { "content-type": "text/event-stream" } });
+    }),
+  );
+  const wait: Middleware = {
+    async prompt(_, next) {
+      for (let after = 0; after < 50; after += opened < 10 ? 0 : 1) await new Promise((resolve) => setTimeout(resolve));
+      return await next();
+    },
+  };
+  await agent({
+    model: scripted("Done."),
+    use: [mcp({ servers: { s: { url: server.url, maxBytes: 101_000 } } }), wait],
+  })
+    .run("Go").result;
+  assertEquals(opened, 10);
+});
+
+Deno.test("mcp() continues without a server whose pages of tools are together too large", async () => {
+  let pages = 0;
+  await using server = served((server) => {
+    weather(server);
+    server.server.setRequestHandler("tools/list", () => {
+      const tools = [{ name: `t${pages}`, description: "x".repeat(40_000), inputSchema: { type: "object" } } as const];
+      return { tools, nextCursor: String(++pages) };
+    });
+  });
+  const reported: unknown[] = [];
+  const use = [mcp({ servers: { s: { url: server.url, maxBytes: 100_000 } } })];
+  const run = agent({ model: scripted("Done."), use }).run({ prompt: "Go", onError: (error) => reported.push(error) });
+  assertEquals([(await run.result).status, pages], ["done", 3]);
+  assertEquals(reported.map((error) => error instanceof Error && String(error.cause)), [
+    "Error: The list of tools of the MCP server has more than 100000 bytes.",
+  ]);
+});

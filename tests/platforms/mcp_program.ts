@@ -18,4 +18,8 @@ server.registerTool("count", { description: "Counts" }, async ({ mcpReq }) => {
   }
   return { content: [{ type: "text", text: "3" }] };
 });
+server.registerTool("flood", { description: "Answers without an end" }, async () => {
+  const bytes = new TextEncoder().encode("x".repeat(10_000));
+  for (;;) await Deno.stdout.write(bytes);
+});
 await server.connect(new StdioServerTransport());

@@ -1,4 +1,4 @@
-import { agent } from "@jizai/jizai";
+import { agent, textOf } from "@jizai/jizai";
 import { mcp } from "@jizai/jizai/middleware/mcp";
 import { stdio } from "@jizai/jizai/middleware/mcp/stdio";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -64,4 +64,19 @@ Deno.test("mcp() emits all progress of a process, also the last event before the
   const progress: unknown[] = [];
   for await (const event of run.events) if (event.type === "tool.progress") progress.push(event.data);
   assertEquals(progress, [1, 2, 3].map((progress) => ({ progress, total: 3 })));
+});
+
+Deno.test("mcp() stops a process that answers without an end", untimed, async () => {
+  await using disk = await folder();
+  const transport = await server(disk.path);
+  const greet = ["mcp__hosts__greet", { name: "Ada" }] as const;
+  const model = scripted({ calls: [greet, ["mcp__hosts__flood", {}]] }, { calls: [greet] }, "Done.");
+  const use = [mcp({ servers: { hosts: { transport, maxBytes: 100_000 } } })];
+  const reported: unknown[] = [];
+  const run = agent({ model, use }).run({ prompt: "Flood", onError: (error) => reported.push(error) });
+  const { status, messages } = await run.result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results.map(textOf) : []);
+  const reason = "A message of the MCP server has more than 100000 bytes.";
+  assertEquals([status, results], ["done", ["Hello, Ada!", reason, reason]]);
+  assertEquals(reported.map(String), [`ToolError: ${reason}`, `ToolError: ${reason}`]);
 });

@@ -5,11 +5,13 @@
  */
 import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
 import { Cleanups, expectNames, schemaOf, startError } from "../../../src/core/kit.ts";
+import type { McpBounds } from "./bounded_fetch.ts";
 import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
 import { prefixOf, toolNames } from "./name.ts";
 import { expectServer, type McpHttpServer, type McpServer } from "./server.ts";
 import type { McpTransport } from "./transport.ts";
 
+export type { McpBounds } from "./bounded_fetch.ts";
 export type { McpCustomServer, McpHttpServer, McpServer, McpServerOptions } from "./server.ts";
 export type { McpTransport } from "./transport.ts";
 
@@ -27,10 +29,11 @@ export interface McpOptions<V = unknown> {
  * of calls, its calls may overlap with others.
  *
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
- * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again.
+ * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again. No answer is read
+ * without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
  *
  * Throws a `TypeError` for an unknown option, for an invalid name or URL of a server, and for a server without a URL or a transport, and a `RangeError` if
- * `time` is not positive or longer than a timer can run.
+ * `time` is not positive or longer than a timer can run, or `maxBytes` is less than 1.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -86,7 +89,8 @@ export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
 /** Connects to a server. Returns `undefined` if that fails: the run continues without it. */
 async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
   try {
-    return await connect(await transportOf(server, ctx), server.time ?? 30_000, ctx.signal);
+    const bounds = { time: server.time ?? 30_000, maxBytes: server.maxBytes ?? 10_000_000 };
+    return await connect(await transportOf(server, ctx, bounds), bounds, ctx.signal);
   } catch (error) {
     if (ctx.signal.aborted) return undefined; // the run is being stopped
     const cause = startError(name, error);
@@ -96,10 +100,10 @@ async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promi
   }
 }
 
-async function transportOf<V>(server: McpServer<V>, ctx: Scope<V>): Promise<McpTransport> {
-  if ("transport" in server && server.transport !== undefined) return await server.transport(ctx);
+async function transportOf<V>(server: McpServer<V>, ctx: Scope<V>, bounds: McpBounds): Promise<McpTransport> {
+  if ("transport" in server && server.transport !== undefined) return await server.transport(ctx, bounds);
   const { url, headers = {} } = server as McpHttpServer<V>; // a server without a transport has a URL: expectAddress()
-  return httpTransport(url, typeof headers === "function" ? await headers(ctx) : headers);
+  return httpTransport(url, typeof headers === "function" ? await headers(ctx) : headers, bounds);
 }
 
 /** A server that a run is connected to. */

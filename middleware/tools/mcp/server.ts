@@ -5,6 +5,7 @@
  */
 import type { Scope } from "../../../mod.ts";
 import { expectNames, expectTime } from "../../../src/core/kit.ts";
+import type { McpBounds } from "./bounded_fetch.ts";
 import type { McpTransport } from "./transport.ts";
 
 /** An MCP server: its options, and its URL or transport. */
@@ -16,6 +17,8 @@ export interface McpServerOptions {
   readonly tools?: readonly string[];
   /** Milliseconds that the server has to connect, to list its tools, and to answer each call. Default: 30,000. */
   readonly time?: number;
+  /** Largest answer in bytes, with the notifications before it, and largest list of tools. A process whose message is larger is stopped. Default: 10,000,000. */
+  readonly maxBytes?: number;
 }
 
 /** An MCP server that is reached over Streamable HTTP. */
@@ -30,8 +33,8 @@ export interface McpHttpServer<V = unknown> {
 
 /** An MCP server that is reached in another way. */
 export interface McpCustomServer<V = unknown> {
-  /** Creates a transport of the official client. Called for each run; the transport is closed after the run. */
-  readonly transport: (scope: Scope<V>) => McpTransport | Promise<McpTransport>;
+  /** Creates a transport of the official client, which bounds its answers itself. Called for each run; the transport is closed after the run. */
+  readonly transport: (scope: Scope<V>, bounds: McpBounds) => McpTransport | Promise<McpTransport>;
 }
 
 /** Throws a `TypeError` or a `RangeError` if a server has an invalid name, option or address. */
@@ -40,14 +43,15 @@ export function expectServer<V>(name: string, server: McpServer<V>): void {
   if (!/^(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/.test(name)) {
     throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
   }
-  expectNames(subject, server, ["url", "headers", "transport", "tools", "time", "type"]); // files of other clients have a type
+  expectNames(subject, server, ["url", "headers", "transport", "tools", "time", "maxBytes", "type"]); // files of other clients have a type
   expectAddress(subject, server);
-  const { time = 1, tools } = server;
+  const { time = 1, maxBytes = 1, tools } = server;
   if (tools !== undefined && !Array.isArray(tools)) {
     throw new TypeError(`${subject}: \`tools\` is ${JSON.stringify(tools)}; expected a list of names`);
   }
   if (tools?.length === 0) throw new TypeError(`${subject}: \`tools\` is empty; expected at least one name`);
   expectTime(`${subject}: \`time\``, time);
+  if (!(maxBytes >= 1)) throw new RangeError(`${subject}: \`maxBytes\` is ${maxBytes}; expected 1 or more`);
 }
 
 /** Throws a `TypeError` if a server has neither a URL nor a function that creates a transport. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { expectNames } from "../../../../src/core/kit.ts";
+import type { McpBounds } from "../bounded_fetch.ts";
 import type { McpTransport } from "../transport.ts";
 import { processTransport, type StdioOptions } from "./process.ts";
 
@@ -27,7 +28,7 @@ export function stdio(
   command: string,
   args: readonly string[] = [],
   options: StdioOptions = {},
-): () => McpTransport {
+): (scope: unknown, bounds: McpBounds) => McpTransport {
   expectNames("Cannot create stdio()", options, ["env", "cwd"]);
-  return () => processTransport(command, args, options);
+  return (_, { maxBytes }) => processTransport(command, args, { ...options, maxBufferSize: maxBytes });
 }

@@ -14,11 +14,16 @@ export interface StdioOptions {
   readonly cwd?: string;
 }
 
-/** Creates a transport that starts the process. */
-export function processTransport(command: string, args: readonly string[], { env, cwd }: StdioOptions): McpTransport {
+/** Creates a transport that starts the process, and stops it if it sends a message of more than `maxBufferSize` bytes. */
+export function processTransport(
+  command: string,
+  args: readonly string[],
+  { env, cwd, maxBufferSize }: StdioOptions & { readonly maxBufferSize: number },
+): McpTransport {
   return new StdioClientTransport({
     command,
     args: [...args],
+    maxBufferSize,
     ...(env && { env: { ...env } }),
     ...(cwd !== undefined && { cwd }),
   });
