@@ -41,7 +41,8 @@ export interface WorkspaceOptions {
  * after another, in the model's order; calls that use different files run in parallel. Every change emits `file.changed`. If the files can be watched, the
  * changes of others during the run emit it too.
  *
- * `search_files` takes a literal text or a regular expression in RE2 syntax. `write_file` and `edit_file` refuse folders whose files other programs execute:
+ * `search_files` takes a literal text or a regular expression in RE2 syntax. A search works for at most about two seconds, in slices between which the
+ * process does other work; the model reads if only a part of the text was searched. `write_file` and `edit_file` refuse folders whose files other programs execute:
  * those of version control (`.git`), of hooks (`.husky`, `.github/hooks`), and the settings of coding agents (`.claude/settings.json`).
  *
  * Throws a `RangeError` if `maxBytes` is less than 1.

@@ -5,10 +5,11 @@
  */
 import * as z from "zod";
 import { type AnyTool, type Scope, tool, ToolError, type ToolExecutionContext } from "../../../mod.ts";
+import { delay } from "../../../src/core/kit.ts";
 import type { FileEditor } from "./file_editor.ts";
 import { resolve, root, shown } from "./path.ts";
-import { search } from "./search.ts";
-import { decode } from "./text.ts";
+import { maxMatchedLength, type Search, search } from "./search.ts";
+import { decode, linesIn } from "./text.ts";
 import { walk, type WalkEntry } from "./walk.ts";
 
 /** Characters that one call of `read_file` returns. */
@@ -81,7 +82,7 @@ function searchFiles<V>(editorOf: EditorOf<V>): AnyTool<V> {
       regex: z.boolean().nullish().describe("Whether `pattern` is a regular expression (RE2 syntax). Default: false"),
     }),
     async execute({ path, pattern, regex }, ctx: ToolExecutionContext<V>) {
-      const { matches, exhausted } = search(pattern, regex ?? false);
+      const searched = search(pattern, regex ?? false);
       const editor = editorOf(ctx);
       const start = resolve(root, path);
       const matched: string[] = [];
@@ -91,17 +92,29 @@ function searchFiles<V>(editorOf: EditorOf<V>): AnyTool<V> {
         if (++visited > maxVisited) {
           return lines(matched, `Only the first ${maxVisited} files and folders were searched; search a folder in it.`);
         }
-        for (const [index, line] of (await linesOf(editor, entry)).entries()) {
-          if (matches(line)) matched.push(`${relative(start, entry.path, ":")}${index + 1}: ${clipped(line)}`);
-          if (exhausted()) {
-            return lines(matched, "Only a part of the text was searched; search a folder or file in it.");
-          }
-          if (matched.length === maxMatches) return lines(matched, `Only the first ${maxMatches} matches are shown.`);
+        let number = 0;
+        for (const line of await linesOf(editor, entry, searched)) {
+          number++;
+          if (searched.matches(line)) matched.push(`${relative(start, entry.path, ":")}${number}: ${clipped(line)}`);
+          if (searched.exhausted() || matched.length === maxMatches) break;
+          if (searched.sliced()) await delay(0, ctx.signal);
         }
+        if (matched.length === maxMatches) return lines(matched, `Only the first ${maxMatches} matches are shown.`);
+        if (searched.exhausted()) break;
+        if (searched.sliced()) await delay(0, ctx.signal); // a file that is not text has a cost too
       }
-      return lines(matched, matched.length === 0 ? "No line matches." : undefined);
+      return lines(matched, remarkOf(searched, matched.length));
     },
   });
+}
+
+/** Returns the remark at the end of a search. */
+function remarkOf({ exhausted, skipped }: Search, count: number): string | undefined {
+  if (exhausted()) return "Only a part of the text was searched; search a folder or file in it.";
+  if (skipped()) {
+    return `Lines of more than ${maxMatchedLength} characters were not matched; search for a literal text.`;
+  }
+  return count === 0 ? "No line matches." : undefined;
 }
 
 /** Returns some lines of a file. A remark says which lines they are unless they are the whole file. */
@@ -139,12 +152,18 @@ async function* entriesAt({ files }: FileEditor, path: string): AsyncIterable<Wa
   else yield* walk(files, path, true);
 }
 
-/** Returns the lines of a file; none for a folder, and for a file that is too large or is not text. */
-async function linesOf({ files, maxBytes }: FileEditor, { path, type }: WalkEntry): Promise<readonly string[]> {
+/** Returns the lines of a file that a search can still read; none for a folder, and for a file that is too large or is not text. */
+async function linesOf(
+  { files, maxBytes }: FileEditor,
+  { path, type }: WalkEntry,
+  searched: Search,
+): Promise<Iterable<string>> {
   if (type === "folder") return [];
   const stat = await files.stat(path);
   const file = stat?.type === "file" && stat.size <= maxBytes ? await files.read(path) : undefined;
-  return (file && decode(file.bytes))?.split(/\r?\n/) ?? [];
+  if (!file) return [];
+  const text = decode(searched.reachable(file.bytes), { cut: true });
+  return text === undefined ? [] : linesIn(text);
 }
 
 function clipped(line: string): string {

@@ -2,9 +2,11 @@
  * `workspace()` and `memoryFiles()`: their options, and the tools that read, list and search files.
  */
 import { agent, type Scope, textOf } from "@jizai/jizai";
+import type { Files } from "@jizai/jizai/kit";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { fileLaws, scripted, testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { type Call, read, work, write } from "../../support/workspace.ts";
 
 Deno.test("workspace() obeys the laws of middleware", async () => {
@@ -239,8 +241,8 @@ Deno.test("search_files limits matches, the length of a line, and the text that 
 });
 
 Deno.test("search_files and edit_file take linear time for hostile patterns", async () => {
-  const line = "a".repeat(50_000);
-  const files = memoryFiles({ "a.txt": `${line}!`, "b.txt": "a".repeat(100_000) });
+  const line = "a".repeat(19_000);
+  const files = memoryFiles({ "a.txt": `${line}!`, "b.txt": "a".repeat(100_000), "lines.txt": "a\n".repeat(400_000) });
   const patterns = [
     "(a+)+$",
     "(a|a)*b",
@@ -255,6 +257,7 @@ Deno.test("search_files and edit_file take linear time for hostile patterns", as
   const { results } = await work(files, [[
     ...patterns.map((pattern): Call => ["search_files", { path: "a.txt", pattern, regex: true }]),
     ["search_files", { path: "b.txt", pattern: `b${"a".repeat(50_000)}` }],
+    ["search_files", { path: "lines.txt", pattern: "x".repeat(500_000) }],
     ["edit_file", { path: "b.txt", old: `b${"a".repeat(50_000)}`, new: "" }],
   ]]);
   assert(performance.now() - start < 60_000, "it takes seconds, and not years");
@@ -262,9 +265,51 @@ Deno.test("search_files and edit_file take linear time for hostile patterns", as
     result.replace("Only a part of the text was searched; search a folder or file in it.", "No line matches.")
   );
   assertEquals(none, [
-    ...Array(patterns.length + 1).fill("[No line matches.]"),
+    ...Array(patterns.length + 2).fill("[No line matches.]"),
     'error: Cannot edit "b.txt": `old` does not occur in the file; expected an exact match.',
   ]);
+});
+
+Deno.test("search_files reads no more files than it can search, also if they are not text", async () => {
+  const files = memoryFiles(Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`${index}`, "x"])));
+  const bytes = new Uint8Array(1_000_000).fill(0x61);
+  bytes[999_999] = 0;
+  let read = 0;
+  const large: Files = {
+    ...files,
+    stat: (path) => Promise.resolve(path === "." ? { type: "folder" } : { type: "file", size: bytes.length }),
+    read() {
+      read++;
+      return Promise.resolve({ bytes, version: "1" });
+    },
+  };
+  const { results } = await work(large, [[["search_files", { path: ".", pattern: "^$", regex: true }]]]);
+  assertEquals(results, ["[Only a part of the text was searched; search a folder or file in it.]"]);
+  assert(read < 200, `${read} files were read`);
+});
+
+Deno.test("search_files lets the process do other work while it searches", async () => {
+  const files = memoryFiles({ "a.txt": "a line\n".repeat(100_000), "b.txt": "a line\n".repeat(100_000) });
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  await work(files, [[["search_files", { path: ".", pattern: "another line" }]]]);
+  clearInterval(timer);
+  assert(turns > 1, `${turns} timers ran`);
+});
+
+Deno.test("search_files says that a pattern took too long, and which lines are too long for a pattern", async () => {
+  let time = 0;
+  using _ = stub(performance, "now", () => time += 50);
+  const files = memoryFiles({ "a.txt": "line\n".repeat(100), "long.txt": `x${"-".repeat(20_000)}` });
+  const { results } = await work(files, [[
+    ["search_files", { path: "a.txt", pattern: "l.+e", regex: true }],
+    ["search_files", { path: "long.txt", pattern: "[x]", regex: true }],
+    ["search_files", { path: "long.txt", pattern: "x" }],
+  ]]);
+  const partly = "[Only a part of the text was searched; search a folder or file in it.]";
+  const tooLong = "[Lines of more than 20000 characters were not matched; search for a literal text.]";
+  const found = Array.from({ length: 24 }, (_, index) => `${index + 1}: line`);
+  assertEquals(results, [[...found, partly].join("\n"), tooLong, `1: x${"-".repeat(299)}…`]);
 });
 
 Deno.test("search_files matches the same lines as JavaScript for common patterns", async () => {
