@@ -155,7 +155,10 @@ Deno.test("budget() throws for amounts and prices from JSON that are no numbers"
 Deno.test("mcp() throws for options of a server that it cannot understand: all of its tools would be offered", () => {
   const docs = { type: "http", url: "https://docs.example/mcp" };
   const cases: readonly (readonly [unknown, string])[] = [
-    [{ ...docs, tool: ["a"] }, 'there is no option "tool"; expected one of url, headers, transport, tools, time, maxBytes, type'],
+    [
+      { ...docs, tool: ["a"] },
+      'there is no option "tool"; expected one of url, headers, transport, tools, time, maxBytes, type',
+    ],
     [{ ...docs, tools: "search" }, '`tools` is "search"; expected a list of names'],
     [{ ...docs, tools: null }, "`tools` is null; expected a list of names"],
     [null, "got Null; expected an object with url, headers, transport, tools, time, maxBytes, type"],
