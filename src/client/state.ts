@@ -4,6 +4,7 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
+import type { FinishReason } from "../protocol/response_event.ts";
 import type { FailureCode } from "../protocol/run_event.ts";
 import type { Decider, Decision } from "../protocol/tool_event.ts";
 import type { Question } from "../protocol/question.ts";
@@ -45,6 +46,8 @@ export interface RunState {
   readonly output?: unknown;
   /** The reason for the end, if there is one. */
   readonly reason?: string;
+  /** The finish reason of the last response of a run that has ended: whether the answer was cut, filtered, refused or empty. */
+  readonly finish?: FinishReason;
   /** The id of the error of a failed run, for the operator. */
   readonly error?: string;
   /** The kind of the failure of a failed run. */
@@ -109,6 +112,8 @@ export interface CallView extends Partial<Question> {
   readonly input?: unknown;
   /** The reason why the input is not valid JSON, if it is not. */
   readonly malformed?: string;
+  /** True if the response ended within the input. */
+  readonly incomplete?: boolean;
   /** The id of its batch. */
   readonly batch?: string;
   /** The position in the order of the model. */

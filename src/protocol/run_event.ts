@@ -5,6 +5,7 @@
  */
 import type { Usage } from "./message.ts";
 import type { Question } from "./question.ts";
+import type { FinishReason } from "./response_event.ts";
 
 /**
  * The kind of a failure:
@@ -35,6 +36,8 @@ export type RunEvent =
     readonly status: "done" | "cancelled" | "limit";
     readonly text: string;
     readonly reason?: string;
+    /** The finish reason of the last response. Default: there was none. */
+    readonly finish?: FinishReason;
     readonly output?: unknown;
     readonly usage: Usage;
   }

@@ -181,7 +181,7 @@ Deno.test("a model may report no usage", async () => {
     { type: "model.finished", turn: 1, finish: "stop", usage: none, attempts: 1 },
     { type: "turn.finished", turn: 1 },
     { type: "session.closed" },
-    { type: "run.finished", status: "done", text: "Hello!", usage: none },
+    { type: "run.finished", status: "done", text: "Hello!", finish: "stop", usage: none },
   ]);
 });
 
@@ -432,7 +432,7 @@ Deno.test("an event filter may change and drop deltas, and add events", async ()
         "notice It has spoken.",
         "turn.finished 1",
         "session.closed",
-        "run.finished done Hello!",
+        "run.finished done Hello! stop",
       ].filter((line) => use.name !== "model" || !line.startsWith("notice")),
     );
   }

@@ -88,7 +88,7 @@ Deno.test("without a hook, every compaction drops the oldest messages", async ()
     "compact.finished auto compacted 441 117",
     "model.started 1 scripted",
     "model.finished 1 stop 1",
-    "run.finished done Done.",
+    "run.finished done Done. stop",
   ]);
   assertEquals([auto.messages, auto.errors], [["user First", "user Now", "assistant Done."], []]);
 
@@ -99,7 +99,7 @@ Deno.test("without a hook, every compaction drops the oldest messages", async ()
     "compact.started overflow",
     "compact.finished overflow compacted 441 117",
     "model.finished 1 stop 2",
-    "run.finished done Done.",
+    "run.finished done Done. stop",
   ]);
   assertEquals([overflow.messages, overflow.errors], [["user First", "user Now", "assistant Done."], [tooLarge]]);
 
@@ -156,7 +156,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
     assertEquals(
       outcome.events.at(-1),
       {
-        auto: "run.finished done Done.",
+        auto: "run.finished done Done. stop",
         overflow: "run.failed uuid The run failed. context",
         manual: "run.finished cancelled  Not now.",
       }[trigger],

@@ -3,15 +3,19 @@
  */
 import {
   agent,
+  cancelled,
   type FinishReason,
+  memory,
   type Message,
   type Middleware,
   type ModelEvent,
   type ModelResponse,
+  reply,
   text,
   tool,
 } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { asTool } from "@jizai/jizai/subagents";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
@@ -149,5 +153,64 @@ Deno.test("calls that may not run are announced with their results", async () =>
     "model.finished 1 filter 1",
     "tool.started 1 call_1 delete_rows run:1 0",
     "tool.finished 1 call_1",
+  ]);
+});
+
+Deno.test("a run that pauses keeps the finish reason, and the count of responses that ended within a call", async () => {
+  const ask = tool({ name: "ask", description: "Asks", input: z.object({}), ask: true, execute: () => "yes" });
+  const half = { calls: [["ask", {}], ["ask", "{"]], finish: "length" } as const;
+  const assistant = agent({ model: scripted(half, half, "Never."), tools: [ask] });
+  const options = { session: "s", store: memory() };
+  const approve = { type: "approve" } as const;
+  const outcomes: unknown[] = [];
+  let result = await assistant.run({ ...options, prompt: "Hi" }).result;
+  while (result.status === "paused") {
+    outcomes.push([result.status, result.finish, result.questions.length]);
+    const answers = result.questions.map(({ callId }) => ({ ...approve, callId }));
+    result = await assistant.resume({ ...options, answers }).result;
+  }
+  outcomes.push([result.status, result.finish, result.reason]);
+  assertEquals(outcomes, [["paused", "length", 1], ["paused", "length", 1], ["limit", "length", "length"]]);
+});
+
+Deno.test("the result of a run has the finish reason of its last response, whatever hooks make of it", async () => {
+  const finishOf = async (use: Middleware, ...steps: readonly ScriptedAnswer[]) =>
+    (await play(steps, use)).result.finish;
+  assertEquals(await finishOf({ prompt: () => Promise.resolve(cancelled("No.")) }, "Never."), undefined);
+  assertEquals(await finishOf({ model: () => Promise.resolve(reply("")) }), "empty");
+  assertEquals(await finishOf({ turn: () => Promise.resolve({ response: reply("Hi"), results: [] }) }), "stop");
+  assertEquals(
+    await finishOf({ session: async (_, next) => ({ ...await next(), text: "Mine." }) }, cut("", "filter")),
+    "filter",
+  );
+  assertEquals(await finishOf({}, { text: " \n", finish: "stop" }), "empty");
+  assertEquals(await finishOf({}, { reasoning: "Hm." }), "empty");
+  assertEquals(await finishOf({}, { calls: [["delete_rows", {}]] }, { error: new Error("down") }), "calls");
+});
+
+Deno.test("the model of a parent reads that the answer of its subagent is not whole", async () => {
+  const answers = async (step: ScriptedStep) => {
+    const child = agent({ name: "child", model: scripted(step) });
+    const model = scripted({ calls: [["child", { prompt: "Go" }]] }, "Done.");
+    return resultsOf((await agent({ model, tools: [asTool(child)] }).run("Hi").result).messages);
+  };
+  assertEquals(await answers({ text: "Half of", finish: "length" }), ["error Half ofchild did not finish: length"]);
+  assertEquals(await answers({ text: "", finish: "stop" }), ["error child did not finish: empty"]);
+  assertEquals(await answers({ text: "No.", finish: "refusal" }), ["error No.child did not finish: refusal"]);
+  assertEquals(await answers({ text: "All of it." }), ["ok All of it."]);
+});
+
+Deno.test("a structured answer of a response that was stopped is not asked for again", async () => {
+  const model = scripted({ text: "{", finish: "filter" }, "Never.");
+  const { status, reason, finish } = await agent({ model, output: z.object({}) }).run("Hi").result;
+  assertEquals([status, reason, finish, model.requests.length], ["limit", "outputs", "filter", 1]);
+});
+
+Deno.test("the model reads that the output limit cut its structured answer", async () => {
+  const model = scripted({ text: '{"a', finish: "length" }, "{}");
+  const { status, messages } = await agent({ model, output: z.object({}) }).run("Hi").result;
+  assertEquals([status, lines(messages)[2]], [
+    "done",
+    "output Your answer does not match: it reached the output limit, so write less. Answer again, with JSON alone.",
   ]);
 });

@@ -86,7 +86,7 @@ Deno.test("turns: a run ends after this many responses, with the last text", asy
     ended: ["limit", "turns", "I look."],
     requests: 2,
     messages: ["user Hi", ...turn, ...turn],
-    last: ["turn.finished 2", "session.closed", "run.finished limit I look. turns"],
+    last: ["turn.finished 2", "session.closed", "run.finished limit I look. turns calls"],
   });
   assertEquals(await play(0), {
     ended: ["limit", "turns", ""],
@@ -144,7 +144,7 @@ Deno.test("continuations: a stop hook that always continues reaches the limit, a
     "stop Go on.",
     "assistant 5",
   ]);
-  assertEquals(eventLines(await eventsOfRun(run)).at(-1), "run.finished limit 5 continuations");
+  assertEquals(eventLines(await eventsOfRun(run)).at(-1), "run.finished limit 5 continuations stop");
 });
 
 Deno.test("output: a result is cut after all hooks have seen it whole", async () => {

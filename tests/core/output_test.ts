@@ -23,7 +23,14 @@ Deno.test("an answer that matches the output schema is parsed", async () => {
     ended: ["done", undefined, good],
     value: kyoto,
     messages: ["user Where?", `assistant ${good}`],
-    last: { type: "run.finished", status: "done", text: good, output: kyoto, usage: { input: 1, output: 1 } },
+    last: {
+      type: "run.finished",
+      status: "done",
+      text: good,
+      output: kyoto,
+      finish: "stop",
+      usage: { input: 1, output: 1 },
+    },
   });
 });
 
@@ -75,6 +82,7 @@ Deno.test("a run whose answers never match reaches the limit of outputs", async 
   ]);
   assertEquals(last, {
     type: "run.finished",
+    finish: "stop",
     status: "limit",
     text: "Three",
     reason: "outputs",

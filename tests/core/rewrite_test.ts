@@ -57,7 +57,7 @@ Deno.test("rewrite() changes a text in its deltas and in the response, however i
     "model.finished 1 stop 1",
     "turn.finished 1",
     "session.closed",
-    "run.finished done It is *, and *.",
+    "run.finished done It is *, and *. stop",
   ]);
   assertEquals(message, { role: "assistant", parts: [{ type: "text", text: "It is *, and *." }] });
 });

@@ -67,7 +67,7 @@ Deno.test("run() answers a text", async () => {
     { type: "model.finished", turn: 1, finish: "stop", usage: { input: 1, output: 1 }, attempts: 1 },
     { type: "turn.finished", turn: 1 },
     { type: "session.closed" },
-    { type: "run.finished", status: "done", text: "Hello!", usage: { input: 1, output: 1 } },
+    { type: "run.finished", status: "done", text: "Hello!", finish: "stop", usage: { input: 1, output: 1 } },
   ]);
   const result = await run.result;
   assertEquals(named(result, result), {
@@ -76,6 +76,7 @@ Deno.test("run() answers a text", async () => {
     session: "session",
     text: "Hello!",
     questions: [],
+    finish: "stop",
     usage: { input: 1, output: 1 },
     messages: [user("Hi"), { role: "assistant", parts: [{ type: "text", text: "Hello!" }] }],
   });
@@ -130,7 +131,13 @@ Deno.test("the events of a run form a tree, and its calls overlap", async () => 
     { type: "model.finished", turn: 2, finish: "stop", usage: { input: 20, output: 3, cached: 8 }, attempts: 1 },
     { type: "turn.finished", turn: 2 },
     { type: "session.closed" },
-    { type: "run.finished", status: "done", text: "They met.", usage: { input: 30, output: 8, cached: 8 } },
+    {
+      type: "run.finished",
+      status: "done",
+      text: "They met.",
+      finish: "stop",
+      usage: { input: 30, output: 8, cached: 8 },
+    },
   ]);
 });
 
@@ -678,7 +685,7 @@ Deno.test("error at model: skip continues without an answer, and resets the delt
     "model.finished 1 empty 1 ",
     "turn.finished 1",
     "session.closed",
-    "run.finished done ",
+    "run.finished done  empty",
   ]);
   assertEquals(lines((await run.result).messages), ["user Hi"]);
 });

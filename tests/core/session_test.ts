@@ -119,7 +119,7 @@ Deno.test("a call that needs a person pauses the run, and resume() continues it"
     "model.finished 2 stop 1",
     "turn.finished 2",
     "session.closed",
-    "run.finished done Done.",
+    "run.finished done Done. stop",
   ]);
   assertEquals(items.map(({ id }) => id), items.map((_, index) => index + 1));
   const { run } = paused;
@@ -772,7 +772,7 @@ Deno.test("a session that cannot be loaded or saved fails the run", async () => 
   assertEquals(events.slice(-3), [
     { type: "session.closed" },
     { type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: "uuid" },
-    { type: "run.finished", status: "done", text: "Hello!", usage: { input: 1, output: 1 } },
+    { type: "run.finished", status: "done", text: "Hello!", finish: "stop", usage: { input: 1, output: 1 } },
   ]);
   assertEquals([(await run.result).status, reported], ["done", ["store is down"]]);
 });
@@ -811,7 +811,7 @@ Deno.test("a session that another process took is reported as unsaved", async ()
   assertEquals(eventLines(await eventsOfRun(run)).slice(-3), [
     "session.closed",
     "warning session.unsaved The session was taken by another process.",
-    "run.finished done Hello!",
+    "run.finished done Hello! stop",
   ]);
   assertEquals(lines((await store.load("s"))?.messages ?? []), ["user Mine"]);
 });

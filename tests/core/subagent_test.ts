@@ -64,7 +64,7 @@ Deno.test("a subagent answers a call with its own run, whose events are nested i
     "call_1 model.finished 1 stop 1",
     "call_1 turn.finished 1",
     "call_1 session.closed",
-    "call_1 run.finished done Helped.",
+    "call_1 run.finished done Helped. stop",
     "subagent.finished call_1 child done",
   ]);
 });

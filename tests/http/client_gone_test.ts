@@ -66,6 +66,7 @@ Deno.test('onClientGone: "drain" ends a run after its turn if its client disconn
   const last = await ended;
   assertEquals(last, {
     type: "run.finished",
+    finish: "calls",
     status: "limit",
     reason: "client-gone",
     text: "Working.",

@@ -24,7 +24,7 @@ Deno.test("serve() streams the events of a run, each as one numbered frame", asy
     { type: "model.finished", turn: 1, finish: "stop", usage, attempts: 1 },
     { type: "turn.finished", turn: 1 },
     { type: "session.closed" },
-    { type: "run.finished", status: "done", text: "Hello!", usage },
+    { type: "run.finished", status: "done", text: "Hello!", usage, finish: "stop" },
   ];
   assertEquals(text, events.map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`).join(""));
 });

@@ -48,7 +48,7 @@ Deno.test("webhook() sends the end of a run, signed as Standard Webhooks describ
     assertEquals(JSON.parse(body), {
       type: "run.finished",
       timestamp: JSON.parse(body).timestamp,
-      data: { run, session, event: { type: "run.finished", status: "done", text: "Done.", usage } },
+      data: { run, session, event: { type: "run.finished", status: "done", text: "Done.", finish: "stop", usage } },
     });
   }
   assertEquals(

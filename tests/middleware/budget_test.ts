@@ -146,6 +146,7 @@ Deno.test("budget() emits run.finished with the status limit", async () => {
   const events = await Array.fromAsync(run.events);
   assertEquals(events.at(-1), {
     type: "run.finished",
+    finish: "stop",
     status: "limit",
     text: "Done.",
     usage: { input: 1, output: 1 },

@@ -105,7 +105,15 @@ const usage = { input: 1, output: 1, cached: 1, cacheWrite: 1, reasoning: 1 };
 
 const events: ByKey<Event, "type"> = {
   "run.started": { type: "run.started", run: secret, session: secret, resumed: false, request: secret, usage },
-  "run.finished": { type: "run.finished", status: "done", text: secret, reason: secret, output: json, usage },
+  "run.finished": {
+    type: "run.finished",
+    status: "done",
+    text: secret,
+    reason: secret,
+    finish: "stop",
+    output: json,
+    usage,
+  },
   "run.paused": { type: "run.paused", questions: [question], usage, resumeToken: secret },
   "run.failed": { type: "run.failed", error: secret, message: secret, code: "internal", retryAfter: 1, usage },
   "run.aborted": { type: "run.aborted", reason: secret, text: secret, usage },
@@ -395,6 +403,7 @@ Deno.test("redact() masks every text field of the result of a run", async () => 
     text: secret,
     output: json,
     reason: secret,
+    finish: "stop",
     questions: [question],
     usage,
   };

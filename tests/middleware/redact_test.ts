@@ -734,7 +734,7 @@ Deno.test("redact() releases the end of a response before model.finished, also i
         "text.delta 2 0 hun",
         "model.finished 2 stop 1",
         "turn.finished 2",
-        "run.finished done Fine by us, hun",
+        "run.finished done Fine by us, hun stop",
       ];
       assertEquals(lines, [...first, ...(ask ? ["run.paused"] : second)], outer.map(({ name }) => name).join());
     }
@@ -757,7 +757,7 @@ Deno.test("redact() releases the end of a subagent's response before its model.f
     "text.delta 1 0 hun",
     "model.finished 1 stop 1",
     "turn.finished 1",
-    "run.finished done We like hun",
+    "run.finished done We like hun stop",
   ]);
 });
 
@@ -782,7 +782,7 @@ Deno.test("redact() does not join the deltas of a hook to a response or to anoth
     "text.delta 1 0 We like it.",
     "model.finished 1 stop 1",
     "turn.finished 1",
-    "run.finished done We like it.",
+    "run.finished done We like it. stop",
   ]);
 });
 
@@ -907,7 +907,7 @@ Deno.test("redact() starts again after model.reset", async () => {
       "text.delta 1 0 It is ",
       "model.reset 1",
       "text.delta 1 0 ter2? No, [redacted].",
-      "run.finished done ter2? No, [redacted].",
+      "run.finished done ter2? No, [redacted]. stop",
     ]);
   }
 });

@@ -41,6 +41,6 @@ export function startedOver(...shown: readonly string[]): string[] {
     "model.finished 1 stop 2",
     "turn.finished 1",
     "session.closed",
-    "run.finished done Hello!",
+    "run.finished done Hello! stop",
   ];
 }

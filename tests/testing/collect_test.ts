@@ -62,7 +62,7 @@ Deno.test("collect() returns every event and the result, with ids replaced by na
     { type: "model.finished", turn: 3, finish: "stop", usage, attempts: 1 },
     { type: "turn.finished", turn: 3 },
     { type: "session.closed" },
-    { type: "run.finished", status: "done", text: "Done.", usage: { input: 3, output: 3 } },
+    { type: "run.finished", status: "done", text: "Done.", finish: "stop", usage: { input: 3, output: 3 } },
   ]);
   assertEquals([result.run, result.session, result.text], ["run", "session", "Done."]);
 });

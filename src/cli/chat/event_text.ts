@@ -23,9 +23,7 @@ export function textOf(event: Event): string {
     case "steering.injected":
       return event.messages.map((message) => `\n[the agent reads: ${visible(textOfMessage(message))}]\n`).join("");
     case "run.finished":
-      return event.status === "done"
-        ? "\n"
-        : `\n[${event.status}${event.reason ? `: ${visible(event.reason)}` : ""}]\n`;
+      return endText(event);
     case "run.failed":
       return `\n[failed: ${visible(event.message)} (${visible(event.error)})]\n`;
     case "run.aborted":
@@ -33,6 +31,12 @@ export function textOf(event: Event): string {
     default:
       return "";
   }
+}
+
+/** Returns the text for the end of a run: nothing for an answer that is complete. */
+function endText({ status, reason, finish = "stop" }: Extract<Event, { type: "run.finished" }>): string {
+  if (status !== "done") return `\n[${status}${reason ? `: ${visible(reason)}` : ""}]\n`;
+  return finish === "stop" || finish === "calls" ? "\n" : `\n[the answer ended: ${finish}]\n`;
 }
 
 function callText({ name, input }: { readonly name: string; readonly input: unknown }): string {

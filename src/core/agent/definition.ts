@@ -6,6 +6,7 @@
 import type { Model, ModelRequest } from "../../model/model.ts";
 import type { Event, Point } from "../../protocol/event.ts";
 import type { UserMessage } from "../../protocol/message.ts";
+import type { FinishReason } from "../../protocol/response_event.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { points } from "../hooks/each_hook.ts";
 import { compose, type Hook, type Layered, type Onion } from "../hooks/onion.ts";
@@ -26,7 +27,10 @@ export interface AnswerFormat {
   /** Adds the format to a request. */
   shape(request: ModelRequest): ModelRequest;
   /** Reads the final text. Returns the structured answer, or a message that asks the model again. */
-  read(text: string): Promise<{ readonly output: unknown } | { readonly retry: UserMessage }>;
+  read(
+    text: string,
+    finish: FinishReason | undefined,
+  ): Promise<{ readonly output: unknown } | { readonly retry: UserMessage }>;
   /** Streams the partial answer. Undefined unless the schema is `streamed()`. */
   readonly stream?: OutputStream | undefined;
 }

@@ -22,7 +22,7 @@ export function outputFormat(schema: Schema): AnswerFormat {
       instructions: `${request.instructions}\n\n${task}`.trim(),
       options: { ...request.options, output: json },
     }),
-    async read(text) {
+    async read(text, finish) {
       const retry = (wrong: string) => ({
         retry: user(`Your answer does not match: ${wrong}. Answer again, with JSON alone.`, "output"),
       });
@@ -31,7 +31,7 @@ export function outputFormat(schema: Schema): AnswerFormat {
       try {
         json = JSON.parse(fenced);
       } catch (error) {
-        return retry(reasonOf(error));
+        return retry(finish === "length" ? "it reached the output limit, so write less" : reasonOf(error));
       }
       const validated = await schema["~standard"].validate(json);
       if (validated.issues) return retry(describeIssues(validated.issues));

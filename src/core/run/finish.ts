@@ -85,8 +85,9 @@ function pausedResult(engine: EngineRun, { questions = [] }: Exit, position: Pos
 
 /** Returns the fields that every result has. */
 export function emptyResult(engine: EngineRun, status: RunResult["status"], reason?: string): RunResult {
-  const { id: run, session, usage, loop: { transcript: { messages } } } = engine;
-  return { status, run, session, text: "", questions: [], usage, messages, ...(reason !== undefined && { reason }) };
+  const { id: run, session, usage, loop: { finish, transcript: { messages } } } = engine;
+  const known = { ...(reason !== undefined && { reason }), ...(finish && { finish }) };
+  return { status, run, session, text: "", questions: [], usage, messages, ...known };
 }
 
 /** Returns the messages that close the calls of a position. `rest` is the result of calls that did not start. */
@@ -137,7 +138,7 @@ function jsonOutput({ events }: EngineRun, output: unknown): { readonly output?:
 /** Returns the last event of a run. */
 export function lastEvent(
   engine: EngineRun,
-  { status, text, reason, output, questions, usage, error }: RunResult,
+  { status, text, reason, finish, output, questions, usage, error }: RunResult,
 ): Event {
   switch (status) {
     case "paused":
@@ -159,6 +160,7 @@ export function lastEvent(
         text,
         usage,
         ...(reason !== undefined && { reason }),
+        ...(finish && { finish }),
         ...jsonOutput(engine, output),
       };
   }

@@ -163,8 +163,8 @@ async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
   if (!exit.current && claimed.pause) exit.offer(claimed.pause, undefined); // a hook refused to continue a paused run, which stays paused
   const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
   if (!stays) loop.append(arrivals.take()); // the next run reads them, except after a rollback
-  const { messages } = loop.transcript;
-  const raw: RunResult = { ...given, run, session, usage: engine.usage, messages };
+  const { finish, transcript: { messages } } = loop;
+  const raw: RunResult = { ...given, run, session, ...(finish && { finish }), usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
   let { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
   try {

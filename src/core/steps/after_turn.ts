@@ -116,11 +116,11 @@ export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
 
 /** Reads the final answer. Begins another turn if it has the wrong format, or if messages wait. */
 async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<Move> {
-  const { answerFormat, loop: { counters }, limits, arrivals } = engine;
+  const { answerFormat, loop, loop: { counters }, limits, arrivals } = engine;
   const text = textOf(message);
-  const read = await answerFormat?.read(text);
+  const read = await answerFormat?.read(text, loop.finish);
   if (read && "retry" in read) {
-    if (wasStopped(engine.loop.finish) || counters.outputs >= limits.outputs) {
+    if (wasStopped(loop.finish) || counters.outputs >= limits.outputs) {
       return { to: endWith({ status: "limit", text, reason: "outputs" }) };
     }
     return beginTurn(engine, [read.retry], { outputs: counters.outputs + 1 });

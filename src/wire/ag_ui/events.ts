@@ -34,8 +34,8 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
     return frameOf({ ...fields, usage: [{ inputTokens: input, outputTokens: output, ...details }] });
   }
 
-  function finished(usage: Usage, outcome: object, result?: unknown): string {
-    return end(usage, { type: "RUN_FINISHED", threadId, runId, outcome, result });
+  function finished(usage: Usage, outcome: object, more: object = {}): string {
+    return end(usage, { type: "RUN_FINISHED", threadId, runId, outcome, ...more });
   }
 
   function failed(usage: Usage, error: object): string {
@@ -64,12 +64,13 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
       return agent.close() + tokenFrame(resumeToken) + finished(usage, outcome);
     },
     "run.finished"(event) {
-      const { status: code, text, output, usage } = event;
+      const { status, text, reason, finish, output, usage } = event;
       const closed = agent.close();
       const message = refusalOf(event);
-      if (message !== undefined) return closed + failed(usage, { message, code });
+      if (message !== undefined) return closed + failed(usage, { message, code: status });
       const rest = history.messages.length === 0 ? agent.wholeText(`${runId}.final`, text) : "";
-      return closed + rest + finished(usage, { type: "success" }, output ?? text);
+      const result = { result: output ?? text, metadata: { status, reason, finish } };
+      return closed + rest + finished(usage, { type: "success" }, result);
     },
     "run.aborted": ({ usage }) => agent.close() + finished(usage, { type: "cancelled" }),
     "run.failed": ({ message, code, error: id, retryAfter, usage }) =>

@@ -7,6 +7,7 @@ import type { FinishReason } from "../../protocol/response_event.ts";
 import type { Question } from "../../protocol/question.ts";
 import { isForClient } from "../client_tool.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
+import { finishOfRun } from "../finish_reason.ts";
 import { doneFrame, frameOf } from "../frames.ts";
 import type { EventEncoder } from "../wire.ts";
 import { callEncoder } from "./call_chunks.ts";
@@ -32,7 +33,6 @@ export function chunkEncoder(): EventEncoder {
   let open: { readonly kind: TextKind; readonly id: string } | undefined;
   /** The chunks of the current step that are complete at once: files, sources and calls. */
   let added = "";
-  let finish: FinishReason = "other";
   const calls = callEncoder();
 
   function delta(kind: TextKind, id: string, text: string): string {
@@ -92,8 +92,7 @@ export function chunkEncoder(): EventEncoder {
       return beginStep(isAgain ? "reset-step" : "start-step");
     },
     "model.reset": () => beginStep("reset-step"),
-    "model.finished"({ turn, text, finish: reason }) {
-      finish = reason;
+    "model.finished"({ turn, text }) {
       if (text === undefined) return closePart();
       open = undefined; // the client discards the step, and receives it again as a whole
       return frameOf({ type: "reset-step" }) + wholeText(`${turn}.final`, text) + added;
@@ -115,10 +114,11 @@ export function chunkEncoder(): EventEncoder {
       const frames = [closePart(), ...questions.map((question, index) => ask(question, id, index))];
       return frames.join("") + end("tool-calls", { status: "paused", pausedAt: id, usage, resumeToken, asks });
     },
-    "run.finished"({ status, text, reason, output, usage }) {
+    "run.finished"(event) {
+      const { status, text, reason, output, usage } = event;
       const rest = hasText ? "" : wholeText("final", text);
-      const finishReason = status === "limit" ? "length" : finishReasons[finish] ?? finish;
-      return rest + closePart() + end(finishReason, { status, reason, output, usage });
+      const finish = finishOfRun(event, event.finish ?? (status === "done" ? "stop" : "other"));
+      return rest + closePart() + end(finishReasons[finish] ?? finish, { status, reason, output, usage });
     },
     "run.failed"({ message, code, retryAfter, error: id }) {
       const messageMetadata = { status: "failed", code, retryAfter, id }; // an error chunk has no other fields

@@ -5,6 +5,7 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { failedResponse } from "../failed_response.ts";
+import { finishOfRun } from "../finish_reason.ts";
 
 /** The end of a run without an answer, with a message for the person. */
 export interface TextFailure {
@@ -21,8 +22,11 @@ export function textFailure(end: Event): TextFailure | undefined {
       return { end, message: `The run was stopped: ${end.reason}` };
     case "run.paused":
       return { end, message: "The run waits for an answer of a person." };
-    case "run.finished":
-      return end.status === "cancelled" ? { end, message: end.reason ?? "The prompt was refused." } : undefined;
+    case "run.finished": {
+      if (end.status === "cancelled") return { end, message: end.reason ?? "The prompt was refused." };
+      const isWhole = end.output !== undefined || /^(stop|calls|other)$/.test(finishOfRun(end, end.finish ?? "other"));
+      return isWhole ? undefined : { end, message: `The answer is not complete: ${end.reason ?? end.finish}` };
+    }
     default:
       return undefined;
   }
@@ -61,10 +65,13 @@ export async function sendText(
   return new Response(body, response);
 }
 
+function codeOf(end: Event): string {
+  if (end.type !== "run.finished") return end.type.slice("run.".length);
+  return end.status === "done" ? end.finish ?? "other" : end.status;
+}
+
 function errorResponse({ end, message }: TextFailure): Response {
-  const { code, error: id } = end.type === "run.failed"
-    ? end
-    : { code: end.type === "run.finished" ? end.status : end.type.slice("run.".length), error: undefined };
+  const { code, error: id } = end.type === "run.failed" ? end : { code: codeOf(end), error: undefined };
   const { status, body, retryAfter } = failedResponse(end, { error: { code, message, id } });
   const wait = retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(retryAfter / 1000)) };
   return Response.json(body, { status, ...(wait && { headers: wait }) });

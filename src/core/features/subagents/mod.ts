@@ -147,8 +147,13 @@ async function runChild(
 
   const ctx = { run, signal, emit, vars, child: agent, prompt: user(prompt), depth, call, settings: {} };
   const result = await definition.onions.subagent(ctx, startChild, policy);
-  const { status, reason = status } = result;
-  if (status === "done") return text(result.text);
+  const { status, finish, output, reason = status } = result;
+  if (status === "done") {
+    const isWhole = output !== undefined || !/^(length|filter|refusal|empty)$/.test(finish ?? "");
+    if (isWhole) return text(result.text);
+    const note = failed(`${agent} did not finish: ${finish}`);
+    return result.text === "" ? note : { ...note, parts: [...text(result.text).parts, ...note.parts] };
+  }
   if (status === "aborted") signal.throwIfAborted();
   if (status !== "paused") return failed(`${agent} did not finish: ${reason}`);
   const questions = result.questions.map((question) => questionOfChild(call, tool, question));

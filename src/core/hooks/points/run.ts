@@ -24,6 +24,7 @@
 import type { Model } from "../../../model/model.ts";
 import type { Message, Usage, UserMessage } from "../../../protocol/message.ts";
 import type { Question } from "../../../protocol/question.ts";
+import type { FinishReason } from "../../../protocol/response_event.ts";
 import type { AnyTool } from "../../agent/tool.ts";
 import type { Limits } from "../../run/limits.ts";
 import type { Change, Scope } from "../scope.ts";
@@ -160,6 +161,11 @@ export interface RunResult<O = unknown> {
   readonly output?: O;
   /** The reason, if the status is not "done", or if `finish()` or a hook ended the run. */
   readonly reason?: string;
+  /**
+   * The finish reason of the last response, if there was one. After "stop" and "calls" the model has ended by itself; otherwise the answer was cut, filtered,
+   * refused or is empty, also if the status is "done".
+   */
+  readonly finish?: FinishReason;
   /** The questions of a paused run. */
   readonly questions: readonly Question[];
   /** The tokens used. */

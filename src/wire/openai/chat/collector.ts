@@ -40,7 +40,7 @@ export function completionCollector(model: string): ResponseCollector {
     if (error) return failedResponse(end, { error });
     const all = [...turns.values()];
     const texts = all.map(({ text }) => text).filter((text) => text !== "");
-    const { text, calls, finish_reason } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
+    const { text, calls, ...reasons } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
     const reasoning_content = all.map(({ reasoning }) => reasoning).join("");
     const { logprobs = null, ...fields } = partFields([...all.flatMap(({ parts }) => parts), ...refusalIn(end)]);
     const message = {
@@ -51,7 +51,7 @@ export function completionCollector(model: string): ResponseCollector {
       refusal: null,
       ...fields,
     };
-    const choices = [{ index: 0, message, finish_reason, logprobs }];
+    const choices = [{ index: 0, message, ...reasons, logprobs }];
     const usage = completionUsage(usageSince(end.usage, before));
     return { status: 200, body: { ...head, object: "chat.completion", choices, usage } };
   }

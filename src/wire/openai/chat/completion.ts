@@ -9,6 +9,7 @@ import type { Usage } from "../../../protocol/message.ts";
 import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
 import { isForClient } from "../../client_tool.ts";
 import type { EventOf } from "../../encoder.ts";
+import { finishOfRun } from "../../finish_reason.ts";
 import { encodeCallId } from "../call_id.ts";
 import { responseName } from "../response_name.ts";
 import type { EndEvent } from "../run_error.ts";
@@ -35,6 +36,8 @@ export interface CompletionEnd {
   /** The calls that the client runs. */
   readonly calls: readonly object[];
   readonly finish_reason: string;
+  /** The finish reason of the last response, where `finish_reason` has no word for it, in the form of compatible servers. */
+  readonly native_finish_reason?: string;
 }
 
 /** The completion so far. */
@@ -53,9 +56,11 @@ export function completionEnd(end: EndEvent, id: number, { session, finish, hasT
     function: { name, arguments: JSON.stringify(input) },
   }));
   const text = end.type === "run.finished" && !hasText ? end.text : questionText({ session, pausedAt: id, questions });
-  const isLimit = end.type === "run.finished" && end.status === "limit";
-  const finish_reason = calls.length > 0 ? "tool_calls" : isLimit ? "length" : finishReasons[finish] ?? finish;
-  return { text, calls, finish_reason };
+  const reason = finishOfRun(end, finish);
+  const finish_reason = calls.length > 0 ? "tool_calls" : finishReasons[reason] ?? reason;
+  const native = end.type === "run.finished" ? end.finish : undefined;
+  const isLost = native === "refusal" || native === "empty" || native === "other";
+  return { text, calls, finish_reason, ...(isLost && { native_finish_reason: native }) };
 }
 
 /** A call that the provider has run, in the form of compatible servers. */

@@ -56,14 +56,14 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   function end(event: EndEvent, id: number): string {
     const error = errorOf(event);
     if (error) return frameOf({ error }) + doneFrame;
-    const { text, calls, finish_reason } = completionEnd(event, id, { session, finish, hasText });
+    const { text, calls, finish_reason, ...native } = completionEnd(event, id, { session, finish, hasText });
     endParagraph();
     const tool_calls = calls.map((call, index) => ({ index, ...call }));
     return [
       textDelta(text),
       ...refusalIn(event).map(partChunk),
       calls.length > 0 ? chunk({ tool_calls }) : "",
-      chunk({}, finish_reason),
+      chunk({}, finish_reason, native),
       includeUsage ? frame({ choices: [], usage: completionUsage(usageSince(event.usage, before)) }) : "",
       doneFrame,
     ].join("");

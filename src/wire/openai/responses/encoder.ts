@@ -9,6 +9,7 @@ import type { Question } from "../../../protocol/question.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";
+import { finishOfRun } from "../../finish_reason.ts";
 import type { EventEncoder, JsonResponse } from "../../wire.ts";
 import { encodeCallId } from "../call_id.ts";
 import { responseName } from "../response_name.ts";
@@ -56,9 +57,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     frames += items.close();
     if (event.type === "run.paused") frames += event.questions.map((question) => ask(question, id)).join("");
     const error = errorOf(event);
-    const reason = event.type === "run.finished"
-      ? incompleteReasons[event.status === "limit" ? "length" : finish]
-      : undefined;
+    const reason = event.type === "run.finished" ? incompleteReasons[finishOfRun(event, finish)] : undefined;
     const status = error ? "failed" : reason ? "incomplete" : "completed";
     const incomplete_details = reason && { reason };
     const response = snapshot(status, { error, incomplete_details, usage: usageOf(usageSince(event.usage, before)) });
