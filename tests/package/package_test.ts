@@ -103,7 +103,7 @@ Deno.test("the installed package works on workerd", async () => {
 const config :Workerd.Config = (
   services = [(name = "worker", worker = (
     modules = [(name = "worker.js", esModule = ${JSON.stringify(script)})],
-    compatibilityDate = "2026-10-01",
+    compatibilityDate = "2026-11-17",
   ))],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "worker")],
 );`,

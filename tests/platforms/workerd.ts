@@ -41,13 +41,10 @@ export async function bundled(path: string): Promise<string> {
   return await output("bundle", "--quiet", "--platform", "browser", path);
 }
 
-/**
- * Downloads workerd, and returns its path. It has a lock of its own, because Deno downloads all packages of a lock. Newer versions need a package that
- * does not exist.
- */
+/** Downloads workerd, and returns its path. It has a lock of its own, because Deno downloads all packages of a lock. */
 export async function binary(): Promise<string> {
   const lock = new URL("deno.lock", import.meta.url).pathname;
-  const code = `import workerd from "npm:workerd@1.20261023.1"; console.log(workerd.default);`;
+  const code = `import workerd from "npm:workerd@1.20261117.1"; console.log(workerd.default);`;
   return (await output("eval", "--no-config", "--lock", lock, "--frozen", code)).trim();
 }
 
@@ -69,7 +66,7 @@ const config :Workerd.Config = (
     (name = "disk", disk = (path = ${JSON.stringify(folder)}, writable = true)),
     (name = "worker", worker = (
       modules = [(name = "worker.js", esModule = ${JSON.stringify(script)})],
-      compatibilityDate = "2026-10-01",
+      compatibilityDate = "2026-11-17",
       durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)],
       durableObjectStorage = (localDisk = "disk"),
       bindings = [${[objects, ...texts].join(", ")}],

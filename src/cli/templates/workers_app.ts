@@ -62,7 +62,7 @@ export function wranglerJson({ name }: Project, fields: Readonly<Record<string, 
     $schema: "node_modules/wrangler/config-schema.json",
     name,
     main: "src/worker.ts",
-    compatibility_date: "2026-10-01",
+    compatibility_date: "2026-11-17",
     send_metrics: false,
     ...fields,
   });

@@ -35,7 +35,7 @@ function configOf(script: string): string {
 const config :Workerd.Config = (
   services = [(name = "worker", worker = (
     modules = [(name = "worker.js", esModule = ${JSON.stringify(script)})],
-    compatibilityDate = "2026-10-01",
+    compatibilityDate = "2026-11-17",
   ))],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "worker")],
 );`;
