@@ -1,19 +1,10 @@
 import { assertEquals } from "@std/assert";
 import { eventsOf, piecesOf, post } from "../support/requests.ts";
+import { eventually } from "./eventually.ts";
 import { folder } from "./folder.ts";
 import { bundled, served } from "./workerd.ts";
 
 const script = await bundled("tests/platforms/alarm_worker.ts");
-
-/** Waits until `check` returns something. Throws after 30 seconds. */
-async function eventually<T>(check: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 300; tries++) {
-    const found = await check();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error("Cannot see the expected state: 30 seconds have passed");
-}
 
 Deno.test("in workerd, the alarm of a killed Durable Object continues its run, without a request for it", async () => {
   await using disk = await folder();

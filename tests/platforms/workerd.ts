@@ -15,8 +15,8 @@ export interface Served extends AsyncDisposable {
 
 /** The bindings of a Worker. */
 export interface Bindings {
-  /** The class of its Durable Objects. The binding has its name in capitals. */
-  readonly className: string;
+  /** The class of its Durable Objects. The binding has its name in capitals. Default: it has none. */
+  readonly className?: string;
   /** Texts, by name. Default: none. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -58,7 +58,12 @@ async function output(...args: readonly string[]): Promise<string> {
 
 function configOf(script: string, { className, settings = {} }: Bindings, folder: string): string {
   const texts = Object.entries(settings).map(([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`);
-  const objects = `(name = "${className.toUpperCase()}", durableObjectNamespace = "${className}")`;
+  const namespaces = className === undefined
+    ? ""
+    : `(className = "${className}", uniqueKey = "${className}", enableSql = true)`;
+  const objects = className === undefined
+    ? []
+    : [`(name = "${className.toUpperCase()}", durableObjectNamespace = "${className}")`];
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
@@ -67,9 +72,9 @@ const config :Workerd.Config = (
     (name = "worker", worker = (
       modules = [(name = "worker.js", esModule = ${JSON.stringify(script)})],
       compatibilityDate = "2026-11-17",
-      durableObjectNamespaces = [(className = "${className}", uniqueKey = "${className}", enableSql = true)],
+      durableObjectNamespaces = [${namespaces}],
       durableObjectStorage = (localDisk = "disk"),
-      bindings = [${[objects, ...texts].join(", ")}],
+      bindings = [${[...objects, ...texts].join(", ")}],
     )),
   ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "worker")],

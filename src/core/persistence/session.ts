@@ -28,7 +28,7 @@ export interface Session {
   readonly rules?: readonly Rule[];
   /** The last event of the last run, for clients that have missed it, and the number of messages before that run. */
   readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
-  /** The lease of a running run. Written by durable stores. */
+  /** The lease of a running run. */
   readonly lease?: Lease;
   /** Messages from other processes that the run has not read. Written by durable stores. */
   readonly mail?: readonly Mail[];

@@ -59,7 +59,7 @@ async function beginOnce(used: Set<string>, id: string, begin: () => Promise<Lau
   const release = () => void used.delete(id);
   try {
     const begun = await begin();
-    begun.run.over.then(release); // it never rejects
+    begun.run.untilOver().then(release); // it never rejects
     return begun;
   } catch (error) {
     release();

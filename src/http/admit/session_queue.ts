@@ -73,7 +73,7 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     const { run } = error;
     if (run === undefined) return undefined; // the session may be free by now
     const live = runs.get(run, client);
-    if (live) return void await live.over;
+    if (live) return void await live.untilOver();
     if (await runs.records?.untilOver(run, client, client.leaving)) return undefined;
     if (run === missed) throw error;
     return run;
@@ -84,8 +84,8 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     if (run === undefined) return undefined;
     const live = runs.get(run, client);
     if (!live && !runs.records) return "replace";
-    live?.stop("replaced");
-    await (live ?? await runs.records?.close(run, session, "replaced", client))?.over;
+    await live?.stop("replaced");
+    await (live ?? await runs.records?.close(run, session, "replaced", client))?.untilOver();
     return undefined;
   }
 

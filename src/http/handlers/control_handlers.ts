@@ -48,7 +48,7 @@ interface RunControl {
   /** Returns false if too many messages wait. */
   send(message: OperationOf<"message">["message"]): Promise<boolean | undefined>;
   finish(): Promise<boolean | undefined>;
-  stop(rollback?: boolean): true | Promise<boolean | undefined>;
+  stop(rollback?: boolean): Promise<boolean | undefined>;
 }
 
 /** Returns the control of a run, which this process executes, or another one that shares its log. */
@@ -56,19 +56,18 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
   const { server: { runs, options: { onError } }, client } = scope;
   const { records } = runs;
   const live = runs.get(run.run, client);
-  if (!live) {
-    return {
-      send: async (message) => await records?.send(run, message, client),
-      finish: async () => await records?.send(run, { type: "finish" }, client),
-      stop: async (rollback = false) =>
-        await records?.stop(run, client, rollback) || await endStored(scope, run, rollback) !== undefined,
-    };
-  }
-  return {
-    send: ({ message, after = "batch" }) => live.send(message, { after }).then(() => true, falseIfFull),
-    finish: () => live.finish().then(() => true),
-    stop(rollback = false) {
-      live.stop("stop", { rollback });
+  const remote: RunControl = {
+    send: async (message) => await records?.send(run, message, client),
+    finish: async () => await records?.send(run, { type: "finish" }, client),
+    stop: async (rollback = false) =>
+      await records?.stop(run, client, rollback) || await endStored(scope, run, rollback) !== undefined,
+  };
+  if (!live) return remote;
+  return { // if it does not live after all, another process may continue it
+    send: async (mail) => await live.send(mail.message, mail).catch(falseIfFull) ?? await remote.send(mail),
+    finish: async () => await live.finish() ?? await remote.finish(),
+    async stop(rollback = false) {
+      if (!await live.stop("stop", { rollback })) return await remote.stop(rollback);
       const ended = endIfKept(scope, live, { run: run.run, session: live.session }, rollback);
       runs.track(ended.catch((error) => void reportError(onError, error, run.run)), client);
       return true;
@@ -77,9 +76,9 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
 }
 
 /** Ends a run whose session still has it after its stop. It was saving its pause when it was stopped, its start was undone, or another process has it. */
-async function endIfKept(scope: RequestScope, { over }: LiveRun, run: RunAddress, rollback: boolean): Promise<void> {
-  await over;
-  await (await endStored(scope, run, rollback))?.over;
+async function endIfKept(scope: RequestScope, live: LiveRun, run: RunAddress, rollback: boolean): Promise<void> {
+  await live.untilOver();
+  await (await endStored(scope, run, rollback))?.untilOver();
 }
 
 /** Ends the run that its session has, and returns it while it ends. Returns undefined if the session is not named or has no such run. */
@@ -91,11 +90,9 @@ async function endStored(
   return await withRetries(async () => { // the other process may save it at this moment
     if (runOf(await runs.load(session, client)) !== run) return undefined;
     const resumed = runs.get(run, client);
-    resumed?.stop("stop", { rollback });
+    await resumed?.stop("stop", { rollback });
     const closing = { run, session, answers: [], closing: "stop", rollback, busy: "replace" } as const;
-    const ending = resumed ?? await runs.launch(closing, client);
-    client.outlive(ending.over);
-    return ending;
+    return resumed ?? await runs.launch(closing, client);
   });
 }
 

@@ -10,7 +10,7 @@ import { RequestError } from "../respond/error_response.ts";
 import { accepted, type Launched, prefersAsync, type ResponseFormat } from "../respond/response_format.ts";
 import type { RequestScope } from "../server.ts";
 
-const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => void } = {
+const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
   stop: (run) => run.stop("client-gone"),
   drain: (run) => run.drain("client-gone"),
   detach: () => {},
@@ -26,7 +26,6 @@ export async function launch(scope: RequestScope, input: LaunchInput, format: Re
     out.close();
     throw error;
   });
-  if (onGone !== "stop") client.outlive(run.over);
   return { run, respond };
 }
 
@@ -40,6 +39,5 @@ async function launchInBackground(
     throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
   }
   const run = await runs.launch(input, client);
-  client.outlive(run.over);
   return { run, respond: () => accepted(c, input, runs.records !== undefined) };
 }

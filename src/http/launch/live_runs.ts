@@ -3,10 +3,14 @@
  *
  * @module
  */
+import { SharedWork } from "../../core/lib/shared_work.ts";
+import type { SendOptions } from "../../core/features/steering.ts";
 import { outage } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
+import type { StopOptions } from "../../core/run/control.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
 import { nullSink, type Started } from "../../core/start/options.ts";
+import type { UserMessage } from "../../protocol/message.ts";
 import { ownedKey, ownedSessions } from "../../session/owned_store.ts";
 import { isRunning } from "../../session/record/run_state.ts";
 import type { recordsOf } from "../../session/record/records_of.ts";
@@ -41,8 +45,8 @@ export function liveRuns(
   options: ServerOptions,
 ): LiveRuns {
   const { sessions, log, limits, lease, grace, singleProcess, signal, onError } = options;
-  /** The runs, by owner and id. */
-  const live = new Map<string, LiveRun>();
+  /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
+  const live = new Map<string, SharedRun>();
   /** The time at which a shutdown waits no longer, in milliseconds since 1970. */
   let leavesAt = Infinity;
   signal?.addEventListener("abort", () => {
@@ -50,21 +54,35 @@ export function liveRuns(
     for (const run of live.values()) run.handOver(grace);
   });
 
+  /** Returns a run that lives. */
+  function find(key: string): SharedRun | undefined {
+    const run = live.get(key);
+    if (run?.lives) return run;
+    live.delete(key);
+    return undefined;
+  }
+
   /** Returns the store as the requester sees it. */
   const storeOf = ({ owner }: Owned) => owner === undefined || !sessions ? sessions : ownedSessions(sessions, owner);
 
-  /** The work that follows runs, such as the reports of their ends. It never rejects. */
-  const tracked = new Set<Promise<void>>();
+  /** The work that follows runs, such as the reports of their ends. */
+  const tracked = new Set<SharedWork>();
 
   function track(work: Promise<void>, requester: Requester): void {
-    const done = work.then(() => void tracked.delete(done));
-    tracked.add(done);
-    requester.outlive(done);
+    const shared = new SharedWork(lease);
+    tracked.add(shared);
+    requester.outlive(work.then(() => {
+      shared.end();
+      tracked.delete(shared);
+    }));
   }
 
   async function settled(): Promise<void> {
-    await Promise.all(Array.from(live.values(), ({ over }) => over));
-    while (tracked.size > 0) await Promise.all(tracked); // a stop may begin a run, whose end is reported
+    await Promise.all(Array.from(live.values(), (run) => run.untilOver()));
+    for (const work of tracked) { // a stop may begin a run, whose end is reported
+      await work.untilOver();
+      tracked.delete(work);
+    }
   }
 
   const host: RunHost = {
@@ -80,8 +98,8 @@ export function liveRuns(
       return await storeOf(requester)?.load(id);
     },
     save: async (session, requester) => await storeOf(requester)?.save(session),
-    get: (run, { owner }) => live.get(ownedKey(owner, run)),
-    isDead: (run, { owner }) => singleProcess && !live.has(ownedKey(owner, run)),
+    get: (run, { owner }) => find(ownedKey(owner, run)),
+    isDead: (run, { owner }) => singleProcess && !find(ownedKey(owner, run)),
     launch,
   };
   // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
@@ -95,6 +113,7 @@ export function liveRuns(
     /** With a log, the records end a lost run before another one begins: otherwise its end would not be logged. */
     const lost = (run: string, until = Infinity) => {
       const isOwn = run === own;
+      if (!isOwn && host.get(run, { owner })) return false;
       if (singleProcess && (isOwn || host.isDead(run, { owner }))) return true;
       return (isOwn && until === taken) || ((isOwn || !records) && Date.now() >= until);
     };
@@ -103,21 +122,32 @@ export function liveRuns(
     return { store, limits, lease, lost, onError, owner, vars, reconcile, check: checkClientTools, ...input };
   }
 
-  /** Removes a run once it is over and its events are logged. It keeps no more of the launch than it needs, since it stays as long as the run. */
-  function whenOver({ result }: Started, key: string, record: Recorder | undefined): Promise<void> {
-    return result.then(async () => { // neither rejects
-      await record?.over;
-      live.delete(key);
+  /** Resolves when a run is over and its events are logged. It keeps no more of the launch than it needs, since it stays as long as the run. */
+  async function untilLogged({ result }: Started, record: Recorder | undefined): Promise<void> {
+    await result; // neither rejects
+    await record?.over;
+  }
+
+  /** Keeps a run until it is over. */
+  function keep(key: string, run: SharedRun, over: Promise<void>): void {
+    for (const [old, { lives }] of live) { // the platform has ended the oldest ones first
+      if (lives) break;
+      live.delete(old);
+    }
+    live.set(key, run);
+    over.then(() => {
+      run.end();
+      if (live.get(key) === run) live.delete(key);
     });
   }
 
-  async function launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
+  async function begin(input: LaunchInput, requester: Requester, out?: EventOutput) {
     const { owner } = requester;
     const { run: id, session, held } = input;
     const report = reports && await reports.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
     const key = ownedKey(owner, id);
-    if (live.has(key)) {
+    if (find(key)) {
       throw new SessionError(`Cannot run session "${session}": another run has it`, "busy", id);
     }
     const isNew = input.prompt !== undefined || input.messages !== undefined;
@@ -127,28 +157,99 @@ export function liveRuns(
     const continues = async () => lostTo === "process" || isRunning(await host.load(session, { owner }), id);
     const record = records?.recorder(id, requester, out, (error) => {
       lostTo = error === undefined ? "process" : "log";
-      if (lostTo === "process") return run.stop("lost", { leave: true });
-      run.stop("unrecorded", { rollback: isNew && !isBegun, undo: !isBegun }); // its client may send the request again
+      if (lostTo === "process") return started.stop("lost", { leave: true });
+      started.stop("unrecorded", { rollback: isNew && !isBegun, undo: !isBegun }); // its client may send the request again
       reportError(onError, error, id);
     });
     const given = record ?? out ?? nullSink;
     const sink = report?.watch(given) ?? given;
     const started = agent.start(startOptionsOf(input, requester), held?.to(sink) ?? sink);
-    const begun = started.opened.then(({ after }) => record?.begin(after));
-    const run: LiveRun = Object.assign(started, { begun, over: whenOver(started, key, record) });
-    live.set(key, run);
+    const begun = started.opened.then(async ({ after }) => {
+      await record?.begin(after);
+      return after;
+    });
+    const over = untilLogged(started, record);
+    const run = new SharedRun(started, begun, lease);
+    keep(key, run, over);
     try {
-      await run.begun;
+      await begun;
       isBegun = true;
-      if (report) track(run.over.then(() => report.deliver(continues, lostTo !== "log")), requester);
-      return run;
+      if (report) track(over.then(() => report.deliver(continues, lostTo !== "log")), requester);
+      return { run, over };
     } catch (error) {
-      await run.over;
+      await over;
       const isGone = isNew && error instanceof SessionError && error.run !== id;
       await report?.abandon({ isGone, pausedAt: input.pausedAt });
       throw error;
     }
   }
 
+  async function launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
+    const begun = begin(input, requester, out);
+    requester.outlive(begun.then(({ over }) => over, () => {})); // also while it begins: the client may leave
+    return (await begun).run;
+  }
+
   return { ...host, launch, settled, track, records, reports };
+}
+
+/** A run, for all requests. A class, because a server keeps one for each stream. */
+class SharedRun implements LiveRun {
+  readonly #started: Started;
+  readonly #begun: Promise<number>;
+  readonly #work: SharedWork;
+
+  /** `begun` resolves to the number of the event before the first one. */
+  constructor(started: Started, begun: Promise<number>, lease: number) {
+    this.#started = started;
+    this.#begun = begun;
+    this.#work = new SharedWork(lease);
+  }
+
+  get session(): string {
+    return this.#started.session;
+  }
+  get lives(): boolean {
+    return this.#work.lives;
+  }
+
+  stop(reason?: string, options?: StopOptions): Promise<true | undefined> {
+    return this.#dispatch((run) => run.stop(reason, options));
+  }
+  drain(reason: string): Promise<true | undefined> {
+    return this.#dispatch((run) => run.drain(reason));
+  }
+  async send(message: UserMessage, options?: SendOptions): Promise<true | undefined> {
+    let isTaken = false;
+    const sent = await this.#dispatch((run) => {
+      isTaken = true;
+      return run.send(message, options);
+    });
+    if (!sent && isTaken) throw new SessionError("Cannot send the message: the run has ended meanwhile", "unknown"); // it may have saved it
+    return sent;
+  }
+  finish(): Promise<true | undefined> {
+    return this.#dispatch((run) => run.finish());
+  }
+  handOver(grace: number): void {
+    this.#started.handOver(grace);
+  }
+
+  untilBegun(): Promise<number | undefined> {
+    return this.#work.dispatch(() => this.#begun.catch(() => undefined));
+  }
+  untilOver(): Promise<void> {
+    return this.#work.untilOver();
+  }
+
+  end(): void {
+    this.#work.end();
+  }
+
+  #dispatch(job: (run: Started) => void | Promise<void>): Promise<true | undefined> {
+    return this.#work.dispatch(async (): Promise<true> => {
+      await job(this.#started);
+      return true;
+    });
+  }
 }

@@ -47,8 +47,8 @@ export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover
     const outlive = (work: Promise<unknown>) => void after.push(work);
     const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
     try {
-      const { over } = await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
-      return { over: Promise.all([over, ...after]) };
+      await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
+      return { over: Promise.all(after) };
     } catch (error) {
       const isFaster = error instanceof SessionError || error instanceof RecordError;
       if (isFaster || signal?.aborted) return undefined; // another process has continued the run, or will

@@ -106,12 +106,8 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
 
   const hasBegun: IdempotencyKeys["hasBegun"] = async ({ run, session, after }, requester) => {
     const live = host.get(run, requester);
-    const opened = await live?.opened.catch(() => undefined);
-    if (live && opened && opened.after >= after) {
-      await live.begun;
-      return true;
-    }
-    await live?.over; // it has just paused, or could not begin
+    if ((await live?.untilBegun() ?? -1) >= after) return true;
+    await live?.untilOver(); // it has just paused, or could not begin
     const key = recordKey(run, requester);
     const page = await log.read(key, after);
     if (page && page.last > after) return true;

@@ -17,7 +17,7 @@ import { reconcile } from "./reconcile.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
-import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
+import type { Owned, Requester, RunHost } from "./run_host.ts";
 import type { Records } from "./records.ts";
 import { runSessions, type SessionLookup } from "./run_sessions.ts";
 import { isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
@@ -55,7 +55,7 @@ export function recordsOf(log: Log, host: RunHost): Records {
       const lines = [lineOf(end)];
       await log.append(recordKey(run, requester), { after: page.last, lines, ended: true });
     } else if (isLost(session, requester)) {
-      await resume({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
+      await host.launch({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
     }
   }
 
@@ -77,16 +77,9 @@ export function recordsOf(log: Log, host: RunHost): Records {
       await log.append(recordKey(run, requester), { after: last, lines: [], ended: false });
   }
 
-  /** Resumes a run that no client listens to. */
-  async function resume(input: LaunchInput, requester: Requester): Promise<LiveRun> {
-    const run = await host.launch(input, requester);
-    requester.outlive(run.over);
-    return run;
-  }
-
   /** Takes over the run that has a session, and ends it. */
   const closeNow = (run: string, session: string, closing: string, requester: Requester, rollback = false) =>
-    resume({ run, session, answers: [], closing, rollback, busy: "replace" }, requester);
+    host.launch({ run, session, answers: [], closing, rollback, busy: "replace" }, requester);
 
   const close: Records["close"] = (...of) => closeNow(...of).catch(unlessFaster);
 
@@ -157,15 +150,15 @@ export function recordsOf(log: Log, host: RunHost): Records {
     async releaseIfLost(session, requester) {
       const run = runOf(session);
       if (run === undefined || !isLost(session, requester)) return;
-      await (await close(run, session.id, "lost", requester))?.over;
+      await (await close(run, session.id, "lost", requester))?.untilOver();
     },
     async catchUp(session, requester) {
       const run = runOf(session);
       if (run === undefined) return undefined;
       if (isPaused(session)) {
         const live = host.get(run, requester);
-        const opened = await live?.opened.catch(() => undefined);
-        if (opened && opened.after < lastEventNumber(session)) await live?.over; // it has just paused
+        const after = await live?.untilBegun() ?? Infinity;
+        if (after < lastEventNumber(session)) await live?.untilOver(); // it has just paused
         await complete(run, () => Promise.resolve(session.id), requester);
       }
       return (await endOf(run, requester))?.last;

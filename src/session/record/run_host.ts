@@ -3,9 +3,12 @@
  *
  * @module
  */
+import type { UserMessage } from "../../protocol/message.ts";
+import type { SendOptions } from "../../core/features/steering.ts";
+import type { StopOptions } from "../../core/run/control.ts";
 import type { OnError } from "../../core/run/events.ts";
 import type { Patience } from "../../core/persistence/retries.ts";
-import type { Started, StartOptions } from "../../core/start/options.ts";
+import type { StartOptions } from "../../core/start/options.ts";
 import type { Session } from "../../core/persistence/session.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
@@ -65,12 +68,28 @@ export interface LaunchInput extends
   readonly held?: HeldSession | undefined;
 }
 
-/** A run that this process executes. */
-export interface LiveRun extends Started {
-  /** Resolves when the run has its session and its first events are logged; rejects with the reason if it cannot begin. */
-  readonly begun: Promise<void>;
-  /** Resolves when the run has ended or paused and its events are logged. Never rejects. */
-  readonly over: Promise<void>;
+/**
+ * A run that this process executes, in the request that has launched it. Every request may call its functions: what they do is done in the request of the
+ * run, and the promises that they return belong to their caller. So they settle also if the platform ends the request of the run. If it has, for a lease, the
+ * run does not live.
+ */
+export interface LiveRun {
+  /** The session's id. */
+  readonly session: string;
+  /** False if the run is over, or if nothing executes it any more. */
+  readonly lives: boolean;
+  /** Stops the run. Default reason: "stop". Resolves to true once it stops; to undefined if it does not live. */
+  stop(reason?: string, options?: StopOptions): Promise<true | undefined>;
+  /** Lets the run finish its turn, and ends it with `reason`. Resolves as `stop()`. */
+  drain(reason: string): Promise<true | undefined>;
+  /** Sends a message to the run. Resolves to true once it is accepted; to undefined if the run does not live. Rejects as `send()` of a started run does. */
+  send(message: UserMessage, options?: SendOptions): Promise<true | undefined>;
+  /** Asks the run to end with one more answer. Resolves as `send()`. */
+  finish(): Promise<true | undefined>;
+  /** Resolves when the first events are logged, to the number of the event before them; to undefined if the run could not begin, or does not live. */
+  untilBegun(): Promise<number | undefined>;
+  /** Resolves when the run has ended or paused and its events are logged, or when it does not live. */
+  untilOver(): Promise<void>;
 }
 
 /** The server that executes runs, as the records see it. */
@@ -91,11 +110,11 @@ export interface RunHost {
   load(session: string, requester: Owned): Promise<Session | undefined>;
   /** Saves a session of the requester, as `Store.save()` does. */
   save(session: Session, requester: Owned): Promise<number | undefined>;
-  /** Returns a run of the requester that this process executes. */
+  /** Returns a run of the requester that lives in this process. */
   get(run: string, requester: Owned): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */
   isDead(run: string, requester: Owned): boolean;
-  /** Begins or resumes a run; resolves when it has begun. */
+  /** Begins or resumes a run; resolves when it has begun. The platform keeps the process alive until the run is over. */
   launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
 }
 

@@ -8,7 +8,7 @@ import { expectNames } from "../../../protocol/option_names.ts";
 import type { Lease } from "../session.ts";
 import { isListed, type Store } from "../store.ts";
 import { boundNames } from "./bounded_cache.ts";
-import { saveIn, sessionCache, sessionsIn, until } from "./sessions.ts";
+import { saveIn, sessionCache, sessionsIn, touchIn } from "./sessions.ts";
 
 /** The bounds of `memory()`. */
 export interface MemoryOptions {
@@ -73,16 +73,11 @@ export function memory(options: MemoryOptions = {}): Store {
       const due = [...leases].filter(([, until]) => until <= before).sort(([, a], [, b]) => a - b);
       return Promise.resolve(due.slice(0, limit).map(([id]) => id));
     },
-    touch: ({ id, version, lease }, end) =>
+    touch: (session, end) =>
       promiseTry(() => {
-        const stored = sessions.get(id);
-        if (stored?.version !== version || !lease || leases.get(id) !== lease.until) return false;
-        const { lease: held, ...rest } = JSON.parse(stored.rest);
-        const moved = { ...held, until: end };
-        const entry = { ...stored.entry, inUse: until(end) };
-        sessions.put(id, { ...stored, rest: JSON.stringify({ ...rest, lease: moved }), entry }, entry);
-        note(id, moved);
-        return true;
+        const moved = touchIn(sessions, session, end);
+        if (moved) leases.set(session.id, end);
+        return moved;
       }),
   };
 }

@@ -5,7 +5,7 @@
  */
 import type { Message } from "../../../protocol/message.ts";
 import { promiseTry } from "../../../stream/promise_try.ts";
-import type { Session } from "../session.ts";
+import type { LeasedSession, Session } from "../session.ts";
 import type { RunStore } from "../store.ts";
 import { type BoundedCache, boundedCache, type Bounds, boundsOf, type EntryOptions } from "./bounded_cache.ts";
 import { writeInMemory } from "./writer.ts";
@@ -40,7 +40,7 @@ export function sessionsIn(sessions: BoundedCache<Stored> = sessionCache()): Run
       );
     },
     save: (session) => promiseTry(() => saveIn(sessions, session)),
-    touch: () => Promise.resolve(false), // its writer leases nothing
+    touch: (session, end) => promiseTry(() => touchIn(sessions, session, end)),
   };
 }
 
@@ -57,6 +57,17 @@ export function saveIn(sessions: BoundedCache<Stored>, { messages, ...session }:
   sessions.put(id, { version, texts, length, messages: run ? messages : [], rest, entry }, entry);
   texts.push(...added); // only once it is known to fit
   return version;
+}
+
+/** Moves the end of a lease as `Store.touch()` does. */
+export function touchIn(sessions: BoundedCache<Stored>, { id, version, lease }: LeasedSession, end: number): boolean {
+  const stored = sessions.get(id);
+  if (stored?.version !== version || !lease) return false;
+  const { lease: held, ...rest }: Omit<Session, "messages"> = JSON.parse(stored.rest);
+  if (held?.until !== lease.until) return false;
+  const entry = { ...stored.entry, inUse: until(end) };
+  sessions.put(id, { ...stored, rest: JSON.stringify({ ...rest, lease: { ...held, until: end } }), entry }, entry);
+  return true;
 }
 
 /** Returns a function that returns true until a time. It is kept with a session, so it must not keep anything else. */

@@ -6,33 +6,44 @@
 import type { Event } from "../../../protocol/event.ts";
 import type { Position } from "../../run/position.ts";
 import type { EngineRun } from "../../run/run.ts";
+import { startTimer } from "../../lib/cancellation.ts";
 import { savedSession } from "../saved_session.ts";
+import type { Lease } from "../session.ts";
 import type { OpenWriter, SessionStore } from "../store.ts";
-import { archivedSession, endedSession, type SessionWriter } from "../writer.ts";
+import { archivedSession, endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
 
 /**
- * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end.
+ * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end. It
+ * has a lease, because the request that executes the run may end before the process does, as on Cloudflare Workers.
  */
-export const writeInMemory: OpenWriter = (store, run: EngineRun, { always }) => new MemoryWriter(store, run, always);
+export const writeInMemory: OpenWriter = (store, run: EngineRun, options) => new MemoryWriter(store, run, options);
 
 /** A writer. A class, because a server keeps one for each stream, and a closure for each operation would take five times the memory. */
 class MemoryWriter implements SessionWriter {
   readonly #store: SessionStore;
   readonly #run: EngineRun;
+  readonly #leaseTime: number;
   #version: number;
   #saves: boolean;
+  /** The lease that is stored. */
+  #held: Lease | undefined;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
   /** True if a copy of the messages was saved, and the session that names it was not. */
   #archived = false;
 
-  constructor(store: SessionStore, run: EngineRun, saves: boolean) {
+  constructor(store: SessionStore, run: EngineRun, { always, lease }: WriterOptions) {
     this.#store = store;
     this.#run = run;
+    this.#leaseTime = lease;
     this.#version = run.claimed.version;
-    this.#saves = saves;
+    this.#saves = always;
   }
 
-  claim(): Promise<boolean> {
-    return this.#saves ? this.#save() : Promise.resolve(true);
+  async claim(): Promise<boolean> {
+    if (!this.#saves) return true;
+    const isClaimed = await this.#save();
+    if (isClaimed) this.#renewLater();
+    return isClaimed;
   }
 
   checkpoint(position: Position): Promise<void> | undefined {
@@ -59,12 +70,39 @@ class MemoryWriter implements SessionWriter {
     return this.#archived ? session.id : undefined;
   }
 
+  close(): void {
+    clearTimeout(this.#renewal);
+  }
+
   async #save(session = savedSession(this.#run)): Promise<boolean> {
-    const saved = await this.#store.save({ ...session, version: this.#version });
+    // a run that is taken over ends: its calls since the last save may have had effects that it does not know
+    const lease = session.run && !session.run.exit ? { until: this.#leaseEnd(), closing: "lost" } : undefined;
+    const saved = await this.#store.save({ ...session, ...(lease && { lease }), version: this.#version });
     if (saved === undefined) return false;
     this.#version = saved;
+    this.#held = lease;
     this.#saves = true;
     return true;
+  }
+
+  #leaseEnd(): number {
+    return Math.ceil(Date.now() + this.#leaseTime);
+  }
+
+  #renewLater(): void {
+    this.#renewal = startTimer(() => {
+      this.#renewLater();
+      this.#renew().catch((error) => this.#run.events.report(error));
+    }, this.#leaseTime / 3);
+  }
+
+  /** Moves the end of the lease. If the session has changed meanwhile, the save that changed it has done so. */
+  async #renew(): Promise<void> {
+    const held = this.#held;
+    if (!held) return;
+    const until = this.#leaseEnd();
+    const moved = await this.#store.touch({ id: this.#run.session, version: this.#version, lease: held }, until);
+    if (moved && this.#held === held) this.#held = { ...held, until };
   }
 
   async #saveOrAbort(): Promise<void> {

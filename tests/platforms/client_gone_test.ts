@@ -1,0 +1,204 @@
+import type { Event } from "@jizai/jizai";
+import { assertEquals } from "@std/assert";
+import { type App, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { eventually } from "./eventually.ts";
+import { folder } from "./folder.ts";
+import { bundled, type Served, served } from "./workerd.ts";
+
+const script = await bundled("tests/platforms/plain_worker.ts");
+
+/** Serves the apps of the Worker. */
+async function workers(): Promise<Served> {
+  await using disk = await folder();
+  return await served(script, {}, disk.path);
+}
+
+/** Returns one app of the Worker. */
+function appOf({ request }: Served, name: string): App {
+  return { request: (path, init) => request(`/${name}${path}`, init) };
+}
+
+/** Begins a run, and leaves as soon as its client has received `text`. Returns its ids. */
+async function leave(app: App, prompt = "count", text = '"text":"3 "', body: object = {}) {
+  const pieces = piecesOf(await post(app, "/runs", { prompt, ...body }));
+  const received = await pieces.until(text);
+  await pieces.cancel();
+  const [, run = "", session = ""] = received.match(/"run":"([^"]+)","session":"([^"]+)"/) ?? [];
+  return { run, session };
+}
+
+/** Returns the last event of a response. */
+async function lastOf(response: Response | Promise<Response>): Promise<Event | undefined> {
+  return framesOf((await (await response).text()).replaceAll(":\n\n", "")).at(-1);
+}
+
+/** Returns an event that ends a run in one line. */
+function endLine(event: Event | undefined): string {
+  const reason = event && "reason" in event ? event.reason : "";
+  return `${event?.type} ${reason}`.trim();
+}
+
+/** Returns the status of a response without a body. */
+async function sent(response: Promise<Response>): Promise<number> {
+  assertEquals(await (await response).text(), "");
+  return (await response).status;
+}
+
+/** Waits until the platform has ended every run whose model waits. */
+async function untilCut({ request }: Served): Promise<void> {
+  let before: unknown;
+  await eventually(async () => {
+    const waits = await (await request("/waits")).json();
+    if (waits === before) return true;
+    before = waits;
+    return undefined;
+  });
+}
+
+/** Waits until no run has a session. Reading a session continues nothing. */
+async function untilFree(app: App, session: string): Promise<void> {
+  await eventually(async () => {
+    const { run } = await (await app.request(`/sessions/${session}`)).json();
+    return run ? undefined : true;
+  });
+}
+
+/** Prompts until the session is free. Returns the statuses of the refusals without repetitions, and the last event. */
+async function promptUntilFree(app: App, session: string): Promise<readonly unknown[]> {
+  const refusals = new Set<number>();
+  const last = await eventually(async () => {
+    const response = await post(app, "/runs", { prompt: "Hi", session });
+    if (response.status === 200) return endLine(await lastOf(response));
+    refusals.add((await refusalOf(response))[0]);
+    return undefined;
+  });
+  return [...refusals, last];
+}
+
+const notesOf = async ({ request }: Served): Promise<readonly string[]> => await (await request("/notes")).json();
+
+const apps = ["stop", "stop-stored", "stop-logged"];
+for (const name of apps) {
+  Deno.test(`in workerd, ${name}: a run whose client leaves is cleaned up and saved, and its session is free`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    const { session } = await leave(app);
+    await untilFree(app, session);
+    assertEquals(await notesOf(worker), [1, 2, 3].map((step) => `cleaned up client-gone ${step}`));
+    assertEquals(await promptUntilFree(app, session), ["run.finished"]);
+  });
+
+  Deno.test(`in workerd, ${name}: a tool that ignores that its client has left does not keep the session`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    const { session } = await leave(app, "work", "approval.decided");
+    await untilFree(app, session);
+    assertEquals(await promptUntilFree(app, session), ["run.finished"]);
+  });
+}
+
+Deno.test("in workerd, a run that is drained ends after its turn, without its client", async () => {
+  await using worker = await workers();
+  const app = appOf(worker, "drain-stored");
+  const { session } = await leave(app, "work", "approval.decided");
+  await untilFree(app, session);
+  const { messages } = await (await app.request(`/sessions/${session}`)).json();
+  assertEquals(messages.at(-1).results[0].parts, [{ type: "text", text: "Worked." }]);
+});
+
+Deno.test("in workerd, a detached run that another request stops ends, and so it does if that client leaves at once", async () => {
+  await using worker = await workers();
+  const app = appOf(worker, "detach-logged");
+  for (const leaves of [false, true]) {
+    const { run, session } = await leave(app, "work", "approval.decided");
+    const stopped = post(app, `/runs/${run}/stop`);
+    if (leaves) await (await stopped).body?.cancel();
+    else assertEquals((await stopped).status, 204);
+    await untilFree(app, session);
+    assertEquals(endLine(await lastOf(app.request(`/runs/${run}`))), "run.aborted stop");
+  }
+});
+
+Deno.test("in workerd, a run receives a message and a request to finish from other requests", async () => {
+  await using worker = await workers();
+  const app = appOf(worker, "detach-logged");
+  const { run } = await leave(app, "work", "approval.decided");
+  assertEquals(await sent(post(app, `/runs/${run}/messages`, { text: "count" })), 202);
+  const pieces = piecesOf(await app.request(`/runs/${run}`));
+  await pieces.until('"text":"3 "');
+  assertEquals((await post(app, `/runs/${run}/finish`)).status, 204);
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  assertEquals((await pieces.rest()).includes("run.aborted"), true);
+});
+
+const cutApps = ["cut", "cut-stored", "cut-detached", "cut-detached-logged", "cut-detached-stored"];
+for (const name of cutApps) {
+  Deno.test(`in workerd, ${name}: a run that the platform ended keeps its session for no longer than a lease`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    for (const [prompt, text] of [["count", '"text":"3 "'], ["work", "approval.decided"]]) {
+      const { session } = await leave(app, prompt, text);
+      assertEquals(await promptUntilFree(app, session), [409, "run.finished"]);
+    }
+  });
+
+  Deno.test(`in workerd, ${name}: a stop ends a run that the platform ended`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    const { run, session } = await leave(app);
+    assertEquals((await post(app, `/runs/${run}/stop?session=${session}`)).status, 204);
+    await untilFree(app, session);
+    assertEquals(await promptUntilFree(app, session), ["run.finished"]);
+  });
+
+  Deno.test(`in workerd, ${name}: a message over a wire waits for the end of a run that the platform ended`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    const { session } = await leave(app);
+    const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }];
+    const responses = await Promise.all([0, 1].map(() => post(app, "/chat", { id: session, messages })));
+    assertEquals(responses.map(({ status }) => status), [200, 200]);
+    for (const response of responses) assertEquals((await response.text()).includes('"finishReason":"stop"'), true);
+  });
+}
+
+Deno.test("in workerd, a client follows the rest of a run that the platform ended, and receives its end", async () => {
+  await using worker = await workers();
+  for (
+    const [name, end] of [["cut-detached-logged", "run.aborted lost"], ["cut-detached-stored", "run.finished"]] as const
+  ) {
+    const app = appOf(worker, name);
+    const { run } = await leave(app, "wait", "model.started");
+    assertEquals(endLine(await lastOf(app.request(`/runs/${run}`))), end, name);
+  }
+});
+
+Deno.test("in workerd, a message to a run that the platform ended is refused or kept, and never lost", async () => {
+  await using worker = await workers();
+  const stored = appOf(worker, "cut-detached-stored");
+  const { run, session } = await leave(stored, "wait", "model.started");
+  await untilCut(worker);
+  assertEquals(await sent(post(stored, `/runs/${run}/messages`, { text: "More" })), 202);
+  await lastOf(stored.request(`/runs/${run}`));
+  const { messages } = await (await stored.request(`/sessions/${session}`)).json();
+  assertEquals(messages.filter(({ role }: { role: string }) => role === "user").length, 2);
+  for (const name of ["cut", "cut-detached"]) {
+    const app = appOf(worker, name);
+    const { run } = await leave(app);
+    await untilCut(worker);
+    assertEquals((await refusalOf(post(app, `/runs/${run}/messages`, { text: "More" })))[0], 404);
+    assertEquals((await refusalOf(post(app, `/runs/${run}/finish`)))[0], 404);
+  }
+});
+
+Deno.test("in workerd, a run whose model is silent for several leases lives", async () => {
+  await using worker = await workers();
+  for (const name of ["stop", "stop-stored", "stop-logged", "detach-logged"]) {
+    const app = appOf(worker, name);
+    const pieces = piecesOf(await post(app, "/runs", { prompt: "wait" }));
+    const [, session] = (await pieces.until("model.started")).match(/"session":"([^"]+)"/) ?? [];
+    const rest = pieces.rest();
+    assertEquals(await promptUntilFree(app, session ?? ""), [409, "run.finished"], name);
+    assertEquals((await rest).includes("run.finished"), true, name);
+  }
+});

@@ -1,0 +1,142 @@
+/**
+ * A Worker without Durable Objects, whose runs live in the requests that launch them. The first part of a path names the app.
+ *
+ * @module
+ */
+import {
+  agent,
+  memory,
+  type Middleware,
+  type Model,
+  type ModelEvent,
+  serve,
+  type ServeOptions,
+  tool,
+} from "@jizai/jizai";
+import { durable, type StoreAdapter } from "@jizai/jizai/session/durable";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { chatCompletions } from "@jizai/jizai/wire/openai";
+import { type ExecutionContext, Hono } from "hono";
+import * as z from "zod";
+
+/** What has happened in the Worker, in order. */
+const notes: string[] = [];
+
+/** How often a model has waited. */
+let waits = 0;
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Answers "count" with a word each 20 milliseconds, "wait" after two seconds of silence, "work" with a call, and everything else at once. */
+const model: Model = {
+  id: "talkative",
+  async *stream({ messages }) {
+    const last = messages.at(-1);
+    const [part] = last?.role === "user" ? last.parts : [];
+    const prompt = part?.type === "text" ? part.text : "";
+    if (prompt === "work") {
+      const call: ModelEvent[] = [{ type: "call.start", id: "c1", name: "work" }, { type: "call.end", id: "c1" }];
+      return yield [...call, { type: "finish", reason: "calls" }];
+    }
+    for (let word = 1; word <= (prompt === "count" ? 500 : prompt === "wait" ? 100 : 0); word++) {
+      await sleep(20);
+      waits++;
+      if (prompt === "count") yield [{ type: "text", text: `${word} ` }];
+    }
+    yield [{ type: "text", text: `Answered ${messages.length}.` }, { type: "finish", reason: "stop" }];
+  },
+};
+
+/** Works for two seconds, whether its signal aborts or not. */
+const work = tool({
+  name: "work",
+  description: "Works",
+  input: z.object({}),
+  async execute() {
+    await sleep(2_000);
+    return "Worked.";
+  },
+});
+
+/** Cleans up with more than one step, each of which waits. */
+const cleaning: Middleware = {
+  name: "cleaning",
+  async abort({ reason }, next) {
+    for (const step of [1, 2, 3]) {
+      await sleep(20);
+      notes.push(`cleaned up ${reason} ${step}`);
+    }
+    await next();
+  },
+};
+
+/** Returns a store whose functions wait, as those of a database do. */
+function waiting() {
+  const { load, save, delete: remove, list, pending, touch } = memory();
+  const slowly = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
+    await sleep(20);
+    const result = await work(...args);
+    await sleep(20);
+    return result;
+  };
+  const adapter: StoreAdapter = {
+    load: slowly(load),
+    save: slowly(save),
+    delete: slowly(remove),
+    list: slowly(list),
+    pending: slowly(pending),
+    touch: slowly(touch),
+  };
+  return durable(adapter);
+}
+
+/** The options of an app, and whether the platform ends a request that launches a run as soon as its client has left. */
+interface Kind {
+  readonly options: ServeOptions;
+  readonly cut?: boolean;
+}
+
+const kinds: Readonly<Record<string, () => Kind>> = {
+  "stop": () => ({ options: {} }),
+  "stop-stored": () => ({ options: { store: waiting() } }),
+  "stop-logged": () => ({ options: { store: waiting(), log: memoryLog() } }),
+  "drain-stored": () => ({ options: { store: waiting(), onClientGone: "drain" } }),
+  "detach-logged": () => ({ options: { store: waiting(), log: memoryLog(), onClientGone: "detach" } }),
+  "cut": () => ({ options: {}, cut: true }),
+  "cut-stored": () => ({ options: { store: waiting() }, cut: true }),
+  "cut-detached": () => ({ options: { onClientGone: "detach" }, cut: true }),
+  "cut-detached-logged": () => ({ options: { log: memoryLog(), onClientGone: "detach" }, cut: true }),
+  "cut-detached-stored": () => ({
+    options: {
+      store: waiting(),
+      log: memoryLog(),
+      onClientGone: "detach",
+      onEnd: ({ event }) => notes.push(event.type),
+    },
+    cut: true,
+  }),
+};
+
+/** Milliseconds of a lease: a prompt to a session whose run was cut waits so long. */
+const lease = 500;
+
+const wires = [aiSdkUi(), aiSdkMessages(), chatCompletions()];
+const assistant = agent({ model, tools: [work], use: [cleaning], limits: { grace: 200 } });
+/** Milliseconds after which a stream notices that its client has left. */
+const heartbeat = 50;
+
+const app = new Hono().get("/notes", (c) => c.json(notes.splice(0))).get("/waits", (c) => c.json(waits));
+for (const [name, kind] of Object.entries(kinds)) {
+  const { options, cut = false } = kind();
+  const served = serve(assistant, { lease, heartbeat, wires, ...options });
+  app.all(`/${name}/*`, (c) => {
+    const { pathname, search } = new URL(c.req.url);
+    const url = new URL(pathname.slice(name.length + 1) + search, c.req.url);
+    const isCut = cut && /\/(runs|chat)$/.test(pathname);
+    const context: ExecutionContext = { waitUntil() {}, passThroughOnException() {}, props: {} };
+    return served.fetch(new Request(url, c.req.raw), c.env, isCut ? context : c.executionCtx);
+  });
+}
+
+export default app;
