@@ -383,9 +383,9 @@ Deno.test("src contains only the rooms", async () => {
   assertEquals((await list("src")).filter((name) => !(name in rooms)), []);
 });
 
-Deno.test("no folder of the library has more than 15 files of its own", () => {
+Deno.test("no folder of the library has more than 20 files of its own", () => {
   const folders = Map.groupBy(library, ({ path }) => path.replace(/\/[^/]*$/, ""));
-  const full = [...folders].filter(([, files]) => files.length > 15);
+  const full = [...folders].filter(([, files]) => files.length > 20);
   assertEquals(full.map(([folder, files]) => `${folder}: ${files.length}`), []);
 });
 

@@ -20,10 +20,10 @@ import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { type ExecutionContext, Hono } from "hono";
 import * as z from "zod";
 
-/** What has happened in the Worker, in order. */
+/** Notes of the hooks and reports, in order. */
 const notes: string[] = [];
 
-/** How often a model has waited. */
+/** The number of times that a model has waited. */
 let waits = 0;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
