@@ -202,3 +202,27 @@ Deno.test("in workerd, a run whose model is silent for several leases lives", as
     assertEquals((await rest).includes("run.finished"), true, name);
   }
 });
+
+for (const name of [...apps, ...cutApps]) {
+  Deno.test(`in workerd, ${name}: useChat's Stop and then a message are answered`, async () => {
+    await using worker = await workers();
+    const permissions = ["--allow-net=127.0.0.1", "--allow-sys=hostname", "--allow-read=."];
+    const args = [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...permissions,
+      "tests/platforms/stopping_chat.ts",
+      worker.url + name,
+    ];
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
+    const [out = "", err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    const [, answer] = out.match(/assistant (Answered \d)/) ?? [];
+    assertEquals([JSON.parse(out), err], [["ready", "undefined", [
+      "user count",
+      "assistant 1 2 3",
+      "user Hi",
+      `assistant ${answer}.`,
+    ]], ""]);
+  });
+}

@@ -7,6 +7,8 @@ import { killing } from "./killing.ts";
 
 /** A served Worker, ended when it is disposed of. */
 export interface Served extends AsyncDisposable {
+  /** Its address. */
+  readonly url: string;
   /** Requests a path of it. */
   request(path: string, init?: RequestInit): Promise<Response>;
   /** Ends workerd with SIGKILL. */
@@ -29,8 +31,10 @@ export async function served(script: string, bindings: Bindings, folder: string)
   const process = new Deno.Command(await binary(), { args, stdout: "piped" }).spawn();
   const kill = killing(process);
   const port = await portOf(process.stdout);
+  const url = `http://127.0.0.1:${port}/`;
   return {
-    request: (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init),
+    url,
+    request: (path, init) => fetch(new URL(path, url), init),
     kill,
     [Symbol.asyncDispose]: kill,
   };
