@@ -30,6 +30,7 @@ export { expectChoice, expectTime } from "./lib/expect_option.ts";
 export { expectNames } from "../protocol/option_names.ts";
 export { hashOf } from "./lib/hash.ts";
 export { Locks } from "./lib/locks.ts";
+export { SharedWork } from "./lib/shared_work.ts";
 export type { WindowOptions } from "./lib/sliding_window.ts";
 export { Semaphore } from "./lib/semaphore.ts";
 export { windowCounter } from "./lib/shared_window.ts";

@@ -88,7 +88,7 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
   }
   const options = resolveOptions(given);
   const runs = liveRuns(agent, options);
-  const server: Server = { options, runs, once: idempotency(runs.records), inTurn: sessionQueue(runs) };
+  const server: Server = { options, runs, once: idempotency(runs), inTurn: sessionQueue(runs) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
   const app = new Hono<AnyEnv>();
   const allowed = new Map<string, readonly string[]>();

@@ -55,12 +55,23 @@ export function notifier(longest = Infinity, shortest = longest): Notifier {
   function subscribe(run: string, signal: AbortSignal): Subscription {
     let notified = Promise.withResolvers<boolean>();
     const onNotify = () => notified.resolve(true);
-    const onAbort = () => notified.resolve(false);
+    const onAbort = () => {
+      notified.resolve(false);
+      close(); // the request may have ended, so that nothing continues after this
+    };
     const ofRun = subscribers.get(run) ?? new Set();
     subscribers.set(run, ofRun.add(onNotify));
     signal.addEventListener("abort", onAbort, { once: true });
     let interval = shortest;
     let poll: ReturnType<typeof setTimeout> | undefined;
+
+    function close(): void {
+      signal.removeEventListener("abort", onAbort);
+      clearTimeout(poll);
+      ofRun.delete(onNotify);
+      if (ofRun.size === 0 && subscribers.get(run) === ofRun) subscribers.delete(run);
+    }
+
     return {
       async next(idle) {
         interval = idle ? Math.min(2 * interval, longest) : shortest;
@@ -70,12 +81,7 @@ export function notifier(longest = Infinity, shortest = longest): Notifier {
         notified = Promise.withResolvers();
         return more;
       },
-      close() {
-        signal.removeEventListener("abort", onAbort);
-        clearTimeout(poll);
-        ofRun.delete(onNotify);
-        if (ofRun.size === 0) subscribers.delete(run);
-      },
+      close,
     };
   }
 

@@ -3,11 +3,20 @@
  *
  * @module
  */
-import { cancellationOf, withGracePeriod } from "../../../src/core/kit.ts";
+import { cancellationOf, SharedWork, withGracePeriod } from "../../../src/core/kit.ts";
+
+/** Milliseconds after which work does not count whose request the platform has ended. */
+const lease = 30_000;
+
+/** Work in progress, and its outcome if it has one to share. */
+interface Flight<T> {
+  readonly work: SharedWork;
+  outcome: T | undefined;
+}
 
 /** Work in progress, by key. */
 export class Flights<T> {
-  readonly #flights = new Map<string, Promise<T | undefined>>();
+  readonly #flights = new Map<string, Flight<T>>();
 
   /**
    * Runs `work`, unless work for the same key is in progress: then waits for its outcome. If that work failed or has no outcome to share, one of those that
@@ -17,20 +26,24 @@ export class Flights<T> {
   async run(key: string, signal: AbortSignal, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
     for (let waits = 0; waits < 2; waits++) {
       const flight = this.#flights.get(key);
-      if (!flight) return await this.#lead(key, signal, work, isShared);
-      const outcome = await withGracePeriod(flight, cancellationOf(signal), 0, () => {});
-      if (outcome !== undefined) return outcome;
+      if (!flight?.work.lives) return await this.#lead(key, signal, work, isShared);
+      await withGracePeriod(flight.work.untilOver(), cancellationOf(signal), 0, () => {});
+      if (flight.outcome !== undefined) return flight.outcome;
     }
     return await work();
   }
 
   /** Runs `work` for all who wait for the key, until its signal aborts: work that ignores the signal may never end. */
   async #lead(key: string, signal: AbortSignal, work: () => Promise<T>, isShared: (outcome: T) => boolean): Promise<T> {
-    const working = work();
-    const flight = withGracePeriod(working, cancellationOf(signal), 0, () => {})
-      .then((outcome) => isShared(outcome) ? outcome : undefined, () => undefined)
-      .finally(() => this.#flights.delete(key));
+    const flight: Flight<T> = { work: new SharedWork(lease), outcome: undefined };
     this.#flights.set(key, flight);
+    const working = work();
+    withGracePeriod(working, cancellationOf(signal), 0, () => {})
+      .then((outcome) => flight.outcome = isShared(outcome) ? outcome : undefined, () => {}) // the caller receives the failure
+      .finally(() => {
+        flight.work.end();
+        if (this.#flights.get(key) === flight) this.#flights.delete(key);
+      });
     return await working;
   }
 }

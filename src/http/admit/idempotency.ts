@@ -3,12 +3,13 @@
  *
  * @module
  */
+import { SharedWork } from "../../core/lib/shared_work.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import type { KeyedActions, KeyedRequest } from "../../session/record/idempotency_keys.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
-import type { Records } from "../../session/record/records.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { Client } from "../identify.ts";
+import type { LiveRuns } from "../launch/live_runs.ts";
 import type { Launched, Responder } from "../respond/response_format.ts";
 
 /** A request that may be sent again. */
@@ -35,9 +36,29 @@ export type Idempotency = (
 ) => Promise<Responder>;
 
 /** Returns the idempotency of a server. Without a log, a request is refused while the run of the same request continues. */
-export function idempotency(records: Records | undefined): Idempotency {
-  /** The keys of runs that continue, if there is no log. */
-  const used = new Set<string>();
+export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "lease">): Idempotency {
+  /** The requests whose runs begin or continue, by key, if there is no log. */
+  const used = new Map<string, SharedWork>();
+
+  async function beginOnce(id: string, begin: () => Promise<Launched>): Promise<Launched> {
+    if (used.get(id)?.lives) {
+      throw new RecordError("Cannot repeat the request: its run continues, and there is no log to join it", "repeated");
+    }
+    const work = new SharedWork(lease);
+    used.set(id, work);
+    const release = () => {
+      work.end();
+      if (used.get(id) === work) used.delete(id);
+    };
+    try {
+      const begun = await begin();
+      begun.run.untilOver().then(release); // it never rejects
+      return begun;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
 
   return ({ position, header, content, key: own }, client, actions) => {
     const key = own ?? header;
@@ -47,22 +68,6 @@ export function idempotency(records: Records | undefined): Idempotency {
       const request = { key, content: JSON.stringify(content), position, released: own !== undefined };
       return records.once(request, client, actions);
     }
-    return beginOnce(used, JSON.stringify([client.owner, key]), () => actions.begin(position));
+    return beginOnce(JSON.stringify([client.owner, key]), () => actions.begin(position));
   };
-}
-
-async function beginOnce(used: Set<string>, id: string, begin: () => Promise<Launched>): Promise<Launched> {
-  if (used.has(id)) {
-    throw new RecordError("Cannot repeat the request: its run continues, and there is no log to join it", "repeated");
-  }
-  used.add(id);
-  const release = () => void used.delete(id);
-  try {
-    const begun = await begin();
-    begun.run.untilOver().then(release); // it never rejects
-    return begun;
-  } catch (error) {
-    release();
-    throw error;
-  }
 }

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { cancellationOf, withGracePeriod } from "../../core/lib/cancellation.ts";
+import { Locks } from "../../core/lib/locks.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { ownedKey } from "../../session/owned_store.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
@@ -29,21 +31,10 @@ const maxWaiting = 10;
 /** The maximum number of attempts to launch the run of one prompt. */
 const maxAttempts = 10;
 
-/** The prompts that wait for one session. */
-interface Queue {
-  readonly waiting: Set<Client>;
-  /** Resolves when the last of them has been launched or refused. */
-  end: Promise<unknown>;
-}
-
-/** Returns the number of prompts whose client has not left. */
-function waitingIn({ waiting }: Queue): number {
-  return [...waiting].filter(({ leaving }) => !leaving.aborted).length;
-}
-
 /** Returns the queue of a server. */
 export function sessionQueue(runs: LiveRuns): SessionQueue {
-  const queues = new Map<string, Queue>();
+  /** The locks of sessions. A prompt that launches its run holds one, and those that came after it wait. */
+  const locks = new Locks(runs.lease);
 
   /** Launches the run, and tries again when the run that has the session is over. */
   async function launchWhenFree<T>({ position, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
@@ -65,7 +56,7 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
   /** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
   async function checkWanted(position: Required<RunPosition>, client: Client): Promise<void> {
     if (!client.leaving.aborted && !await runs.records?.hasBegun(position, client)) return;
-    throw new SessionError(`Cannot run session "${position.session}": the client has left`, "busy", position.run);
+    throw clientHasLeft(position);
   }
 
   /** Waits until the run that has the session is over. Returns its id if it was not found: it may have just ended. Throws if it was not found before. */
@@ -73,7 +64,10 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     const { run } = error;
     if (run === undefined) return undefined; // the session may be free by now
     const live = runs.get(run, client);
-    if (live) return void await live.untilOver();
+    if (live) {
+      const over = withGracePeriod(live.untilOver(), cancellationOf(client.leaving), 0, () => {});
+      return void await over.catch(() => {}); // if the client has left, checkWanted() throws
+    }
     if (await runs.records?.untilOver(run, client, client.leaving)) return undefined;
     if (run === missed) throw error;
     return run;
@@ -93,21 +87,24 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
   async function enqueue<T>(prompt: QueuedPrompt<T>): Promise<T> {
     const { position, client, busy } = prompt;
     const key = ownedKey(client.owner, position.session);
-    const queue = queues.get(key) ?? { waiting: new Set(), end: Promise.resolve() };
-    if (busy === "queue" && waitingIn(queue) >= maxWaiting) {
+    const before = locks.users(key);
+    if (busy === "queue" && before >= maxWaiting) {
       throw new SessionError(`Cannot run session "${position.session}": ${maxWaiting} prompts wait for it`, "busy");
     }
-    const launched = queue.waiting.size === 0
-      ? launchWhenFree(prompt)
-      : queue.end.then(() => checkWanted(position, client)).then(() => launchWhenFree(prompt));
-    queues.set(key, queue);
-    queue.waiting.add(client);
-    queue.end = launched.catch(() => {}).finally(() => { // the request receives the failure
-      queue.waiting.delete(client);
-      if (queue.waiting.size === 0) queues.delete(key);
-    });
-    return await launched;
+    const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
+    try {
+      return await locks.hold(key, leaving, async () => {
+        if (leaving) await checkWanted(position, client);
+        return await launchWhenFree(prompt);
+      });
+    } catch (error) {
+      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(position) : error;
+    }
   }
 
   return (prompt) => prompt.busy === "refuse" ? prompt.launch() : enqueue(prompt);
+}
+
+function clientHasLeft({ run, session }: Required<RunPosition>): SessionError {
+  return new SessionError(`Cannot run session "${session}": the client has left`, "busy", run);
 }

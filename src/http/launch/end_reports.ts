@@ -4,6 +4,7 @@
  * @module
  */
 import { delay } from "../../core/lib/cancellation.ts";
+import { SharedWork } from "../../core/lib/shared_work.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { isLastEvent } from "../../protocol/event.ts";
 import type { reportEntriesOf } from "../../session/durable/report_entries.ts";
@@ -50,8 +51,8 @@ export function endReports(
   const report = onEnd;
   // a durable store brings the code; its type is `reportEntriesOf` of the same package
   const entries = store && (store.reports as typeof reportEntriesOf | undefined)?.(store, host, lease);
-  /** The latest end of each run that is being reported here, by key. */
-  const pending = new Map<string, NumberedEvent>();
+  /** The runs whose latest end is being reported here, by key. */
+  const pending = new Map<string, SharedWork>();
 
   /** Reports an end once. Returns whether that succeeded. */
   async function attempt(run: RecoveredRun, end: NumberedEvent): Promise<boolean> {
@@ -79,20 +80,25 @@ export function endReports(
   }
 
   return {
-    isPending: ({ run, owner }) => pending.has(ownedKey(owner, run)),
+    isPending: ({ run, owner }) => pending.get(ownedKey(owner, run))?.lives === true,
     attempt,
     remove: async (run, end) => await entries?.remove(run, end),
     async expect(run) {
       const key = ownedKey(run.owner, run.run);
       let end: NumberedEvent | undefined;
+      let reporting: SharedWork | undefined;
       const isReported = await entries?.save(run);
       function leave(): void {
-        if (pending.get(key) === end) pending.delete(key);
+        reporting?.end();
+        if (pending.get(key) === reporting) pending.delete(key);
       }
       return {
         watch: (sink) =>
           new SinkFilter(sink, (item) => {
-            if (isLastEvent(item.event)) pending.set(key, end = item); // before a client can read it
+            if (isLastEvent(item.event)) { // before a client can read it
+              end = item;
+              pending.set(key, reporting ??= new SharedWork(lease));
+            }
             sink.write(item);
           }),
         async deliver(continues, isLogged) {

@@ -100,8 +100,8 @@ function addressOf(url: string): URL {
   throw new TypeError(`Cannot send webhooks to "${url}": expected an http or https URL`);
 }
 
-/** Calls `make` at the first call only. */
+/** Calls `make` until it has made something once. A promise would not settle if the request that began it were ended, as on Cloudflare Workers. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => made ??= make();
+  let made: T | undefined;
+  return async () => made ??= await make();
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Locks } from "../../core/lib/locks.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { hashOf } from "../../core/lib/hash.ts";
 import type { Log } from "../log.ts";
@@ -55,8 +56,8 @@ export interface IdempotencyKeys {
 
 /** Keeps idempotency keys in `log` for the runs of `host`. */
 export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
-  /** The last request with each key that is being handled here. Requests with one key are handled one after another. */
-  const pending = new Map<string, Promise<void>>();
+  /** Requests with one key are handled one after another. */
+  const locks = new Locks(host.lease);
 
   async function beginOrJoin<T>(
     id: string,
@@ -134,12 +135,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     hasBegun,
     async once(request, requester, actions) {
       const id = `key:${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
-      const done = (pending.get(id) ?? Promise.resolve()).then(() => beginOrJoin(id, request, requester, actions));
-      const settled = done.then(() => {}, () => {}).then(() => { // the caller of `once()` receives a failure
-        if (pending.get(id) === settled) pending.delete(id);
-      });
-      pending.set(id, settled);
-      return await done;
+      return await locks.hold(id, undefined, () => beginOrJoin(id, request, requester, actions));
     },
   };
 }

@@ -77,6 +77,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   let lost = false;
   let wake = () => {};
   let renewal: ReturnType<typeof setTimeout> | undefined;
+  let renewedAt = 0;
   const over = Promise.withResolvers<void>();
 
   /** Appends one batch after another. Returns false if another process has appended to the record. */
@@ -89,7 +90,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       if (closed) next.due.resolve();
       taken.resolve();
       const pinned = paused || !ended;
-      const addition = { after: at, lines, ended, owner, pinned, inUse: () => !closed && !lost };
+      const addition = { after: at, lines, ended, owner, pinned, inUse };
       const isFirst = at === after; // it fails soon, since nothing depends on it
       if (!await append(log, key, addition, isFirst ? undefined : patience)) return false;
       renewLater();
@@ -103,9 +104,15 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   /** Appends nothing after a long silence, so that the record of a run that continues does not expire. */
   function renewLater(): void {
     clearTimeout(renewal);
+    renewedAt = performance.now();
     if (!closed && log.renewIn !== undefined && log.renewIn < 2 ** 31) {
       renewal = setTimeout(() => next.due.resolve(), log.renewIn);
     }
+  }
+
+  /** Returns false once nothing more will be logged, also if the platform has ended the request that logs. */
+  function inUse(): boolean {
+    return !closed && !lost && performance.now() < renewedAt + 2 * (log.renewIn ?? Infinity);
   }
 
   /** Resolves when the event loop turns, or when a caller waits for the log. */
