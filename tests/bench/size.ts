@@ -33,20 +33,20 @@ const served = "served.ts";
 const sharedByModels = "models/base.ts";
 
 const rows: readonly Row[] = [
-  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 33.2 },
+  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 33.5 },
   {
     what: "served, sessions in memory, beyond Hono and Zod",
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 42.75,
+    ceiling: 43.7,
   },
   {
     what: "served with everything, beyond Hono and Zod",
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 55.25,
+    ceiling: 56.25,
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 3.45 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 4.85 },
@@ -59,7 +59,7 @@ const rows: readonly Row[] = [
     ceiling: 10.4,
   },
   { what: "sessions and logs in Redis", bundle: "features/redis.ts", without: served, budget: 7.5, ceiling: 11.1 },
-  { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 9.75 },
+  { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 9.8 },
   { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2, ceiling: 2.55 },
   { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1, ceiling: 1.4 },
   {
@@ -83,7 +83,7 @@ const rows: readonly Row[] = [
   { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3, ceiling: 3.05 },
   { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.4 },
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 5.45 },
-  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.5 },
+  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.55 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.65 },
   { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.6, ceiling: 4.6 },
   {
