@@ -21,6 +21,8 @@ interface OpenCall {
   name: string;
   /** The input so far. */
   text: string;
+  /** Whether the server sent an object as the input. The text may follow one without members. */
+  hasObject: boolean;
   /** Further data of the server, which is sent back. */
   extra: unknown;
 }
@@ -31,6 +33,7 @@ interface Piece {
   readonly id: string;
   readonly name: string;
   readonly text: string;
+  readonly hasObject: boolean;
 }
 
 /** Collects the calls of one response. */
@@ -51,7 +54,7 @@ export function callParser(model: string): CallParser {
     for (const delta of pieces) {
       const piece = pieceOf(delta);
       const repeated = calls.find((call) =>
-        !touched.has(call) && (isRepeated || hasIdOf(call, piece)) && isSame(call, piece)
+        !touched.has(call) && (isRepeated || (piece.text !== "" && hasIdOf(call, piece))) && isSame(call, piece)
       );
       const call = repeated ?? callOf(piece, touched);
       touched.add(call);
@@ -68,15 +71,16 @@ export function callParser(model: string): CallParser {
     if (last && (name === "" || (!touched.has(last) && !beginsCall(last, piece)))) return last;
     const isEcho = last !== undefined && last.name === name && piece.text === "" && !haveOtherIds(last, piece) &&
       !touched.has(last);
-    const call = { index, isEcho, given: id, id: "", name: "", text: "", extra: undefined };
+    const call = { index, isEcho, given: id, id: "", name: "", text: "", hasObject: false, extra: undefined };
     calls.push(call);
     if (index !== undefined) byIndex.set(index, call);
     return call;
   }
 
   /** Adds a piece to its call. The call begins with its first input, because its name is known then. */
-  function append(call: OpenCall, { id, name, text }: Piece, events: ModelEvent[]): void {
+  function append(call: OpenCall, { id, name, text, hasObject }: Piece, events: ModelEvent[]): void {
     call.given ||= id;
+    call.hasObject ||= hasObject;
     if (call.name === "") call.name = name;
     else if (call.text === "" && name !== call.name) call.name += name;
     call.text += text;
@@ -100,7 +104,7 @@ export function callParser(model: string): CallParser {
     const events: ModelEvent[] = [];
     const made = calls.filter(({ given, name, text, isEcho }) => text !== "" || (!isEcho && given + name !== ""));
     for (const [index, call] of made.entries()) {
-      const { name, text, extra } = call;
+      const { name, text, hasObject, extra } = call;
       if (name === "") {
         throw new ModelError(
           `Cannot read the response of ${model}: expected a \`name\` in the \`function\` of each call`,
@@ -108,7 +112,8 @@ export function callParser(model: string): CallParser {
       }
       begin(call, events);
       if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
-      if (isWhole || (text !== "" && index < made.length - 1)) events.push({ type: "call.end", id: call.id });
+      const isClosed = (text !== "" || hasObject) && index < made.length - 1;
+      if (isWhole || isClosed) events.push({ type: "call.end", id: call.id });
     }
     return events;
   }
@@ -119,13 +124,15 @@ export function callParser(model: string): CallParser {
 /** Reads a piece. An id may be a number, and an input an object instead of its text. */
 function pieceOf(delta: UnknownObject): Piece {
   const named = objectIn(delta, "function");
-  const given = named.arguments;
+  const { arguments: given } = named;
   const input = isObject(given) || Array.isArray(given) ? objectIn(named, "arguments") : undefined;
+  const isEmpty = input !== undefined && Object.keys(input).length === 0;
   return {
     index: delta.index ?? undefined,
     id: typeof delta.id === "number" ? `${delta.id}` : stringIn(delta, "id"),
     name: stringIn(named, "name"),
-    text: !input ? stringIn(named, "arguments") : Object.keys(input).length > 0 ? JSON.stringify(input) : "",
+    text: isEmpty ? "" : input ? JSON.stringify(input) : stringIn(named, "arguments"),
+    hasObject: input !== undefined,
   };
 }
 
@@ -133,7 +140,7 @@ function pieceOf(delta: UnknownObject): Piece {
 function beginsCall(call: OpenCall, piece: Piece): boolean {
   if (call.name === "") return false;
   if (call.text !== "") return call.name !== piece.name || jsonOf(call.text) !== undefined;
-  if (haveOtherIds(call, piece)) return true;
+  if (haveOtherIds(call, piece) || (call.hasObject && piece.hasObject && !hasIdOf(call, piece))) return true;
   const continuesName = piece.id === "" && call.given !== "" && call.index !== undefined;
   return call.name !== piece.name && !continuesName;
 }

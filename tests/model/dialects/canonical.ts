@@ -27,7 +27,8 @@ export type CallInput = { readonly [name: string]: Json };
 /** A page that the answer cites. */
 export interface Source {
   readonly url: string;
-  readonly title: string;
+  /** The title. Undefined if the form has none. */
+  readonly title: string | undefined;
 }
 
 /** A file that the model generated. */
@@ -119,6 +120,8 @@ export function randomResponse(chance: Chance): CanonicalResponse {
     ...maybe(20, reasoning),
     ...Array.from({ length: one([0, 0, 1, 2, 3, 4]) }, call),
   ];
+  const written = blocks.map((block) => JSON.stringify(block));
+  blocks.splice(0, blocks.length, ...blocks.filter((_, at) => written.indexOf(written[at]!) === at)); // some servers repeat calls
   const [last] = blocks.slice(-1);
   const cut = last?.type === "call" ? maybe(10, () => one<FinishReason>(["length", "filter", "other"]))[0] : undefined;
   if (last?.type === "call" && cut) blocks.splice(-1, 1, { ...last, isCut: true });

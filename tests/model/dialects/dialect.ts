@@ -20,9 +20,15 @@ export type Form<A extends Aspects> = { readonly [aspect in keyof A]: A[aspect][
 // deno-lint-ignore no-explicit-any -- each API has a body of its own
 export type Body = any;
 
+/** A frame whose event has a name. */
+export class NamedFrame {
+  /** Creates a frame. Its data is an object, or other data as text. */
+  constructor(readonly event: string, readonly data: object | string) {}
+}
+
 /** A response as a server writes it. */
 export interface Rendered {
-  /** The frames in order: objects, and other data as text. */
+  /** The frames in order: objects, other data as text, and frames with a name. */
   readonly frames: readonly (object | string)[];
   /** Matches the error with which the turn must end because this form loses content. Undefined if nothing is lost. */
   readonly lost?: RegExp;
@@ -39,6 +45,8 @@ export interface Dialect<A extends Aspects = Aspects> {
   readonly aspects: A;
   /** Creates the adapter. */
   readonly model: (options: Pick<ProviderOptions, "fetch">) => Model;
+  /** Replaces quirks of a form that no server combines. Default: the form itself. */
+  readonly settle?: (form: Form<A>, response: CanonicalResponse) => Form<A>;
   /**
    * Returns the response as the API can express it, in the order in which the adapter must return it. The law compares the result of the adapter with this.
    * A text of a refusal that is also text of the answer is a block here.

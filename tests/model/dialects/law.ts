@@ -40,16 +40,18 @@ interface Content {
 /** Checks the law for one random response in a form. A failure prints the stream. */
 export async function checkLaw(
   dialect: Dialect,
-  form: Form<Aspects>,
+  given: Form<Aspects>,
   frames: Form<typeof framing>,
   chance: Chance,
 ): Promise<void> {
-  const response = dialect.expected(randomResponse(chance), form);
+  const random = randomResponse(chance);
+  const form = dialect.settle?.(given, random) ?? given;
+  const response = dialect.expected(random, form);
   const rendered = dialect.render(response, form, chance);
   const bytes = encode(rendered.frames, frames, chance);
   try {
-    await checkChunks(dialect, bytes, chunkSizes(chance));
-    await checkRun(dialect, { response, rendered, bytes, form });
+    await checkChunks(dialect, served(bytes, frames.type), chunkSizes(chance));
+    await checkRun(dialect, { response, rendered, answer: served(bytes, frames.type)(Infinity) });
   } catch (cause) {
     const facts = [form, frames].map((form) => JSON.stringify(form));
     const stream = new TextDecoder().decode(bytes);
@@ -59,10 +61,18 @@ export async function checkLaw(
   }
 }
 
+/** Returns a `fetch` that answers in chunks of a size. */
+type Served = (size: number) => () => Response;
+
+function served(bytes: Uint8Array, type: Form<typeof framing>["type"]): Served {
+  const headers = type === "none" ? {} : { "content-type": type };
+  return (size) => () => new Response(respond(...chunksOf(bytes, size))().body, { headers });
+}
+
 /** Fails unless the events are the same for each size of the chunks. */
-async function checkChunks({ model }: Dialect, bytes: Uint8Array, sizes: readonly number[]): Promise<void> {
+async function checkChunks({ model }: Dialect, served: Served, sizes: readonly number[]): Promise<void> {
   const read = async (size: number) => {
-    const asked = model({ fetch: respond(...chunksOf(bytes, size)) });
+    const asked = model({ fetch: served(size) });
     const events: ModelEvent[] = [];
     try {
       for await (const read of streamOf(asked)) events.push(...read);
@@ -91,18 +101,17 @@ function chunksOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {
 interface Case {
   readonly response: CanonicalResponse;
   readonly rendered: Rendered;
-  readonly bytes: Uint8Array;
-  readonly form: Form<Aspects>;
+  readonly answer: () => Response;
 }
 
 /** Fails unless an agent receives the response, runs its calls and sends back what the server needs. */
-async function checkRun(dialect: Dialect, { response, rendered, bytes }: Case): Promise<void> {
+async function checkRun(dialect: Dialect, { response, rendered, answer }: Case): Promise<void> {
   const bodies: unknown[] = [];
-  const answers = [bytes, closing(dialect)];
+  const answers = [answer, respond(closing(dialect))];
   const model = dialect.model({
     fetch(_, { body }) {
       bodies.push(JSON.parse(String(body)));
-      return respond(answers[Math.min(bodies.length, answers.length) - 1]!)();
+      return answers[Math.min(bodies.length, answers.length) - 1]!();
     },
   });
   const executed: unknown[] = [];
@@ -123,8 +132,8 @@ async function checkRun(dialect: Dialect, { response, rendered, bytes }: Case): 
   if (response.failure || rendered.lost) return checkFailure(result, { response, rendered });
   if (result.status === "failed") throw result.error;
   checkEvents(events, { response, rendered });
-  const [, answer] = result.messages;
-  assertEquals(contentOf(answer?.role === "assistant" ? answer.parts : []), expectedContent(response));
+  const [, message] = result.messages;
+  assertEquals(contentOf(message?.role === "assistant" ? message.parts : []), expectedContent(response));
   const runs = response.finish !== "filter" && response.finish !== "refusal";
   const complete = response.blocks.flatMap((block) =>
     block.type === "call" && !block.isCut ? [[block.name, block.input]] : []
@@ -203,6 +212,7 @@ function contentOf(parts: readonly AnswerPart[]): Content {
 function merged(flow: readonly (readonly unknown[])[]): readonly (readonly unknown[])[] {
   const joined: unknown[][] = [];
   for (const [type, ...more] of flow) {
+    if (more[0] === "") continue;
     const last = joined.at(-1);
     if (last && last[0] === type && type !== "call") last[1] = `${last[1]}${more[0]}`;
     else joined.push([type, ...more]);
