@@ -74,7 +74,7 @@ export function human(ask: AskPerson): Middleware {
     async approval(ctx, next) {
       const verdict = await next();
       if (verdict.type !== "ask") return verdict;
-      const { call, name: tool, input, signal } = ctx;
+      const { call, name: tool, parsed: input, signal } = ctx;
       const { questions } = verdict;
       const keyOf = (input: unknown) => canonicalJson([call.id, tool, input, questions]);
       if (edited.get(ctx) === keyOf(input)) return allow();
@@ -84,7 +84,9 @@ export function human(ask: AskPerson): Middleware {
         const given = await ask({ callId: call.id, tool, input, questions, call }, { signal });
         signal.throwIfAborted();
         const answer = answerOf(given);
-        if (answer.type === "allow" && answer.input !== undefined) edited.set(ctx, keyOf(answer.input));
+        if (answer.type !== "allow" || answer.input === undefined) return answer;
+        if (canonicalJson(answer.input) === canonicalJson(input)) return allow(); // it is what the person saw
+        edited.set(ctx, keyOf(answer.input));
         return answer;
       } finally {
         person.give();

@@ -4,7 +4,7 @@
  * @module
  */
 import { allow, type ApprovalContext, ask, deny, type Middleware } from "../../mod.ts";
-import { expectNames } from "../../src/core/kit.ts";
+import { canonicalJson, expectNames, hashOf } from "../../src/core/kit.ts";
 
 /** Selects calls: the name of a tool, in which `*` is a wildcard, or an object. */
 export type Rule<V = unknown> = string | RuleOptions<V>;
@@ -13,7 +13,7 @@ export type Rule<V = unknown> = string | RuleOptions<V>;
 export interface RuleOptions<V = unknown> {
   /** The name of the tool, in which `*` is a wildcard. Default: every tool. */
   readonly tool?: string;
-  /** Whether the rule applies to this input, the JSON that the tool would run with. If it throws, the call is denied. */
+  /** Whether the rule applies to this input: the JSON that the tool would run with, after its schema. If it throws, the call is denied. */
   readonly when?: (input: unknown, ctx: ApprovalContext<V>) => boolean | Promise<boolean>;
   /** The reason that a `deny` rule gives to the model, or the question that an `ask` rule asks. */
   readonly why?: string;
@@ -36,7 +36,7 @@ export interface PermissionsOptions<V = unknown> {
  * apply to every call, also to a call that a hook answers instead of the tool.
  *
  * An `allow` rule answers the questions of later guards and of the tool. It never overrides a denial: neither another guard nor a person can. An `ask` rule
- * asks even if later guards allow. Rules match the name that will run. For a tool that takes paths or commands, write a `when`.
+ * asks even if later guards allow; "always allow" of a person answers this rule only. Rules match the name that will run. For a tool that takes paths or commands, write a `when`.
  *
  * Throws a `TypeError` for an unknown option, for a malformed rule, for a name that no tool can have, because its rule would never apply, and for an unknown
  * `otherwise`.
@@ -72,11 +72,11 @@ export function permissions<V = unknown>(options: PermissionsOptions<V>): Middle
   return {
     name: "permissions",
     async approval(ctx, next) {
-      const { decision, why } = await firstMatch(rules, ctx) ?? {};
-      if (decision === "deny") return deny(why ?? `${ctx.name} is not permitted here.`);
-      if (decision === "ask") return ask(why ?? `May ${ctx.name} run?`);
+      const rule = await firstMatch(rules, ctx);
+      if (rule?.decision === "deny") return deny(rule.why ?? `${ctx.name} is not permitted here.`);
+      if (rule?.decision === "ask") return ask(rule.why ?? `May ${ctx.name} run?`, { key: await keyOf(rule, rules) });
       const verdict = await next();
-      return decision === "allow" && verdict.type === "ask" ? allow() : verdict;
+      return rule?.decision === "allow" && verdict.type === "ask" ? allow() : verdict;
     },
   };
 }
@@ -114,6 +114,12 @@ function compile<V>(given: Rule<V>, decision: CompiledRule<V>["decision"]): Comp
   return { ...rule, decision, matches: wildcard(tool) };
 }
 
+/** Returns the identity of a rule. It has other ones than all other rules of the list, and than a rule with another condition. */
+async function keyOf<V>(rule: CompiledRule<V>, rules: readonly CompiledRule<V>[]): Promise<string> {
+  const { tool = "*", why = "", when } = rule;
+  return await hashOf(canonicalJson([rules.indexOf(rule), tool, why, when ? String(when) : ""]));
+}
+
 /** Compiles a pattern in which `*` is a wildcard. Each piece between two `*` is searched for once, so matching never backtracks. */
 function wildcard(pattern: string): (name: string) => boolean {
   const [start = "", ...pieces] = pattern.split(/\*+/);
@@ -136,7 +142,7 @@ async function firstMatch<V>(
   ctx: ApprovalContext<V>,
 ): Promise<CompiledRule<V> | undefined> {
   for (const rule of rules) {
-    if (rule.matches(ctx.name) && (!rule.when || await rule.when(ctx.input, ctx))) return rule;
+    if (rule.matches(ctx.name) && (!rule.when || await rule.when(ctx.parsed, ctx))) return rule;
   }
   return undefined;
 }

@@ -12,7 +12,7 @@ export interface Question {
   readonly path?: readonly string[];
   /** The tool that would run. */
   readonly tool?: string;
-  /** The input that would run, after every hook. */
+  /** The input that would run, after every hook and the tool's schema. */
   readonly input?: unknown;
   /** The questions to the person, of every hook and tool that asked. */
   readonly questions: readonly string[];
@@ -32,7 +32,10 @@ export type PersonAnswer =
     readonly type: "approve";
     /** The input that the tool runs with. Default: the input in the question. */
     readonly input?: unknown;
-    /** Allows further calls of this tool, or those with the same input, for the rest of the session. Default: each call asks. */
+    /**
+     * Answers the same questions for further calls of this tool, or for those with the same input, for the rest of the session. Questions are the same if the same
+     * middleware, or the tool itself, asks them with the same key. Default: each call asks.
+     */
     readonly always?: "tool" | "input";
   }
   | {

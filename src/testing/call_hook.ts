@@ -170,7 +170,7 @@ function defaultsOf({ name = "echo", input = {} }: NamedCall) {
     turn: { index: 1, transcript, context: [], resumed: false },
     model: { request: { model, instructions: "", messages: transcript, tools: [], options: {} }, attempt: 1, turn: 1 },
     tool: { call, tool: echo, name, input, batchId: "run:1", index: 0, turn: 1, resumed: false, edited: false },
-    approval: { call, tool: echo, name, input, turn: 1 },
+    approval: { call, tool: echo, name, input, parsed: input, turn: 1 },
     execute: {
       call,
       tool: echo,

@@ -135,7 +135,7 @@ Deno.test("an answer with always stops further questions in the session, about t
     await answer({ callId: "call_1", type: "approve", always });
     const after = [(await run()).status, (await run()).status];
     assertEquals([after, decided.slice(0, 2)], [paid, ["allow by person", "allow by rule"]]);
-    const rule = { tool: "pay", ...(always === "input" && { input: { sum: 5 } }) };
+    const rule = { tool: "pay", ...(always === "input" && { input: { sum: 5 } }), askedBy: { key: "pay" } };
     assertEquals((await store.load("s"))?.rules, [rule]);
   }
 });
@@ -301,7 +301,9 @@ Deno.test("an answer with always in a subagent applies to that subagent only", a
   const { questions } = await run();
   const [first, ...rest] = yes(questions);
   const done = await resume([...first ? [{ ...first, always: "tool" as const }] : [], ...rest]);
-  assertEquals([done.status, (await store.load("s"))?.rules], ["done", [{ tool: "pay", path: ["clerk"] }]]);
+  assertEquals([done.status, (await store.load("s"))?.rules], ["done", [
+    { tool: "pay", path: ["clerk"], askedBy: { key: "pay" } },
+  ]]);
 });
 
 Deno.test("an answer with always in a subagent does not apply to another one of the same name", async () => {

@@ -226,7 +226,7 @@ Deno.test("a tool asks always, for some inputs, or never", async () => {
   assertEquals(withoutSchemas(result.questions), [{
     callId: "b",
     tool: "picky",
-    input: { city: "b" },
+    input: { city: "B" },
     questions: ["Run picky?"],
   }]);
 });

@@ -21,7 +21,7 @@ import {
 } from "@jizai/jizai";
 import type { AuditRecord } from "@jizai/jizai/middleware/audit";
 import { audit } from "@jizai/jizai/middleware/audit";
-import type { CallRecord, Mail, Position } from "@jizai/jizai/engine";
+import type { CallRecord, Mail, Position, SavedApproval } from "@jizai/jizai/engine";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -311,9 +311,17 @@ const toolResult: Complete<ToolResult> = {
   error: secret,
 };
 const reviewed = { ...result, context: [secret], rewritten: { input: json } };
+const asked = [{ text: secret, middleware: "guard", key: secret }];
+const approval: Complete<SavedApproval> = {
+  name: secret,
+  input: json,
+  parsed: json,
+  asked,
+  guards: [["guard", asked]],
+};
 const records: ByKey<CallRecord, "state"> = {
   pending: { state: "pending", call },
-  waiting: { state: "waiting", call, questions: [question], saved: json },
+  waiting: { state: "waiting", call, questions: [question], approval, saved: json },
   running: { state: "running", call, name: "look", input: json, note: secret },
   ran: { state: "ran", call, name: "look", input: json, note: secret, raw: toolResult },
   done: { state: "done", call, result: reviewed },
@@ -346,7 +354,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     archive: secret,
     owner: secret,
     state: [["count", json]],
-    rules: [{ tool: "look", path: ["helper"], input: json }],
+    rules: [{ tool: "look", path: ["helper"], input: json, askedBy: { middleware: "guard", key: secret } }],
     last: { run: secret, event: events.notice, before: 1 },
     lease: { until: 1, closing: "stop", rollback: true, released: true },
     mail: Object.values(mail),
@@ -367,7 +375,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
       finish: "calls",
       usage,
       state: [["count", json]],
-      answers: Object.values(given).map((answer) => ({ question, answer, taken: false })),
+      answers: Object.values(given).map((answer) => ({ question, answer, approval, taken: false })),
       before: 0,
       events: 1,
       unsent: [events.notice],

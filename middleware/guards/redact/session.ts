@@ -12,14 +12,17 @@ import type {
   Position,
   ReviewedResult,
   RunSnapshot,
+  SavedApproval,
 } from "../../../src/core/engine.ts";
 import { maskEvent } from "./events.ts";
 import type { Mask } from "./mask.ts";
 import { maskCallResult, maskContent, maskContext, type MaskMessages, maskResult, messagesMask } from "./messages.ts";
-import { maskCall, maskEach, maskFields, maskQuestion, maskValue } from "./values.ts";
+import { maskCall, maskEach, maskFields, maskName, maskQuestion, maskValue } from "./values.ts";
 
 /** A session before it is saved. */
 type Unsaved = Omit<Session, "version">;
+
+type Rule = NonNullable<Session["rules"]>[number];
 
 /** Returns a function that masks a session. */
 export function sessionMask(mask: Mask, maskMessages: MaskMessages): (session: Unsaved) => Unsaved {
@@ -28,10 +31,15 @@ export function sessionMask(mask: Mask, maskMessages: MaskMessages): (session: U
     messages: maskMessages(session.messages),
     ...(run && { run: maskRun(run, maskMessages, mask) }),
     ...(state && { state: maskState(state, mask) }),
-    ...(rules && { rules: maskEach(rules, (rule) => maskFields(rule, ["input"], mask)) }),
+    ...(rules && { rules: maskEach(rules, (rule) => maskRule(rule, mask)) }),
     ...(last && { last: { ...last, event: maskEvent(last.event, mask) } }),
     ...(mail && { mail: maskEach(mail, (each) => maskMail(each, mask)) }),
   });
+}
+
+function maskRule(rule: Rule, mask: Mask): Rule {
+  const masked = maskFields(rule, ["input"], mask);
+  return masked.askedBy ? { ...masked, askedBy: maskFields(masked.askedBy, ["key"], mask) } : masked;
 }
 
 function maskRun(run: RunSnapshot, maskMessages: MaskMessages, mask: Mask): RunSnapshot {
@@ -76,7 +84,7 @@ function maskRecord(record: CallRecord, mask: Mask): CallRecord {
     case "waiting": {
       const questions = maskEach(record.questions, (question) => maskQuestion(question, mask));
       const saved = maskSaved(record.saved, mask);
-      return { ...record, call, questions, ...(saved !== undefined && { saved }) };
+      return { ...maskApproval(record, mask), call, questions, ...(saved !== undefined && { saved }) };
     }
     case "running":
       return { ...maskFields(record, ["input", "note"], mask), call };
@@ -89,6 +97,18 @@ function maskRecord(record: CallRecord, mask: Mask): CallRecord {
     case "done":
       return { ...record, call, result: maskReviewed(record.result, mask) };
   }
+}
+
+/** Masks the decision that was saved with a question. The names of its guards stay. */
+function maskApproval<T extends { readonly approval?: SavedApproval }>(value: T, mask: Mask): T {
+  const { approval } = value;
+  if (!approval) return value;
+  const { name, asked, guards } = approval;
+  const masked = maskFields(approval, ["input", "parsed"], mask);
+  const maskTexts = (asked: SavedApproval["asked"]) =>
+    maskEach(asked, (each) => maskFields(each, ["text", "key"], mask));
+  const answered = guards.map(([guard, asked]) => [guard, maskTexts(asked)] as const);
+  return { ...value, approval: { ...masked, name: maskName(name, mask), asked: maskTexts(asked), guards: answered } };
 }
 
 /** Masks the JSON that a paused tool saved. An agent that is a tool saves its session. */
@@ -119,7 +139,7 @@ function maskExit(exit: Exit, mask: Mask): Exit {
 
 function maskAnswered(answered: AnsweredQuestion, mask: Mask): AnsweredQuestion {
   const answer = maskFields<PersonAnswer>(answered.answer, ["input", "reason", "text"], mask);
-  return { ...answered, question: maskQuestion(answered.question, mask), answer };
+  return { ...maskApproval(answered, mask), question: maskQuestion(answered.question, mask), answer };
 }
 
 function maskState(state: RunSnapshot["state"], mask: Mask): RunSnapshot["state"] {

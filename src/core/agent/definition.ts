@@ -91,13 +91,14 @@ export interface AgentDefinition<S> extends AgentParts<S> {
 /** Composes the hooks of an agent. */
 export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
   const { use, wrapHooks } = parts;
+  const names = uniqueNames(use.map(nameOf));
 
   function fold<C extends Scope, D extends Change, R>(point: Point): Onion<C, D, R> {
     return compose(use.flatMap((middleware, index) => {
       const hook = middleware[point] as Hook<C, D, R> | Layered<C, D, R> | undefined; // C, D and R are those of the point
+      const name = names[index] ?? "";
       if (!hook) return [];
-      const name = nameOf(middleware, index);
-      if (wrapHooks) return [{ name, hook: wrapHooks(point, name, hook.bind(middleware)) }];
+      if (wrapHooks) return [{ name, hook: wrapHooks(point, nameOf(middleware, index), hook.bind(middleware)) }];
       return [{ name, hook: "~layer" in hook ? hook : hook.bind(middleware) }];
     }));
   }
@@ -108,4 +109,15 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
   const senders = use.flatMap((middleware) => middleware["~request"] ?? []).reverse();
   const reviewsInput = use.some(({ input }) => input !== undefined);
   return { ...parts, onions, reviewsInput, toolTable: toolTable(parts.tools), groups, savers, senders };
+}
+
+/** Returns names of which no two are the same: "always allow" binds to the guard that asked. */
+function uniqueNames(names: readonly string[]): readonly string[] {
+  const unique = new Set<string>();
+  for (const name of names) {
+    let own = name;
+    for (let n = 2; unique.has(own); n++) own = `${name} (${n})`;
+    unique.add(own);
+  }
+  return [...unique];
 }

@@ -4,66 +4,116 @@
  * @module
  */
 import { isInterrupt } from "../hooks/interrupt.ts";
-import type { HookAnswer, PointPolicy } from "../hooks/onion.ts";
+import type { HookAnswer, HookFailure, PointPolicy } from "../hooks/onion.ts";
 import type { Approval, ApprovalContext } from "../hooks/points/call.ts";
 import { policyOf } from "../hooks/policy.ts";
 import { deny } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
 import { expectJson } from "../lib/json_value.ts";
+import type { AskedText, SavedApproval } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 import type { ParsedInput } from "./tool_io.ts";
 
 const rank = { allow: 0, ask: 1, deny: 2 } as const;
 
+/** An ask of the layers of the onion. Those of the engine know the source of each text. */
+export type Ask = Extract<Approval, { type: "ask" }> & { readonly "~asked"?: readonly AskedText[] };
+
+/** A decision in progress. */
+export interface Deciding {
+  readonly engine: EngineRun;
+  readonly parsed: ParsedInput;
+  /** The decision about the same tool and input, if it was saved while the call waited. */
+  readonly before?: SavedApproval | undefined;
+  /** The guards that were asked, and the questions of inner layers that they answered. */
+  readonly guards: Map<string, readonly AskedText[]>;
+}
+
+type Answer<E> = HookAnswer<ApprovalContext, Approval, E>;
+
 /** Creates the policy of `approval` around a core. */
 export function approvalPolicyOf<E>(
   core: PointPolicy<ApprovalContext, Change, Approval, E>["core"],
 ): PointPolicy<ApprovalContext, Change, Approval, E> {
-  return policyOf("approval", [], { core, finalize });
+  return policyOf("approval", [], { core, finalize: (answer) => combine(answer, decisionOf(answer)) });
 }
 
-const policy: PointPolicy<ApprovalContext, Change, Approval, ParsedInput> = /* @__PURE__ */ approvalPolicyOf(askTool);
+const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__PURE__ */ policyOf("approval", [], {
+  core: askTool,
+  enter: (name, { guards }) => void guards.set(name, []),
+  finalize(answer) {
+    const decision = decisionOf(answer);
+    answer.own.guards.set(answer.name, withoutTexts(askedIn(answer.below), askedIn(decision)));
+    return combine(answer, decision);
+  },
+  rescue,
+});
 
-function finalize<E>(given: HookAnswer<ApprovalContext, Approval, E>): Approval | Promise<Approval> {
-  const { name, called, below, rest } = given;
-  const returned = decisionOf(given.returned);
-  if (!returned) throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
+/** Combines a hook's decision with that of the inner layers. */
+function combine<E>({ ctx, called, below, rest }: Answer<E>, returned: Approval): Approval | Promise<Approval> {
   if (returned.type === "deny") return returned;
-  const answer = { ...given, returned };
-  if (called) return below ? merge(answer, below) : deny("A guard failed.");
-  return rest().then((inner) => merge(answer, inner)); // the engine asks the inner layers that the hook did not ask
+  if (called) return below ? overriding(ctx, returned, below) ?? returned : deny("A guard failed.");
+  return rest().then((inner) => overriding(ctx, returned, inner) ?? stricter(returned, inner)); // the engine asks the inner layers that the hook did not ask
 }
 
 /**
- * Returns a decision that no hook can change, or undefined for a value that is none: hooks written without types may return anything. Each field is read once,
- * since a getter may return another value the next time. Throws a `TypeError` if a field is not JSON.
+ * Returns the decision of a hook as a value that no hook can change. Each field is read once, since a getter may return another value the next time. Throws a
+ * `TypeError` for a value that is no decision: hooks written without types may return anything.
  */
-function decisionOf(value: unknown): Approval | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const decision: { readonly [field: string]: unknown } = { ...value };
-  expectJson("Cannot use the decision of a guard", decision);
-  const { type, input, questions, reason } = decision;
+function decisionOf<E>({ name, ctx, returned, below }: Answer<E>): Approval {
+  const fields = typeof returned === "object" && !Array.isArray(returned) ? { ...returned } : {};
+  expectJson("Cannot use the decision of a guard", fields);
+  const { type, input, questions, reason, key, ...more }: { readonly [field: string]: unknown } = fields;
   if (type === "allow") {
-    return Object.freeze({
-      ...decision,
-      type,
-      ...(input !== undefined && { input: JSON.parse(JSON.stringify(input)) }),
-    });
+    return Object.freeze(input === undefined ? { type } : { type, input: JSON.parse(JSON.stringify(input)) });
   }
-  if (type === "deny") return Object.freeze({ ...decision, type, reason: typeof reason === "string" ? reason : "" });
-  if (type !== "ask" || !Array.isArray(questions)) return undefined;
-  const texts: readonly unknown[] = Object.freeze([...questions]);
-  return texts.every((text) => typeof text === "string")
-    ? Object.freeze({ ...decision, type, questions: texts })
-    : undefined;
+  if (type === "deny") return Object.freeze({ type, reason: isText(reason) ? reason : "" });
+  const texts: readonly unknown[] = Array.isArray(questions) ? [...questions] : [undefined];
+  if (type !== "ask" || !texts.every(isText) || (key !== undefined && !isText(key))) {
+    throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
+  }
+  const own = { middleware: name, ...(key !== undefined && { key }) };
+  const inner = [...askedIn(below)];
+  const asked = (texts.length > 0 ? texts : [`Run ${ctx.name}?`]).map((text) => {
+    const index = inner.findIndex((each) => each.text === text); // the hook repeats the question of an inner guard
+    return inner.splice(index, index < 0 ? 0 : 1)[0] ?? { text, ...own };
+  });
+  return askOf(asked, more);
 }
 
-/** Merges a hook's verdict with that of the inner layers. */
-function merge<E>({ ctx, returned, called }: HookAnswer<ApprovalContext, Approval, E>, inner: Approval): Approval {
-  if (inner.type === "deny" || isEdit(inner, ctx)) return inner; // after an edit, every guard is asked again
-  if (isEdit(returned, ctx)) return returned;
-  return called ? returned : stricter(returned, inner);
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** Returns an ask that no hook can change. Without texts, it allows. */
+export function askOf(asked: readonly AskedText[], more: object = {}): Approval {
+  if (asked.length === 0) return Object.freeze({ type: "allow" });
+  const questions = Object.freeze(asked.map(({ text }) => text));
+  return Object.freeze({ ...more, type: "ask", questions, "~asked": Object.freeze(asked) });
+}
+
+/** Returns the texts of a decision, with the guards that ask them. */
+export function askedIn(approval: Approval | undefined): readonly AskedText[] {
+  if (approval?.type !== "ask") return [];
+  const { questions, "~asked": asked }: Ask = approval;
+  return asked ?? questions.map((text) => ({ text }));
+}
+
+/** Returns true if two texts are one question: of the same middleware, with the same key. Texts without a key may differ. */
+export function isSameQuestion(one: AskedText, other: AskedText): boolean {
+  return one.middleware === other.middleware && one.key === other.key;
+}
+
+/** Returns the texts that are not among `others`. */
+function withoutTexts(asked: readonly AskedText[], others: readonly AskedText[]): readonly AskedText[] {
+  return asked.filter((each) => !others.some((other) => isSameQuestion(each, other)));
+}
+
+/** Returns the verdict that overrides all others: a deny of the inner layers, or an edit, after which every guard is asked again. */
+function overriding(ctx: ApprovalContext, outer: Approval, inner: Approval): Approval | undefined {
+  if (inner.type === "deny" || isEdit(inner, ctx)) return inner;
+  return isEdit(outer, ctx) ? outer : undefined;
 }
 
 function isEdit(approval: Approval, { input }: ApprovalContext): boolean {
@@ -71,28 +121,65 @@ function isEdit(approval: Approval, { input }: ApprovalContext): boolean {
     canonicalJson(approval.input) !== canonicalJson(input);
 }
 
+/** Returns the stricter of two verdicts. Two asks become one. */
 function stricter(outer: Approval, inner: Approval): Approval {
-  if (outer.type === "ask" && inner.type === "ask") {
-    const suggestions = [...outer.suggestions ?? [], ...inner.suggestions ?? []];
-    const questions = Object.freeze([...outer.questions, ...inner.questions]);
-    return Object.freeze({ ...inner, ...outer, questions, ...(suggestions.length > 0 && { suggestions }) });
-  }
-  return rank[outer.type] >= rank[inner.type] ? outer : inner;
+  if (outer.type !== "ask" || inner.type !== "ask") return rank[outer.type] >= rank[inner.type] ? outer : inner;
+  const suggestions = [...outer.suggestions ?? [], ...inner.suggestions ?? []];
+  const more = { ...inner, ...outer, ...(suggestions.length > 0 && { suggestions }) };
+  return askOf([...askedIn(outer), ...askedIn(inner)], more);
 }
 
 /** The core of `approval`: the tool's own `ask`. A function that forgot its `return` asks. */
-async function askTool(ctx: ApprovalContext, parsed: ParsedInput): Promise<Approval> {
+async function askTool(ctx: ApprovalContext, { engine, parsed, before }: Deciding): Promise<Approval> {
   const { tool, name } = ctx;
-  const asks = typeof tool?.ask === "function"
-    ? !("input" in parsed) || await tool.ask(parsed.input as never, ctx) !== false // parsed by the tool's own schema
-    : Boolean(tool?.ask); // also a value that types forbid asks
-  return Object.freeze(asks ? { type: "ask", questions: Object.freeze([`Run ${name}?`]) } : { type: "allow" });
+  let asks = Boolean(tool?.ask); // also a value that types forbid asks
+  if (typeof tool?.ask === "function" && "input" in parsed) {
+    try {
+      asks = await tool.ask(parsed.input as never, ctx) !== false; // parsed by the tool's own schema
+    } catch (error) {
+      if (!before) throw error;
+      keepDecision(error, engine);
+      asks = [before.asked, ...before.guards.map(([, answered]) => answered)].flat().some(isOfTool);
+    }
+  }
+  return askOf(asks ? [{ text: `Run ${name}?`, key: name }] : []);
+}
+
+function isOfTool({ middleware }: AskedText): boolean {
+  return middleware === undefined;
+}
+
+/**
+ * Decides in place of a guard that failed as it did before the pause: it asks the same, and answers the same questions of inner guards. A guard that had not
+ * decided then denies the call.
+ */
+async function rescue({ ctx, name, own, error, rest }: HookFailure<ApprovalContext, Approval, Deciding>) {
+  const { engine, before, guards } = own;
+  const [, answered] = before?.guards.find(([guard]) => guard === name) ?? [];
+  if (!before || !answered) throw error;
+  keepDecision(error, engine);
+  guards.set(name, answered);
+  const inner = await rest();
+  if (inner.type === "deny" || isEdit(inner, ctx)) return inner;
+  const asked = before.asked.filter(({ middleware }) => middleware === name);
+  const open = inner.type === "ask" ? askOf(withoutTexts(askedIn(inner), answered), inner) : inner;
+  return stricter(askOf(asked), open);
+}
+
+/** Reports that a guard failed whose decision from before the pause counts. Throws the error of a run that ends. */
+function keepDecision(error: unknown, { control, events }: EngineRun): void {
+  if (isInterrupt(error) || control.aborted) throw error;
+  events.warn("hook.failed", "A guard failed, so its decision from before the pause counts.", {
+    point: "approval",
+    error,
+  });
 }
 
 /** Runs the `approval` onion. A guard that throws denies the call; an interrupt passes. */
-export async function approve(ctx: ApprovalContext, engine: EngineRun, parsed: ParsedInput): Promise<Approval> {
+export async function approve(ctx: ApprovalContext, deciding: Deciding): Promise<Approval> {
+  const { engine } = deciding;
   try {
-    return await engine.definition.onions.approval(ctx, parsed, policy);
+    return await engine.definition.onions.approval(ctx, deciding, policy);
   } catch (error) {
     if (isInterrupt(error) || engine.control.aborted) throw error;
     engine.events.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });

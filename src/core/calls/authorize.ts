@@ -11,11 +11,11 @@ import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/cal
 import { denied, text } from "../hooks/results.ts";
 import type { Scope } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
-import { approve } from "./approval.ts";
-import { isRuled, personsAnswer } from "./persons_answer.ts";
+import { approve, type Ask, askedIn } from "./approval.ts";
+import { type CallForm, isSame, openQuestions, type PersonsWord, wordOf } from "./persons_answer.ts";
 import { answerSchema, suggestions } from "./question.ts";
 import { interrupted } from "./outcome.ts";
-import type { CallRecord } from "../run/position.ts";
+import type { AnsweredQuestion, AskedText, CallRecord, SavedApproval } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import { type ParsedInput, parseToolInput } from "./tool_io.ts";
 
@@ -33,9 +33,11 @@ export type CallDecision =
     readonly json: unknown;
     /** The scope inside the `tool` hooks. */
     readonly scope: Scope;
+    /** The decision of the guards, for a tool that pauses. Undefined after a crash. */
+    readonly approval?: SavedApproval;
   }
   | { readonly type: "answer"; readonly result: ToolResult }
-  | { readonly type: "ask"; readonly question: Question }
+  | { readonly type: "ask"; readonly question: Question; readonly approval: SavedApproval }
   | Revision;
 
 /** A call that passes the `tool` hooks once more: a guard or a person edited its input, or a hook renamed it. */
@@ -45,6 +47,8 @@ export interface Revision {
   readonly input: unknown;
   /** True if a guard or a person edited the input. */
   readonly edited: boolean;
+  /** True if a person did: the hooks may change the input as often as that of a new call. */
+  readonly byPerson?: boolean;
 }
 
 /** A call to decide. */
@@ -58,6 +62,8 @@ export interface Undecided {
   readonly revisions: number;
   /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
   readonly edits: string[];
+  /** The answers with an edit of a person that has passed the hooks since the run began or continued. */
+  readonly personsEdits: AnsweredQuestion[];
   /** True if hooks renamed the call more often than it may pass them. */
   readonly renamedTooOften: boolean;
 }
@@ -69,19 +75,23 @@ export async function authorize(
   proposed: ToolResult | undefined,
 ): Promise<CallDecision> {
   const { scope: { engine }, place } = call;
-  const saved = savedDecision(ctx, call, proposed);
-  if (saved) return saved;
+  const { state } = call.record;
+  if (state === "ran" || state === "running") return await savedDecision(ctx, call, proposed);
   if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
   if (place.barred) return { type: "answer", result: place.barred };
   if (call.renamedTooOften) return changedTooOften(ctx, call);
   let { input } = ctx;
   for (let edits = call.revisions; edits <= maxRevisions; edits++) {
-    const checked = parseToolInput(engine, ctx, input);
+    const before = earlierApproval(call, ctx.name, input);
+    const checked = before ? parseAgain(ctx, call, input, before) : parseToolInput(engine, ctx, input);
     const parsed = checked instanceof Promise ? await checked : checked; // a synchronous schema costs no turn of the microtask queue
     if (!proposed && "wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
-    const approval = await approve(contextOf(ctx, input, proposed), engine, parsed);
-    const decision = apply(ctx, call, approval, { input, parsed, proposed });
-    if (decision.type !== "revise") return decision;
+    const form = { name: ctx.name, input, parsed: "wrong" in parsed ? input : parsed.json };
+    const guards = new Map<string, readonly AskedText[]>();
+    const approval = await approve(contextOf(ctx, form, proposed), { engine, parsed, before, guards });
+    const round = { form, parsed, proposed, saved: { ...form, asked: [], guards: [...guards] } };
+    const decision = apply(ctx, call, approval, round);
+    if (decision.type !== "revise" || decision.byPerson) return decision;
     const edit = canonicalJson([ctx.name, decision.input]);
     if (call.revisions < maxRevisions && !call.edits.includes(edit)) {
       call.edits.push(edit);
@@ -93,84 +103,129 @@ export async function authorize(
 }
 
 /** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
-function savedDecision(
+async function savedDecision(
   ctx: ToolContext,
   { record, scope: { engine } }: Undecided,
   proposed: ToolResult | undefined,
-): CallDecision | undefined {
+): Promise<CallDecision> {
   if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
-  if (record.state !== "running") return undefined;
-  const { name, input } = record;
+  const { name, input } = record as Extract<CallRecord, { state: "running" }>; // the other state that was allowed
   const tool = engine.settings.toolsByName.get(name);
   if (!tool?.idempotent) return { type: "answer", result: { ...interrupted, input } };
-  return { type: "execute", tool, input, json: input, scope: ctx };
+  const parsed = await parseToolInput(engine, { ...ctx, tool, name }, input);
+  if ("wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
+  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };
+}
+
+/** Returns the decision about the same tool and input that was saved while the call waited, if there is one. */
+function earlierApproval({ record }: Undecided, name: string, input: unknown): SavedApproval | undefined {
+  const approval = record.state === "waiting" ? record.approval : undefined;
+  return approval && approval.name === name && isSame(approval.input, input) ? approval : undefined;
+}
+
+/**
+ * Validates an input that a person may have been asked about. If the tool's schema returns another value now, as one with a random default does, it returns the
+ * value that they saw, if the schema accepts that.
+ */
+async function parseAgain(
+  ctx: ToolContext,
+  call: Undecided,
+  input: unknown,
+  before: SavedApproval,
+): Promise<ParsedInput> {
+  const { scope: { engine } } = call;
+  const isSeen = (parsed: ParsedInput) => "json" in parsed && isSame(parsed.json, before.parsed);
+  const parsed = await parseToolInput(engine, ctx, input);
+  if (isSeen(parsed)) return parsed;
+  const again = await parseToolInput(engine, ctx, before.parsed);
+  return isSeen(again) ? again : parsed;
 }
 
 function changedTooOften(ctx: ToolContext, call: Undecided): CallDecision {
   return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
 }
 
-/** The parts of a decision: the input, and the result of a hook that answered. */
+/** The parts of a decision: the form of the call, the result of a hook that answered, and what is saved if the call waits. */
 interface Round {
-  readonly input: unknown;
+  readonly form: CallForm;
   readonly parsed: ParsedInput;
   readonly proposed: ToolResult | undefined;
+  readonly saved: SavedApproval;
 }
 
 /** Applies the guards' verdict and a person's answer. An edit leads to a revision. */
-function apply(
-  ctx: ToolContext,
-  call: Undecided,
-  approval: Approval,
-  { input, parsed, proposed }: Round,
-): CallDecision {
+function apply(ctx: ToolContext, call: Undecided, approval: Approval, round: Round): CallDecision {
   const { tool, name } = ctx;
+  const { form, form: { input }, parsed, proposed, saved } = round;
   if (approval.type === "deny") {
     return decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed."));
   }
-  const person = personsAnswer(call, name, input); // a person's no, reply or edit counts even if no guard asks now
-  if (person?.type === "deny") {
-    const { reason } = person;
-    const result = denied(reason ? `A person said no: ${reason}` : "A person said no.");
-    return decided(ctx, call, "deny", "person", result);
+  const word = wordOf(call, form);
+  if (word?.type === "decided") return takeAnswer(ctx, call, word.answer, input); // also if no guard asks now
+  if (approval.type === "allow" && approval.input !== undefined && !isSame(approval.input, input)) {
+    return { type: "revise", name, input: approval.input, edited: true };
   }
-  if (person?.type === "reply") {
-    return decided(ctx, call, "allow", "person", { ...text(person.text), input });
+  if (word?.type === "edited" && !call.personsEdits.includes(word.answered)) {
+    call.personsEdits.push(word.answered);
+    return { type: "revise", name, input: word.input, edited: true, byPerson: true };
   }
-  const isOpen = approval.type === "ask" && !person;
-  const ruled = isOpen && isRuled(call, name, input);
-  if (isOpen && !ruled) return askPerson(ctx, call, approval, input);
-  const edit = (approval.type === "allow" ? approval.input : undefined) ?? person?.input;
-  if (edit !== undefined && canonicalJson(edit) !== canonicalJson(input)) {
-    if (edit === person?.input) call.note = `A person changed the input of ${name} to ${JSON.stringify(edit)}.`;
-    return { type: "revise", name, input: edit, edited: true };
-  }
-  const by = person ? "person" : ruled ? "rule" : "policy";
+  const open = openQuestions(approval, call, form, word);
+  if (open.type === "ask") return askPerson(ctx, call, open, round);
+  const by = word?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
   if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
   if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
+  call.note = noteOf(call, form);
   announce(ctx, call, "allow", by);
-  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };
+  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved };
+}
+
+/** Applies a person's denial, or their reply in place of the tool. */
+function takeAnswer(
+  ctx: ToolContext,
+  call: Undecided,
+  answer: Extract<PersonsWord, { type: "decided" }>["answer"],
+  input: unknown,
+): CallDecision {
+  if (answer.type === "reply") return decided(ctx, call, "allow", "person", { ...text(answer.text), input });
+  const { reason } = answer;
+  return decided(ctx, call, "deny", "person", denied(reason ? `A person said no: ${reason}` : "A person said no."));
+}
+
+/** Returns the text for the model if a person's edit led to the input that runs. */
+function noteOf({ personsEdits, note }: Undecided, { name, input }: CallForm): string | undefined {
+  const edited = personsEdits.at(-1);
+  if (!edited || isSame(input, edited.approval?.input ?? edited.question.input)) return note;
+  return `A person changed the input of ${name} to ${JSON.stringify(input)}.`;
 }
 
 function contextOf(
   { run, signal, emit, vars, call, tool, name, turn }: ToolContext,
-  input: unknown,
+  { input, parsed }: CallForm,
   proposed: ToolResult | undefined,
 ): ApprovalContext {
-  const ctx = { run, signal, emit, vars, call, tool, name, input, turn };
+  const ctx = { run, signal, emit, vars, call, tool, name, input, parsed, turn };
   return proposed ? { ...ctx, proposed } : ctx;
 }
 
+/** Asks a person. If hooks have changed the person's edit, the question contains both forms. */
 function askPerson(
   { emit, name, tool }: ToolContext,
-  { scope: { engine }, record: { call }, place: { turn } }: Undecided,
-  { type: _, ...asked }: Extract<Approval, { type: "ask" }>,
-  input: unknown,
+  call: Undecided,
+  open: Ask,
+  { form: { input, parsed }, saved }: Round,
 ): CallDecision {
-  const question: Question = { callId: call.id, tool: name, input, questions: asked.questions };
-  engine.events.announce(emit, { type: "approval.asked", turn, call: call.id, ...question });
+  const { scope: { engine }, record: { call: { id } }, place: { turn } } = call;
+  const { type: _, "~asked": __, questions: texts, ...more } = open;
+  const edit = call.personsEdits.at(-1)?.answer;
+  const isTurned = edit?.type === "approve" && !isSame(edit.input, input);
+  const forms = isTurned
+    ? [`A hook changed your input ${JSON.stringify(edit.input)} to ${JSON.stringify(input)}.`]
+    : [];
+  const question: Question = { callId: id, tool: name, input: parsed, questions: [...texts, ...forms] };
+  engine.events.announce(emit, { type: "approval.asked", turn, call: id, ...question });
   const schema = answerSchema(tool?.definition.schema);
-  return { type: "ask", question: { ...question, schema, suggestions, ...asked } };
+  const approval = { ...saved, asked: askedIn(open) };
+  return { type: "ask", question: { ...question, schema, suggestions, ...more }, approval };
 }
 
 /** Announces a decision that answers the call. */

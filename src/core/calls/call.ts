@@ -8,7 +8,7 @@ import { End, Paused } from "../hooks/interrupt.ts";
 import type { Review } from "../hooks/onion.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
 import type { CallDecision, Revision } from "./authorize.ts";
-import type { CallRecord } from "../run/position.ts";
+import type { AnsweredQuestion, CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import { decideWithoutHooks, toolPolicy } from "./tool_hooks.ts";
 
@@ -44,6 +44,8 @@ export class OpenCall {
   revisions = 0;
   /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
   readonly edits: string[] = [];
+  /** The answers with an edit of a person that has passed the hooks. */
+  readonly personsEdits: AnsweredQuestion[] = [];
   /** True if hooks renamed the call more often than it may pass them. */
   renamedTooOften = false;
   /** A text for the model beside the result: that a person changed the input. */
@@ -84,7 +86,7 @@ export class OpenCall {
   revise(): boolean {
     if (this.decision?.type !== "revise" || this.failures.length > 0) return false;
     this.#revision = this.decision;
-    this.revisions++;
+    this.revisions = this.decision.byPerson ? 0 : this.revisions + 1;
     this.decision = undefined;
     this.result = undefined;
     this.hasOpenHooks = true;

@@ -1,12 +1,17 @@
 /**
- * A person's decision about a call: an answer to its question, or a rule.
+ * A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the questions
+ * that they were asked.
  *
  * @module
  */
 import type { Call } from "../../protocol/part.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
+import type { Approval } from "../hooks/points/call.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
+import { editOf } from "../persistence/answers.ts";
+import type { AnsweredQuestion, AskedText } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
+import { askedIn, askOf, isSameQuestion } from "./approval.ts";
 
 /** A call, and the run that knows the answers and the rules. */
 interface CallOfRun {
@@ -14,30 +19,70 @@ interface CallOfRun {
   readonly record: { readonly call: Call };
 }
 
-/** Returns a person's answer. It counts for the tool and the input that they saw, and for the input that they edited. */
-export function personsAnswer(
-  { scope: { engine: { loop } }, record: { call } }: CallOfRun,
-  name: string,
-  input: unknown,
-): PersonAnswer | undefined {
-  if (loop.answers.length === 0) return undefined;
-  const current = canonicalJson(input);
-  return loop.answers.findLast(({ question, answer }) => {
-    if (answer.callId !== call.id || question.tool !== name) return false;
-    const edited = answer.type === "approve" && answer.input !== undefined && current === canonicalJson(answer.input);
-    return edited || current === canonicalJson(question.input);
-  })?.answer;
+/** One form of a call: the tool and the input that would run. */
+export interface CallForm {
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input, before the tool's schema. */
+  readonly input: unknown;
+  /** The input after the tool's schema, as JSON. */
+  readonly parsed: unknown;
 }
 
-/** Returns true if a person always allows such calls. */
-export function isRuled(
+/** A person's word about one form of a call. */
+export type PersonsWord =
+  | { readonly type: "decided"; readonly answer: Exclude<PersonAnswer, { type: "approve" }> }
+  | { readonly type: "edited"; readonly answered: AnsweredQuestion; readonly input: unknown }
+  /** The person approved this form. `asked` is what they were asked then. Undefined for all questions: the person wrote this form. */
+  | { readonly type: "approved"; readonly asked: readonly AskedText[] | undefined };
+
+/** Returns a person's word about a form. The latest answer decides. An approval counts for the input that they saw, and for the input that they edited. */
+export function wordOf(
+  { scope: { engine: { loop } }, record: { call } }: CallOfRun,
+  { name, input, parsed }: CallForm,
+): PersonsWord | undefined {
+  let asked: AskedText[] | undefined;
+  for (const answered of loop.answers.toReversed()) {
+    const { question, answer, approval } = answered;
+    if (answer.callId !== call.id || question.tool !== name) continue;
+    const isAsked = isSame(input, approval ? approval.input : question.input);
+    if (answer.type !== "approve") {
+      if (isAsked && !asked) return { type: "decided", answer };
+      continue;
+    }
+    const edit = editOf(answered);
+    if (edit === undefined) {
+      if (!isAsked || !isSame(parsed, question.input)) continue;
+      if (!approval) return { type: "approved", asked: undefined }; // an earlier version did not save it
+      asked = [...asked ?? [], ...approval.asked];
+    } else if (isSame(input, edit)) return { type: "approved", asked: undefined };
+    else if (isAsked && !asked) return { type: "edited", answered, input: edit };
+  }
+  return asked && { type: "approved", asked };
+}
+
+/** Returns true if two values have the same JSON. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return canonicalJson(one) === canonicalJson(other);
+}
+
+/** Returns the verdict without the questions that a person's approval or their rules answer. Allows if none is left. */
+export function openQuestions(
+  approval: Approval,
   { scope: { engine: { toolPath, rules } } }: Pick<CallOfRun, "scope">,
-  name: string,
-  input: unknown,
-): boolean {
-  const own = canonicalJson(toolPath);
-  return rules.some((rule) =>
-    rule.tool === name && canonicalJson(rule.path ?? []) === own &&
-    (rule.input === undefined || canonicalJson(rule.input) === canonicalJson(input))
-  );
+  { name, parsed }: CallForm,
+  word: PersonsWord | undefined,
+): Approval {
+  if (approval.type !== "ask") return approval;
+  const path = canonicalJson(toolPath);
+  const answered = word?.type === "approved" ? word.asked : [];
+  const isRuled = ({ middleware, text, key = text }: AskedText) =>
+    rules.some((rule) =>
+      rule.tool === name && canonicalJson(rule.path ?? []) === path &&
+      rule.askedBy?.middleware === middleware && rule.askedBy?.key === key &&
+      (rule.input === undefined || isSame(rule.input, parsed))
+    );
+  const isOpen = (each: AskedText) =>
+    answered && !answered.some((other) => isSameQuestion(each, other)) && !isRuled(each);
+  return askOf(askedIn(approval).filter(isOpen), approval);
 }

@@ -4,8 +4,9 @@
  * @module
  */
 import type { ToolResult } from "../../protocol/message.ts";
+import type { Question } from "../../protocol/question.ts";
 import { Pause, Paused } from "../hooks/interrupt.ts";
-import type { AllowedCall, AnsweredQuestion, CallRecord, PositionAt } from "../run/position.ts";
+import type { AllowedCall, AnsweredQuestion, CallRecord, PositionAt, SavedApproval } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Checkpoint } from "../run/step.ts";
 import { type Cut, cutOf, reasonOf } from "./batch.ts";
@@ -82,7 +83,10 @@ async function executeOne(
     call.waiting = error instanceof Pause;
     if (error instanceof Pause) {
       const { questions, saved } = error;
-      records[index] = { call: record.call, state: "waiting", questions, ...(saved !== undefined && { saved }) };
+      records[index] = {
+        ...waitingRecord(record, questions, decision.approval),
+        ...(saved !== undefined && { saved }),
+      };
       void checkpoint(position, { answers: takenAnswers(call), save: false });
     }
   }
@@ -96,6 +100,16 @@ function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCal
   return loop.answers.map((answered) =>
     answered.answer.callId?.startsWith(`${call.id}/`) ? { ...answered, taken: true } : answered
   );
+}
+
+/** Returns the record of a call that waits. Its questions have no schemas: the exit of the run contains them. */
+export function waitingRecord(
+  { call }: CallRecord,
+  questions: readonly Question[],
+  approval: SavedApproval | undefined,
+): Extract<CallRecord, { state: "waiting" }> {
+  const texts = questions.map(({ schema: _, suggestions: __, ...question }) => question);
+  return { call, state: "waiting", questions: texts, ...(approval && { approval }) };
 }
 
 /** Returns the part of a record that an allowed call has. */

@@ -11,8 +11,8 @@ import { failed, text } from "../hooks/results.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { EngineRun } from "../run/run.ts";
 
-/** A parsed input, or the result for a call that cannot run. */
-export type ParsedInput = { readonly input: unknown } | { readonly wrong: ToolResult };
+/** A parsed input and its JSON, or the result for a call that cannot run. */
+export type ParsedInput = { readonly input: unknown; readonly json: unknown } | { readonly wrong: ToolResult };
 
 /** Validates `input` against the tool's schema. Returns no promise if the schema is synchronous. */
 export function parseToolInput(
@@ -36,11 +36,22 @@ export function parseToolInput(
     const read = (validated: Validation<unknown>): ParsedInput =>
       validated.issues
         ? wrong(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`)
-        : { input: validated.value };
+        : { input: validated.value, json: jsonOf(validated.value, input) };
     const validated = tool.input["~standard"].validate(input);
     return "then" in validated ? Promise.resolve(validated).then(read).catch(fail) : read(validated);
   } catch (error) {
     return fail(error);
+  }
+}
+
+/** Returns the JSON of a parsed input. An input that has none, such as a Map, is shown as it was before the tool's schema. */
+function jsonOf(parsed: unknown, input: unknown): unknown {
+  if (parsed === input) return input;
+  try {
+    expectJson("Cannot show the input of a call", parsed, { whole: true });
+    return JSON.parse(JSON.stringify(parsed));
+  } catch {
+    return input;
   }
 }
 

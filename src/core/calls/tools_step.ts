@@ -16,7 +16,7 @@ import { announceResult, batchMessages, type Cut, cutOf, fatalErrors, keptResult
 import { OpenCall } from "./call.ts";
 import { type CallEntry, groupsOf } from "./groups.ts";
 import { stopped, unfinished, withheld } from "./outcome.ts";
-import { type Batch, enter, execute, leave } from "./phases.ts";
+import { type Batch, enter, execute, leave, waitingRecord } from "./phases.ts";
 
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
 export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
@@ -120,7 +120,9 @@ function pause({ position, records }: Batch, waiting: readonly OpenCall[], cut: 
     const { decision, record, place } = call;
     const questions = decision?.type === "ask" && !cut?.pause ? [decision.question] : [];
     const isUndecided = records[place.index]?.state === "pending"; // a hook paused the run, not the call
-    if (questions.length > 0 || isUndecided) records[place.index] = { call: record.call, state: "waiting", questions };
+    const isDecided = decision?.type === "execute" || questions.length > 0; // a question that was not asked is decided again
+    const approval = isDecided && decision && "approval" in decision ? decision.approval : undefined;
+    if (questions.length > 0 || isUndecided) records[place.index] = waitingRecord(record, questions, approval);
   }
   const questions = waiting.flatMap(({ decision, failures }) => {
     if (decision?.type === "ask") return [decision.question];

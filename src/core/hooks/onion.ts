@@ -40,8 +40,14 @@ export interface HookAnswer<C, R, E> {
   readonly called: boolean;
   /** The result of its last `next()` that did not throw. */
   readonly below: R | undefined;
-  /** Runs the inner layers, for a hook that did not. */
+  /** Runs the inner layers, for a hook that did not. After a failure, it returns the result of the hook's `next()`, if it called it. */
   readonly rest: () => Promise<R>;
+}
+
+/** The failure of one hook, as a policy sees it. */
+export interface HookFailure<C, R, E> extends Omit<HookAnswer<C, R, E>, "returned" | "called" | "below"> {
+  /** The error that the hook threw. */
+  readonly error: unknown;
 }
 
 /** The differences between one point and the others: data for the one fold. */
@@ -60,8 +66,12 @@ export interface PointPolicy<C, D, R, E> {
   readonly silent?: boolean;
   /** Returns the context of the inner layers. */
   readonly change: (ctx: C, change: D, name: string, own: E) => C;
+  /** Called before each hook with the name of its middleware. */
+  readonly enter?: (name: string, own: E) => void;
   /** Replaces an answer that is not the result of the inner layers. Default: the answer stands. */
   readonly finalize?: (answer: HookAnswer<C, R, E>) => R | Promise<R>;
+  /** Returns an answer in place of a hook that threw. Default: the error is thrown. */
+  readonly rescue?: (failure: HookFailure<C, R, E>) => Promise<R>;
 }
 
 /** A composed point. `coreAlone` is called in place of the policy's core if no hook is open around it. The onion ends with the value that it returns. */
@@ -172,19 +182,21 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Layer<C, D, 
       return policy.finalize({ name, ctx, own, returned, called, below, rest });
     }
 
-    function fail(error: unknown): never {
+    function fail(error: unknown): Promise<R> {
       left = true;
-      throw error;
+      if (!policy.rescue) throw error;
+      const rest = () => result ?? inner(ctx, own, policy, awaitedCore);
+      return policy.rescue({ name, ctx, own, error, rest });
     }
 
     try {
+      policy.enter?.(name, own);
       const returned = hook(ctx, next);
       if (returned !== result || open !== 1) return reviewed(Promise.resolve(returned).then(leave, fail), review);
       left = true; // the hook returned the promise of next() itself, so there is nothing to wait for
       return reviewed(returned, review);
     } catch (error) {
-      left = true;
-      return Promise.reject(error);
+      return reviewed(new Promise<R>((resolve) => resolve(fail(error))), review);
     }
   };
 }

@@ -17,7 +17,7 @@ import type { Approval } from "./points/call.ts";
 import type { ErrorDecision } from "./points/failure.ts";
 import type { Answer, RunResult } from "./points/run.ts";
 import type { Compaction, ModelResponse, Stop } from "./points/turn.ts";
-import type { QuestionOptions } from "./scope.ts";
+import type { AskOptions, QuestionOptions } from "./scope.ts";
 
 /** Creates a result with a status. */
 export function result(status: ResultStatus, content: string | readonly ContentPart[]): ToolResult {
@@ -54,8 +54,8 @@ export function deny(reason: string): Approval {
   return { type: "deny", reason };
 }
 
-/** At `approval`: asks a person. */
-export function ask(question: string, options: QuestionOptions = {}): Approval {
+/** At `approval`: asks a person. `key` identifies the question for "always allow". Default: its text. */
+export function ask(question: string, options: AskOptions = {}): Approval {
   return { type: "ask", questions: [question], ...options };
 }
 

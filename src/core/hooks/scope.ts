@@ -58,6 +58,15 @@ export interface Run {
 /** Additions to the text of a question. */
 export type QuestionOptions = Pick<Question, "schema" | "suggestions">;
 
+/** The options of `ask()`. */
+export interface AskOptions extends QuestionOptions {
+  /**
+   * The identity of the question. An "always allow" of a person answers later questions of the same middleware about the same tool only if they have the same key.
+   * Default: the text of the question.
+   */
+  readonly key?: string;
+}
+
 /** The amounts that count against the limits. */
 export interface Used {
   /** The number of model responses. */

@@ -7,7 +7,7 @@ import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { describeIssues } from "../agent/schema.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
-import type { AnsweredQuestion } from "../run/position.ts";
+import type { AnsweredQuestion, Position, SavedApproval } from "../run/position.ts";
 import { isPaused, questionsOf, type Rule, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
 
@@ -46,7 +46,7 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
     const question = questions.find((question) => question.callId === callId);
     checkKind(answer, question, stored);
     const twice = given.has(callId);
-    if (question && !twice) given.set(callId, { question, answer });
+    if (question && !twice) given.set(callId, answeredQuestion(question, answer, run?.position));
     else if (twice || !taken.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
       throw new SessionError(
         `Cannot answer ${subjectOf(callId)}: it is ${twice ? "answered twice" : "not asked"}`,
@@ -59,16 +59,39 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
   return [...given.values()];
 }
 
+/** Returns an answer with its question, without the schema that the client has seen, and with the decision that led to it. */
+function answeredQuestion(
+  { schema: _, suggestions: __, ...question }: Question,
+  answer: PersonAnswer,
+  position: Position | undefined,
+): AnsweredQuestion {
+  const approval = approvalOf(position, answer.callId);
+  return { question, answer, ...(approval && { approval }) };
+}
+
+/** Returns the saved decision about a call, which may be a call of a subagent: then it is in the session that the parent's call saved. */
+function approvalOf(position: Position | undefined, callId = ""): SavedApproval | undefined {
+  if (position?.at !== "tools") return undefined;
+  const end = callId.indexOf("/");
+  const record = position.calls.find(({ call }) => call.id === (end < 0 ? callId : callId.slice(0, end)));
+  if (record?.state !== "waiting") return undefined;
+  if (end < 0) return record.approval;
+  const { run }: Partial<Session> = Object(record.saved); // a subagent, which asks about calls of its own, saves its session
+  return approvalOf(run?.position, callId.slice(end + 1));
+}
+
 /** Validates edited inputs against the tools' schemas, while the person can still correct them. */
 export async function validateEdits(
   { messages }: Session,
   given: readonly AnsweredQuestion[],
   tools: readonly AnyTool[],
 ): Promise<void> {
-  for (const { question, answer } of given) {
-    if (answer.type !== "approve" || answer.input === undefined || question.path) continue;
+  for (const each of given) {
+    const { question, answer } = each;
+    const edit = editOf(each);
+    if (edit === undefined || question.path) continue;
     const tool = tools.find(({ name }) => name === question.tool);
-    const { issues } = await tool?.input["~standard"].validate(answer.input) ?? {};
+    const { issues } = await tool?.input["~standard"].validate(edit) ?? {};
     if (issues) {
       const why = `its input is wrong: ${describeIssues(issues)}`;
       throw new SessionError(`Cannot answer call ${answer.callId}: ${why}`, "invalid", undefined, messages);
@@ -76,12 +99,22 @@ export async function validateEdits(
   }
 }
 
-/** Returns the rule of an answer that always allows such calls. */
-export function ruleOf({ question: { tool, path, input }, answer }: AnsweredQuestion): Rule[] {
-  if (answer.type !== "approve" || !answer.always || tool === undefined) return [];
-  return [{
+/** Returns the input that a person put in place of the one that they saw, if they did. */
+export function editOf({ question, answer, approval }: AnsweredQuestion): unknown {
+  if (answer.type !== "approve" || answer.input === undefined) return undefined;
+  const edit = canonicalJson(answer.input);
+  const isSeen = edit === canonicalJson(question.input) || (approval && edit === canonicalJson(approval.input));
+  return isSeen ? undefined : answer.input;
+}
+
+/** Returns the rules of an answer that always allows such calls: one for each text of the question, which binds to the guard that asked. */
+export function rulesOf(answered: AnsweredQuestion): Rule[] {
+  const { question: { tool, path, input }, answer, approval } = answered;
+  if (answer.type !== "approve" || !answer.always || tool === undefined || !approval) return [];
+  return approval.asked.map(({ middleware, text, key = text }) => ({
     tool,
     ...(path && { path }),
-    ...(answer.always === "input" && { input: answer.input ?? input }),
-  }];
+    ...(answer.always === "input" && { input: editOf(answered) ?? input }),
+    askedBy: { ...(middleware !== undefined && { middleware }), key },
+  }));
 }

@@ -11,7 +11,7 @@ import { skipped } from "../hooks/results.ts";
 import { closingMessages } from "../run/finish.ts";
 import type { Limits } from "../run/limits.ts";
 import { noCounters, type Position, type RunSnapshot } from "../run/position.ts";
-import { matchAnswers, ruleOf, validateEdits } from "./answers.ts";
+import { matchAnswers, rulesOf, validateEdits } from "./answers.ts";
 import type { ClaimOptions, MustClose } from "./claim_options.ts";
 import type { Claimed } from "./claimed.ts";
 import { isPaused, mailedMessages, type Session } from "./session.ts";
@@ -143,7 +143,7 @@ async function resume(
     ...(request !== undefined && { request }),
     ...(recoveries > 0 && { recoveries }),
   };
-  const rules = parent ? [] : [...claimed.rules, ...given.flatMap(ruleOf)];
+  const rules = parent ? [] : [...claimed.rules, ...given.flatMap(rulesOf)];
   return { ...claimed, start, rules, given, mail, resumed: true, lost, closing, rollback, pause };
 }
 

@@ -24,7 +24,7 @@ export interface Session {
   readonly owner?: string;
   /** State of middleware for the session, by name. */
   readonly state?: readonly (readonly [string, unknown])[];
-  /** Calls that a person always allows. */
+  /** Questions that a person always allows. */
   readonly rules?: readonly Rule[];
   /** The last event of the last run, for clients that have missed it, and the number of messages before that run. */
   readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
@@ -68,7 +68,7 @@ export interface ExpectedReport {
 /** The part of a session that a change of its lease depends on. */
 export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
 
-/** Calls that need no further approval of a person: those of a tool, or those of it with one input. A deny still wins. */
+/** A question that needs no further answer of a person: about the calls of a tool, or about those with one input. A deny still wins. */
 export interface Rule {
   /** The name of the tool. */
   readonly tool: string;
@@ -76,6 +76,8 @@ export interface Rule {
   readonly path?: readonly string[];
   /** The input, as the person saw it. Default: matches every input. */
   readonly input?: unknown;
+  /** The middleware that asked, or the tool itself, and the key of its question. A rule of an earlier version has none, and matches nothing. */
+  readonly askedBy?: { readonly middleware?: string; readonly key: string };
 }
 
 /** A request of another process to a run: a message, or to finish. */

@@ -49,8 +49,16 @@ export type CallRecord =
   & (
     /** Not decided: the hooks run from the start. */
     | { readonly state: "pending" }
-    /** Waits for a person. Without questions, the run waits. `saved` is the JSON of a tool that paused itself. */
-    | { readonly state: "waiting"; readonly questions: readonly Question[]; readonly saved?: unknown }
+    /**
+     * Waits for a person. Without questions, the run waits. `approval` is the decision that the guards made, if they made one. `saved` is the JSON of a tool that
+     * paused itself.
+     */
+    | {
+      readonly state: "waiting";
+      readonly questions: readonly Question[];
+      readonly approval?: SavedApproval;
+      readonly saved?: unknown;
+    }
     /** Allowed with this tool and input. The tool may have started. */
     | { readonly state: "running" } & AllowedCall
     /** The tool has returned. No hook has reviewed the result, so it is not in the transcript. */
@@ -62,7 +70,7 @@ export type CallRecord =
 export interface AllowedCall {
   /** The name of the tool. */
   readonly name: string;
-  /** The input, as the tool's schema parsed it. */
+  /** The input, before the tool's schema. */
   readonly input: unknown;
   /** A text for the model beside the result: that a person changed the input. */
   readonly note?: string;
@@ -76,10 +84,36 @@ export interface ReviewedResult extends CallResult {
   readonly rewritten?: { readonly input: unknown };
 }
 
+/** A text that asks a person, and its source. */
+export interface AskedText {
+  /** The text. */
+  readonly text: string;
+  /** The middleware that asks. Default: the tool itself. */
+  readonly middleware?: string;
+  /** The key of the question. Default: the text. */
+  readonly key?: string;
+}
+
+/** A decision of the guards, saved while its call waits. A guard that fails when the run continues keeps its part, as long as the input is the same. */
+export interface SavedApproval {
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input that they decided about, before the tool's schema. */
+  readonly input: unknown;
+  /** The input after the tool's schema, as JSON. */
+  readonly parsed: unknown;
+  /** The texts of the question. Empty if nothing was asked. */
+  readonly asked: readonly AskedText[];
+  /** The middleware that decided, and the questions of inner layers that it answered. */
+  readonly guards: readonly (readonly [middleware: string, answered: readonly AskedText[]])[];
+}
+
 /** A question, and a person's answer. */
 export interface AnsweredQuestion {
   /** The question that was asked. */
   readonly question: Question;
+  /** The decision that led to the question. Default: none is known. */
+  readonly approval?: SavedApproval;
   /** The person's answer. */
   readonly answer: PersonAnswer;
   /** True if the tool that asked has received the answer. Default: false. */

@@ -40,8 +40,10 @@ async function isAllowed(ctx: ModelContext, { name, provider }: ToolDefinition):
   const engine = engineOf(run);
   const input = provider?.settings ?? {};
   const call = { id: name, name, input };
-  const about = { run, signal, emit, vars, turn, call, name, input, tool: engine.settings.toolsByName.get(name) };
-  const approval = await approve(about, engine, { input }).catch((error): Approval => {
+  const tool = engine.settings.toolsByName.get(name);
+  const about = { run, signal, emit, vars, turn, call, name, input, parsed: input, tool };
+  const deciding = { engine, parsed: { input, json: input }, guards: new Map() };
+  const approval = await approve(about, deciding).catch((error): Approval => {
     if (error instanceof Pause) return ask("A hook paused the call.");
     throw error;
   });

@@ -6,7 +6,7 @@
 import type { ToolResult } from "../../../protocol/message.ts";
 import type { Call } from "../../../protocol/part.ts";
 import type { AnyTool, ToolExecutionContext } from "../../agent/tool.ts";
-import type { Change, QuestionOptions, Scope } from "../scope.ts";
+import type { AskOptions, Change, Scope } from "../scope.ts";
 
 /** The context of `tool`. `I` is the type of the input, known inside `only(tool, ...)`. */
 export interface ToolContext<V = unknown, I = unknown> extends Scope<V> {
@@ -47,6 +47,8 @@ export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
   readonly name: string;
   /** The final input. */
   readonly input: I;
+  /** The input that would run, as JSON: `input` after the tool's schema. The same as `input` if the schema accepts it as it is. */
+  readonly parsed: unknown;
   /** The number of the turn, from 1. */
   readonly turn: number;
   /** The result of a hook that answered in place of the tool. */
@@ -55,7 +57,7 @@ export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
 /** The decision about one call. */
 export type Approval =
   | { readonly type: "allow"; readonly input?: unknown }
-  | ({ readonly type: "ask"; readonly questions: readonly string[] } & QuestionOptions)
+  | ({ readonly type: "ask"; readonly questions: readonly string[] } & AskOptions)
   | { readonly type: "deny"; readonly reason: string };
 
 /** The context of `execute`, where `next()` rejects with the error of a tool that throws. */
