@@ -4,7 +4,7 @@
  * @module
  */
 import { allow, type ApprovalContext, ask, deny, type Middleware } from "../../mod.ts";
-import { canonicalJson, expectNames, hashOf } from "../../src/core/kit.ts";
+import { canonicalJson, expectNames, hashOf, wildcard } from "../../src/core/kit.ts";
 
 /** Selects calls: the name of a tool, in which `*` is a wildcard, or an object. */
 export type Rule<V = unknown> = string | RuleOptions<V>;
@@ -118,23 +118,6 @@ function compile<V>(given: Rule<V>, decision: CompiledRule<V>["decision"]): Comp
 async function keyOf<V>(rule: CompiledRule<V>, rules: readonly CompiledRule<V>[]): Promise<string> {
   const { tool = "*", why = "", when } = rule;
   return await hashOf(canonicalJson([rules.indexOf(rule), tool, why, when ? String(when) : ""]));
-}
-
-/** Compiles a pattern in which `*` is a wildcard. Each piece between two `*` is searched for once, so matching never backtracks. */
-function wildcard(pattern: string): (name: string) => boolean {
-  const [start = "", ...pieces] = pattern.split(/\*+/);
-  const end = pieces.pop();
-  if (end === undefined) return (name) => name === pattern;
-  return (name) => {
-    if (!name.startsWith(start)) return false;
-    let at = start.length;
-    for (const piece of pieces) {
-      const found = name.indexOf(piece, at);
-      if (found < 0) return false;
-      at = found + piece.length;
-    }
-    return name.length - end.length >= at && name.endsWith(end);
-  };
 }
 
 async function firstMatch<V>(

@@ -35,6 +35,6 @@ export type { WindowOptions } from "./lib/sliding_window.ts";
 export { Semaphore } from "./lib/semaphore.ts";
 export { windowCounter } from "./lib/shared_window.ts";
 export { startError } from "./lib/start_error.ts";
-export { bordersOf, visible } from "./lib/text.ts";
+export { bordersOf, visible, wildcard } from "./lib/text.ts";
 export type { IncrementOptions, KeyValue, KeyValueOptions } from "../protocol/key_value.ts";
 export type { FileChange, FileContent, FileEntry, Files, FileStat } from "../protocol/files.ts";

@@ -15,6 +15,7 @@ import { guards } from "./guards.ts";
 import { load } from "./load.ts";
 import { owners } from "./owners.ts";
 import { requests } from "./requests.ts";
+import { rules } from "./rules.ts";
 import { secrets } from "./secrets.ts";
 import { tokens } from "./tokens.ts";
 import { toolNames } from "./tool_names.ts";
@@ -22,6 +23,7 @@ import { values } from "./values.ts";
 
 const all: readonly Attack[] = [
   guards,
+  rules,
   requests,
   tokens,
   secrets,

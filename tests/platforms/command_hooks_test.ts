@@ -270,6 +270,36 @@ Deno.test("Claude: if matches a command inside another command", async () => {
   assertEquals(lines.slice(1, -1).map((line) => line.split(" ")[0]), [...denied, ...others.map(() => "ok")]);
 });
 
+Deno.test("Claude: if looks into substitutions for the command that it names", async () => {
+  const outcome = async (condition: string, ...commands: readonly string[]) => {
+    const calls = commands.map((text, at) => command(String(at), text));
+    const { lines } = await ran(on("PreToolUse", { command: "exit 2", if: condition }), { calls });
+    return lines.slice(1, -1).map((line) => line.split(" ")[0]);
+  };
+  const runs = [
+    "echo $(rm -rf x)",
+    "echo `rm x`",
+    'echo "$(ls $(rm x))"',
+    "r''m x",
+    "rm\tx",
+    "cat <(rm x)",
+    "echo $(open",
+    "$(cat x) y",
+  ];
+  const others = ["echo $(date)", "echo `date`", "echo $(echo rm)", "echo '$(rm x)'", "cat <(ls)"];
+  const denied = [...runs.map(() => "denied"), ...others.map(() => "ok")];
+  for (const condition of ["Bash(rm *)", "Bash(rm:*)"]) {
+    assertEquals(await outcome(condition, ...runs, ...others), denied);
+  }
+  assertEquals(await outcome("Bash(rm)", "rm", "echo $(rm)", "rm x", "echo $(date)"), ["denied", "denied", "ok", "ok"]);
+  assertEquals(await outcome("Bash(git push *)", "echo $(date)", "git $X", "echo $HOME", "git log"), [
+    "denied", // more than the name of a program is not compared with a command that only a shell can evaluate
+    "denied",
+    "denied",
+    "ok",
+  ]);
+});
+
 Deno.test("a command with args runs without a shell", async () => {
   const { lines } = await ran(on("UserPromptSubmit", { command: "printf", args: ["%s", "$HOME; a b"] }));
   assertEquals(lines[0], "prompt $HOME; a b");

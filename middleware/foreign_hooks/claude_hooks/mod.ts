@@ -97,6 +97,10 @@ export interface ClaudeHooksOptions {
  *
  * - A question without an answer pauses the run. On resume, `PreToolUse` is not asked again.
  * - `updatedPermissions` hold for the session, whatever their destination. Directories have no effect, because a workspace has one root.
+ * - Their rules match what a call does, however it is spelled: `Bash(rm *)` also matches `"rm" -rf`, `ls; /bin/rm x` and `echo $(rm x)`, `Read(secret.txt)`
+ *   also `a/../secret.txt`, and `WebFetch(domain:evil.com)` also `https://EVIL.com./`. A call that cannot be read matches rules that deny or ask, and none that
+ *   allows. A rule is about the field that the tool declares: `command`, `file_path`, `notebook_path`, `path`, `url`, `pattern`, `query`, `subagent_type` or
+ *   `skill`. It cannot know what a program does with its words, or where a link leads.
  * - `UserPromptSubmit` fires for a message to a run while it works when the message arrives. Its context is delivered with the message. If another process
  *   executes the run, a `systemMessage` of the hook is not shown.
  * - Inputs are validated against the tool's schema before `PreToolUse` and again after `updatedInput`.

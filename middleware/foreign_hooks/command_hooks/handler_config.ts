@@ -11,9 +11,10 @@ export interface AnyHandler {
   /** Timeout in seconds. Default: see the dialect. A handler in the background has until the run ends. */
   readonly timeout?: number | undefined;
   /**
-   * The calls that the handler is for, such as `Bash(git *)` or `Edit(src/*)`. It also runs for a command that contains such a command, and for a command
-   * that cannot be evaluated without a shell: with variables, substitutions, or syntax that cannot be parsed. At events without a call it does not run.
-   * Default: all calls.
+   * The calls that the handler is for, such as `Bash(git *)` or `Edit(src/*)`, however they are spelled. It also runs for a command that contains such a
+   * command, and for a command that only a shell can evaluate: one with variables, or one that cannot be parsed. It looks into substitutions for the name of a
+   * program, as in `Bash(rm *)`; with more than a name, as in `Bash(git push *)`, it runs for every command with a substitution. At events without a call it
+   * does not run. Default: all calls.
    */
   readonly if?: string | undefined;
   /** Whether a failure blocks. Default: "continue". */

@@ -155,9 +155,8 @@ export function command_hooks(
     const handler = handlerOf(config);
     const rule = config.if === undefined ? undefined : parseRule(config.if);
     return async (input: HookInput, _: string | undefined, { signal }: { readonly signal: AbortSignal }) => {
-      const isMeant = !rule ||
-        ("tool_name" in input &&
-          matchesCall(rule, input.tool_name, input.tool_input, { cwd: input.cwd, parts: "maybe" }));
+      const isMeant = !rule || ("tool_name" in input &&
+        matchesCall(rule, { name: input.tool_name, input: input.tool_input, cwd: input.cwd }, "filter"));
       return isMeant ? await handler(input, { signal, dialect }) : undefined;
     };
   }

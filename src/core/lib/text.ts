@@ -19,3 +19,20 @@ export function bordersOf(text: string): Uint32Array {
   }
   return borders;
 }
+
+/** Compiles a pattern in which `*` is a wildcard. Each piece between two `*` is searched for once, so matching never backtracks. */
+export function wildcard(pattern: string): (text: string) => boolean {
+  const [start = "", ...pieces] = pattern.split(/\*+/);
+  const end = pieces.pop();
+  if (end === undefined) return (text) => text === pattern;
+  return (text) => {
+    if (!text.startsWith(start)) return false;
+    let at = start.length;
+    for (const piece of pieces) {
+      const found = text.indexOf(piece, at);
+      if (found < 0) return false;
+      at = found + piece.length;
+    }
+    return text.length - end.length >= at && text.endsWith(end);
+  };
+}

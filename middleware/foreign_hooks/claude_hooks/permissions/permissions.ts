@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { Scope, State } from "../../../../mod.ts";
 import { warnFailed } from "../../kit/warn.ts";
-import { matchesCall, type Rule } from "./rule.ts";
+import { matchesCall, type Rule, type RuledCall } from "./rule.ts";
 
 /** A mode, and rules. */
 export interface Permissions {
@@ -72,12 +72,10 @@ function keyOf({ toolName, ruleContent = "", behavior }: BehaviorRule): string {
 }
 
 /** Returns the decision of the strictest rule that matches a call; undefined if none matches. */
-export function rulingOf({ rules }: Permissions, name: string, input: unknown, cwd: string): Behavior | undefined {
+export function rulingOf({ rules }: Permissions, call: RuledCall): Behavior | undefined {
   const order = ["deny", "ask", "allow"] as const;
+  const use = (behavior: Behavior) => behavior === "allow" ? "allow" : "guard";
   return order.find((behavior) =>
-    rules.some((rule) =>
-      rule.behavior === behavior &&
-      matchesCall(rule, name, input, { cwd, parts: behavior === "allow" ? "all" : "some" })
-    )
+    rules.some((rule) => rule.behavior === behavior && matchesCall(rule, call, use(behavior)))
   );
 }

@@ -22,7 +22,9 @@ export function approvalHook(
 
   /** Applies the decision of the hooks and their rules to the verdict of the inner layers. */
   function ruled(ctx: ApprovalContext, { decision, reason }: Judgement, inner: Approval): Approval {
-    const rule = rulingOf(memory.permissions.get(ctx), ctx.name, ctx.input, workingDirectory(ctx.run, hooks.cwd));
+    const { name, input, tool } = ctx;
+    const call = { name, input, tool, cwd: workingDirectory(ctx.run, hooks.cwd) };
+    const rule = rulingOf(memory.permissions.get(ctx), call);
     if (rule === "deny") return deny("A rule that a hook has made denies it.");
     const question = reason ?? `Run ${ctx.name}?`;
     if (decision === "ask") {

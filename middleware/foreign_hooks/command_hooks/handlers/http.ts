@@ -5,7 +5,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { expectNames } from "../../../../src/core/kit.ts";
+import { expectNames, wildcard } from "../../../../src/core/kit.ts";
 import { readBody } from "../../kit/body.ts";
 import { commandError, outputOf } from "../output.ts";
 import type { HttpHook } from "../handler_config.ts";
@@ -45,7 +45,7 @@ export function httpHandler(
   if (hostname === undefined || !/^https?:$/.test(protocol ?? "")) {
     throw new TypeError(`expected a URL with http:// or https://, got "${url}"`);
   }
-  if (allow && !allow.some((pattern) => matches(pattern, url))) {
+  if (allow && !allow.some((pattern) => wildcard(pattern)(url))) {
     throw new TypeError(`expected an address in the allow-list, got "${url}"`);
   }
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -79,11 +79,6 @@ export function httpHandler(
     const stdout = await readBody(response, most);
     return outputOf({ code: 0, stdout, stderr: "" }, { event: input.hook_event_name, dialect, name: url });
   };
-}
-
-function matches(pattern: string, url: string): boolean {
-  const literals = pattern.split("*").map((literal) => literal.replace(/[\\^$.+?()[\]{}|]/g, "\\$&"));
-  return new RegExp(`^${literals.join(".*")}$`).test(url);
 }
 
 /** Address ranges of private networks, of this machine, and of links, as prefixes of the text form. */
