@@ -5,8 +5,10 @@
  */
 import type { Context } from "hono";
 import { expectType } from "../core/lib/expect_option.ts";
+import { ownedKey } from "../session/owned_store.ts";
 import type { Requester } from "../session/record/run_host.ts";
 import type { ServerOptions } from "./server_options.ts";
+import { expectId } from "./parse/route.ts";
 import { RequestError } from "./respond/error_response.ts";
 
 /** The client of a request. */
@@ -23,10 +25,14 @@ export function identify(c: Context, options: ServerOptions): Client | Promise<C
   return options.owner || options.vars ? identified(c, options) : new RequestClient(c, undefined, undefined);
 }
 
+/** An id as the server makes it: an owner must leave room for it. */
+const exampleId = "x".repeat(36);
+
 async function identified(c: Context, { owner, vars }: ServerOptions): Promise<Client> {
   const ownerId = await owner?.(c);
   if (owner && !ownerId) throw new RequestError(403, "unidentified", "Cannot serve the request: it has no owner");
   expectType("Cannot serve the request", "owner", ownerId, "String");
+  if (ownerId !== undefined) expectId("owner", ownerId, ownedKey(ownerId, exampleId));
   return new RequestClient(c, ownerId, await vars?.(c));
 }
 

@@ -7,9 +7,10 @@ import type { Context } from "hono";
 import { handleFinish, handleMessage, handleStop, handleStopSession } from "./handlers/control_handlers.ts";
 import { handleFollow, handleFollowSession, handleJson, handleShow } from "./handlers/read_handlers.ts";
 import { handleAnswers, handleChat, handleCompaction, handlePrompt } from "./handlers/run_handlers.ts";
-import { identify } from "./identify.ts";
+import { type Client, identify } from "./identify.ts";
 import type { Operation, OperationOf } from "./parse/operation.ts";
-import type { Route } from "./parse/route.ts";
+import { ownedKey } from "../session/owned_store.ts";
+import { expectId, type Route } from "./parse/route.ts";
 import { errorResponse, shuttingDown } from "./respond/error_response.ts";
 import type { RequestScope, Server } from "./server.ts";
 
@@ -28,11 +29,18 @@ export function requestPath({ parse, errorBody }: Route, server: Server): (c: Co
       const client = await identify(c, options);
       if (options.signal?.aborted) throw shuttingDown();
       if (!operation) throw failure;
+      expectIds(operation, client);
       return await handle({ c, server, client }, operation);
     } catch (error) {
       return errorResponse(error, c, options.onError, errorBody);
     }
   };
+}
+
+/** Throws a `ShapeError` if the operation names a session or a run that cannot exist. */
+function expectIds(operation: Operation, { owner }: Client): void {
+  const { session, run } = { session: undefined, run: undefined, ...operation };
+  for (const id of [session, run]) if (id !== undefined) expectId("id", id, ownedKey(owner, id));
 }
 
 /** Admits an operation of one type, launches its run if it has one, and responds. */

@@ -56,6 +56,24 @@ export function string(value: unknown, path: string): string {
   return value;
 }
 
+/**
+ * True if every database keeps the text as it is, so that it can be an id. Postgres refuses NUL, and UTF-8 turns each lone surrogate into U+FFFD: ids with them
+ * would fail, or become one id.
+ */
+export function isId(text: string): boolean {
+  return text.isWellFormed() && !text.includes("\0") && !text.includes("\ufffd");
+}
+
+/** The expected value in place of a text that is no id. */
+export const expectedId = "an id without NUL, lone surrogates and U+FFFD";
+
+/** Parses an id. */
+export function id(value: unknown, path: string): string {
+  const text = string(value, path);
+  if (!isId(text)) throw invalid(path, expectedId);
+  return text;
+}
+
 /** Parses an integer of 0 or more. */
 export function count(value: unknown, path: string): number {
   if (!Number.isSafeInteger(value) || Number(value) < 0) throw invalid(path, "an integer of 0 or more");

@@ -110,7 +110,7 @@ for (const [path, request] of Object.entries(requests)) {
 
 Deno.test("the routes of chats and models answer 404 for unknown names", async () => {
   const { send, troubles } = scene();
-  for (const name of ["__proto__", "constructor", "%00", "%2e%2e%2fs", "%", "\u{1f600}", "x".repeat(200)]) {
+  for (const name of ["__proto__", "constructor", "%2e%2e%2fs", "%", "\u{1f600}", "x".repeat(200)]) {
     assertEquals([name, (await send(`/chat/${name}`, "", "GET")).status], [name, 404]);
     assertEquals([name, (await send(`/chat/${name}/stream`, "", "GET")).status], [name, 204]);
     assertEquals([name, (await send(`/chat/${name}/stream`, "", "DELETE")).status], [name, 204]);

@@ -563,9 +563,9 @@ Deno.test("responses() continues the session of a response, whatever else the re
   const held = [{ role: "user" as const, content: "Hi" }, ...first.output, { role: "user" as const, content: "Yes?" }];
   await client.responses.create({ input: held as never });
   assertEquals(lines(model.requests[2]?.messages ?? []), ["user Hi", "assistant Hello.", "user Yes?"]);
-  for (const previous of ["resp_1", first.id.replace(/[0-9a-f]{8}/, "00000000"), ""]) {
+  for (const [previous, expected] of [["resp_1", 404], [first.id.replace(/[0-9a-f]{8}/, "00000000"), 404], ["", 400]]) {
     const [status] = await refusalOf(post(app, "/v1/responses", { previous_response_id: previous, input: "Hi" }));
-    assertEquals(status, 404);
+    assertEquals(status, expected);
   }
 });
 

@@ -7,6 +7,7 @@ import { type Message, user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { expectMessages } from "../lib/repair.ts";
 import { sessionsIn } from "../persistence/memory/sessions.ts";
+import { expectedInPlaceOf } from "../persistence/store.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Started, StartOptions } from "../start/options.ts";
 import { start } from "../start/start.ts";
@@ -71,6 +72,7 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {
     const options = typeof given === "object" && given !== null ? given : { prompt: given };
+    if (options.session !== undefined) expectId(options.session);
     return start(definition, { store, vars: undefined, ...options, messages: messagesOf(options) }, sink);
   }
 
@@ -81,6 +83,12 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
 
 /** The options of a run, however it starts. */
 type Given = string | ((PromptOptions | ResumeOptions | StartCompactOptions) & { readonly vars?: unknown });
+
+/** Throws a `TypeError` for a session that a store cannot keep under its id. */
+function expectId(session: unknown): void {
+  const expected = typeof session === "string" ? expectedInPlaceOf(session) : "a text";
+  if (expected !== undefined) throw new TypeError(`Cannot run: \`session\` is no id; expected ${expected}`);
+}
 
 /** Returns the messages of a new prompt; undefined for a run that continues or only compacts. Throws a `TypeError` if there is no prompt. */
 function messagesOf(

@@ -82,7 +82,10 @@ export interface AgentOptions<V, S extends Schema> {
 
 /** The options of every run. */
 export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost" | "busy"> {
-  /** The session. It is created if there is none with this id. Default: a new one. */
+  /**
+   * The session. It is created if there is none with this id: 1 to 500 characters, without NUL, lone surrogates and U+FFFD, which databases change.
+   * Default: a new one.
+   */
   readonly session?: string;
   /** The store of sessions. Default: the memory of this agent. */
   readonly store?: Store;

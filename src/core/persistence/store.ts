@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { expectedId, isId } from "../../protocol/shape.ts";
 import type { OpenRecovery } from "./recovery.ts";
 import type { LeasedSession, Session } from "./session.ts";
 import type { SessionWriter, WriterOptions } from "./writer.ts";
@@ -75,4 +76,17 @@ export const hidden = "\u{10ffff}";
 /** Returns true for the id of a conversation. */
 export function isListed(id: string): boolean {
   return !id.startsWith(hidden);
+}
+
+/** The maximum length of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
+const longestId = 500;
+
+/**
+ * Returns the expected value in place of an id that no session, run or owner can have; undefined for any other id. An id is refused if it is empty, if it is
+ * that of an entry that a server keeps for itself, or if databases would change it or have no room for it. `key` is the id with its owner.
+ */
+export function expectedInPlaceOf(id: string, key = id): string | undefined {
+  if (id === "" || !isListed(key)) return "the id of a session or run";
+  if (!isId(id)) return expectedId;
+  return key.length > longestId ? `${longestId} characters at most` : undefined;
 }

@@ -13,7 +13,6 @@ import type { HeldSession } from "../../session/resume_token/held_session.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
-import { checkedId } from "../parse/route.ts";
 import { notFound, RequestError } from "../respond/error_response.ts";
 import { messagesBefore } from "./rewind.ts";
 import type { RequestScope } from "../server.ts";
@@ -25,10 +24,7 @@ export async function admitPrompt(
   { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.load(named, client);
-  if (!stored && named !== undefined) {
-    if (!create) throw notFound(`run session "${named}"`);
-    checkedId(named);
-  }
+  if (!stored && named !== undefined && !create) throw notFound(`run session "${named}"`);
   if (stored) await runs.records?.releaseIfLost(stored, client);
   return {
     ...input,

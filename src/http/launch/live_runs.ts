@@ -21,7 +21,6 @@ import type { ServedAgent } from "../options.ts";
 import type { ServerOptions } from "../server_options.ts";
 import { type EndReports, endReports } from "./end_reports.ts";
 import { checkClientTools } from "../admit/client_tools.ts";
-import { checkedId } from "../parse/route.ts";
 import { reportError, shuttingDown } from "../respond/error_response.ts";
 import type { EventOutput } from "../respond/response_format.ts";
 
@@ -92,11 +91,7 @@ export function liveRuns(
     lease,
     patience: () => Date.now() < leavesAt ? outage : 0,
     signal,
-    async load(id, requester) {
-      if (id === "") return undefined; // no session has this id
-      checkedId(id, ownedKey(requester.owner, id));
-      return await storeOf(requester)?.load(id);
-    },
+    load: async (id, requester) => await storeOf(requester)?.load(id),
     save: async (session, requester) => await storeOf(requester)?.save(session),
     get: (run, { owner }) => find(ownedKey(owner, run)),
     isDead: (run, { owner }) => singleProcess && !find(ownedKey(owner, run)),

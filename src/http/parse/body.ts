@@ -12,6 +12,7 @@ import {
   array,
   boolean,
   count,
+  id,
   invalid,
   json,
   lazy,
@@ -71,9 +72,9 @@ const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
     reasoning: { text: string, meta: optional(json) },
     media: { ...mediaFields, meta: optional(json) },
     source: { url: optional(string), title: optional(string), text: optional(string) },
-    provider_call: { callId: string, name: string, server: optional(string), input: json, meta: optional(json) },
+    provider_call: { callId: id, name: string, server: optional(string), input: json, meta: optional(json) },
     provider_result: {
-      callId: string,
+      callId: id,
       name: string,
       status: oneOf("ok", "error"),
       output: json,
@@ -81,7 +82,7 @@ const anyAnswerPart: Shape<AnswerPart> = /* @__PURE__ */ lazy(() =>
     },
     refusal: { text: string, category: optional(string) },
     logprobs: { tokens: array(tokenLogprob) },
-    call: { id: string, name: string, input: json, malformed: optional(string), incomplete: optional(boolean) },
+    call: { id, name: string, input: json, malformed: optional(string), incomplete: optional(boolean) },
   })
 );
 
@@ -93,7 +94,7 @@ const artifact: Shape<Artifact> = /* @__PURE__ */ lazy(() =>
 
 const result: Shape<CallResult> = /* @__PURE__ */ lazy(() =>
   object<CallResult>({
-    callId: string,
+    callId: id,
     name: string,
     status: oneOf("ok", "error", "denied", "timeout", "skipped", "aborted"),
     parts: array(content),
@@ -125,9 +126,9 @@ const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
 const answer: Shape<PersonAnswer> = /* @__PURE__ */ lazy(() => {
   const { approve, deny, reply } = answerFields();
   return variant("type", {
-    approve: { callId: string, ...approve },
-    deny: { callId: string, ...deny },
-    reply: { callId: optional(string), ...reply },
+    approve: { callId: id, ...approve },
+    deny: { callId: id, ...deny },
+    reply: { callId: optional(id), ...reply },
   });
 });
 
@@ -158,7 +159,7 @@ export const messageBody: Shape<Extract<Mail, { type: "message" }>> = (value, at
 
 /** Parses the body of `POST /sessions/:id/answers`. */
 export const answersBody: Shape<AnswersBody> = /* @__PURE__ */ lazy(() =>
-  object({ answers: array(answer), run: optional(string), at: optional(count), resumeToken: optional(string) })
+  object({ answers: array(answer), run: optional(id), at: optional(count), resumeToken: optional(string) })
 );
 
 /** Parses the body of `POST /sessions/:id/compact`. */

@@ -14,7 +14,7 @@ import { nativeFormat as format } from "../respond/response_format.ts";
 import { answersBody, compactBody, messageBody, runBody } from "./body.ts";
 import type { Operation } from "./operation.ts";
 import { readJson } from "./read_body.ts";
-import { addressedSession, checkedId, type Route } from "./route.ts";
+import { addressedSession, type Route } from "./route.ts";
 
 /** The name of the id in a path. An app that mounts the server may have a parameter `id` of its own, which Hono would return in its place. */
 const idName = "jizai_id";
@@ -82,13 +82,13 @@ function viewOf(session: Session): object {
 
 /** Returns the id in the path. */
 function idOf(c: Context): string {
-  return checkedId(c.req.param(idName));
+  return c.req.param(idName) ?? "";
 }
 
 /** Returns the run in the path, and its session if `?session` names it. */
 function runIn(c: Context): RunAddress {
   const session = c.req.query("session");
-  return { run: idOf(c), ...(session !== undefined && { session: checkedId(session) }) };
+  return { run: idOf(c), ...(session !== undefined && { session }) };
 }
 
 /** Returns whether the transcript is to be restored: `?rollback`, or `?rollback=true`. */

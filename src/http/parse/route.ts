@@ -5,7 +5,7 @@
  */
 import type { Context } from "hono";
 import { expectType } from "../../core/lib/expect_option.ts";
-import { isListed } from "../../core/persistence/store.ts";
+import { expectedInPlaceOf } from "../../core/persistence/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
 import type { ServerOptions } from "../server_options.ts";
@@ -22,17 +22,10 @@ export interface Route {
   readonly errorBody?: ((error: WireError) => object) | undefined;
 }
 
-/** The maximum length of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
-const longestId = 500;
-
-/**
- * Returns the id, or throws a `ShapeError` if no session or run can have it. Such an id is empty, too long for the databases that keep sessions and logs, or
- * that of an entry that the server keeps for itself.
- */
-export function checkedId(id = "", key = id): string {
-  if (id === "" || !isListed(key)) throw invalid("id", "the id of a session or run");
-  if (key.length > longestId) throw invalid("id", `${longestId} characters at most`);
-  return id;
+/** Throws a `ShapeError` that names `field` if no session, run or owner can have the id. `key` is the id with its owner. */
+export function expectId(field: string, id: string, key?: string): void {
+  const expected = expectedInPlaceOf(id, key);
+  if (expected !== undefined) throw invalid(field, expected);
 }
 
 /**
@@ -46,5 +39,5 @@ export function addressedSession(c: Context, { session }: ServerOptions): Promis
 async function checkedSession(named: ReturnType<NonNullable<ServerOptions["session"]>>): Promise<string | undefined> {
   const id = await named;
   expectType("Cannot serve the request", "session", id, "String");
-  return id === undefined ? undefined : checkedId(id);
+  return id;
 }

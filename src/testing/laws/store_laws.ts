@@ -155,6 +155,14 @@ const laws: Laws<StoreAdapter> = {
       "*",
       "%",
       "a'b",
+      "{a}",
+      "}",
+      "null",
+      "1e5",
+      "e\u0301",
+      "\u0001",
+      "\ufeffa",
+      "\uffff",
     ];
     for (const id of ids) await store.save(sessionWith(id, id));
     const all = await store.list();

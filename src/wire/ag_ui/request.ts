@@ -8,6 +8,7 @@ import { textOf } from "../../protocol/message.ts";
 import type { ContentPart, Json } from "../../protocol/part.ts";
 import {
   array,
+  id,
   invalid,
   jsonObject,
   lazy,
@@ -31,7 +32,8 @@ interface AgMessage {
 /** Parses a message. Every field is kept, because a snapshot sends the message back. */
 const message: Shape<AgMessage> = (value, path) => {
   const fields = jsonObject(value, path);
-  return { ...fields, id: string(fields.id, `${path}.id`), role: string(fields.role, `${path}.role`) };
+  if (typeof fields.toolCallId === "string") id(fields.toolCallId, `${path}.toolCallId`);
+  return { ...fields, id: id(fields.id, `${path}.id`), role: string(fields.role, `${path}.role`) };
 };
 
 const answer: Shape<Suggestion> = /* @__PURE__ */ lazy(() => variant("type", answerFields()));
@@ -50,15 +52,15 @@ type ResumeEntry =
 
 const resumeEntry: Shape<ResumeEntry> = /* @__PURE__ */ lazy(() =>
   variant("status", {
-    resolved: { interruptId: string, payload },
-    cancelled: { interruptId: string },
+    resolved: { interruptId: id, payload },
+    cancelled: { interruptId: id },
   })
 );
 
 const request = /* @__PURE__ */ lazy(() =>
   object({
-    threadId: string,
-    runId: string,
+    threadId: id,
+    runId: id,
     messages: array(message),
     tools: optional(
       array(object({ name: toolName, description: optional(string), parameters: optional(jsonObject) })),

@@ -9,6 +9,7 @@ import type { ContentPart, Json } from "../../protocol/part.ts";
 import {
   array,
   boolean,
+  id,
   invalid,
   json,
   jsonObject,
@@ -27,19 +28,28 @@ type JsonObject = { readonly [field: string]: Json };
 
 /** The message that the client submits. */
 interface UiMessage {
-  readonly id?: Json;
+  readonly id?: string | undefined;
   readonly role: "user" | "assistant";
   readonly parts: readonly JsonObject[];
 }
 
+/** Parses a message's id. One that is no text is ignored. */
+const messageId: Shape<string | undefined> = (value, path) => typeof value === "string" ? id(value, path) : undefined;
+
+const part: Shape<JsonObject> = (value, path) => {
+  const fields = jsonObject(value, path);
+  if (typeof fields.toolCallId === "string") id(fields.toolCallId, `${path}.toolCallId`);
+  return fields;
+};
+
 const message: Shape<UiMessage> = /* @__PURE__ */ lazy(() =>
-  object<UiMessage>({ id: optional(json), role: oneOf("user", "assistant"), parts: array(jsonObject) })
+  object<UiMessage>({ id: messageId, role: oneOf("user", "assistant"), parts: array(part) })
 );
 
-const approval = /* @__PURE__ */ lazy(() => object({ id: string, approved: boolean, reason: optional(string) }));
+const approval = /* @__PURE__ */ lazy(() => object({ id, approved: boolean, reason: optional(string) }));
 
 const request = /* @__PURE__ */ lazy(() =>
-  object({ id: string, messages: array(jsonObject), messageId: optional(string), trigger: optional(json) })
+  object({ id, messages: array(jsonObject), messageId: optional(id), trigger: optional(json) })
 );
 
 /** Parses a request. The submitted message is the one that `messageId` names, or the last. A message of the user that is named is edited, or sent again. */
@@ -75,7 +85,7 @@ function promptOf(submitted: UiMessage, path: string): UserMessage {
   const parts = submitted.parts.flatMap((part, index) => contentOf(part, `${path}.parts.${index}`));
   if (parts.length === 0) throw invalid(`${path}.parts`, "a text or file");
   const { id } = submitted;
-  return { role: "user", parts, ...(typeof id === "string" && { id }) };
+  return { role: "user", parts, ...(id !== undefined && { id }) };
 }
 
 /** Returns a new message as the reply to each of the run's open questions. */

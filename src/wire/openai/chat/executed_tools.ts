@@ -4,13 +4,13 @@
  * @module
  */
 import type { AnswerPart, Json } from "../../../protocol/part.ts";
-import { lazy, object, string } from "../../../protocol/shape.ts";
+import { id, lazy, object, string } from "../../../protocol/shape.ts";
 import { jsonOrText } from "../../../protocol/unknown_json.ts";
 import { nullish } from "../content.ts";
 
 /** Parses one of the `executed_tools` of a message. */
 export const executedTool = /* @__PURE__ */ lazy(() =>
-  object({ id: nullish(string), type: string, arguments: nullish(string), output: nullish(string) })
+  object({ id: nullish(id), type: string, arguments: nullish(string), output: nullish(string) })
 );
 
 /** Returns the parts of executed tools: their calls and results, as far as the client has them. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { textOf } from "../../../protocol/message.ts";
-import { array, boolean, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
+import { array, boolean, id, jsonObject, lazy, object, oneOf, string } from "../../../protocol/shape.ts";
 import { toolName } from "../../client_tool.ts";
 import { content, declaredTools, nullish, refusalParts, unsupported } from "../content.ts";
 import { answerFormat } from "../answer_format.ts";
@@ -16,8 +16,8 @@ const message = /* @__PURE__ */ lazy(() =>
     role: oneOf("system", "developer", "user", "assistant", "tool"),
     content: nullish(content),
     refusal: nullish(string),
-    tool_calls: nullish(array(object({ id: string, function: object({ name: string, arguments: string }) }))),
-    tool_call_id: nullish(string),
+    tool_calls: nullish(array(object({ id, function: object({ name: string, arguments: string }) }))),
+    tool_call_id: nullish(id),
     images: nullish(content),
     executed_tools: nullish(array(executedTool)),
   })

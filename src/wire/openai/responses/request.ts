@@ -8,6 +8,7 @@ import type { AnswerPart, Json } from "../../../protocol/part.ts";
 import {
   array,
   boolean,
+  id,
   invalid,
   json,
   jsonObject,
@@ -37,7 +38,7 @@ const request = /* @__PURE__ */ lazy(() =>
   object({
     input: json,
     instructions: nullish(string),
-    previous_response_id: nullish(string),
+    previous_response_id: nullish(id),
     tools: nullish(array(functionTool)),
     stream: nullish(boolean),
     tool_choice: nullish(oneOf("auto", "none")),
@@ -87,6 +88,7 @@ function answerParts(given: Json | undefined, path: string): readonly AnswerPart
 function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[] {
   const path = `input.${index}`;
   const field = (name: string) => string(item[name], `${path}.${name}`);
+  const idIn = (name: string) => id(item[name], `${path}.${name}`);
   const parts = (name: string) => content(item[name], `${path}.${name}`);
   switch (item.type ?? "message") {
     case "item_reference": {
@@ -99,15 +101,16 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
       return [{ role: "user", parts: parts("content"), ...(role !== "user" && { from: role }) }];
     }
     case "function_call":
-      return [{ role: "assistant", parts: [callPart(field("call_id"), field("name"), field("arguments"))] }];
+      return [{ role: "assistant", parts: [callPart(idIn("call_id"), field("name"), field("arguments"))] }];
     case "function_call_output":
-      return [callAnswer(field("call_id"), { type: "reply", text: textOf({ parts: parts("output") }) })];
+      return [callAnswer(idIn("call_id"), { type: "reply", text: textOf({ parts: parts("output") }) })];
     case "mcp_approval_response": {
       const approve = boolean(item.approve, `${path}.approve`);
       const reason = typeof item.reason === "string" ? { reason: item.reason } : {};
-      return [callAnswer(field("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...reason })];
+      return [callAnswer(idIn("approval_request_id"), approve ? { type: "approve" } : { type: "deny", ...reason })];
     }
     default: {
+      if (typeof item.id === "string") idIn("id");
       const parts = itemParts(item);
       return parts.length > 0 ? [{ role: "assistant", parts }] : [];
     }
