@@ -41,7 +41,7 @@ export {
   type ToolOptions,
 } from "./src/core/agent/tool.ts";
 export type { SendOptions } from "./src/core/features/steering.ts";
-export { End, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
+export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
 export type { Middleware } from "./src/core/hooks/middleware.ts";
 export type { Hook, Next } from "./src/core/hooks/onion.ts";
 export type * from "./src/core/hooks/points/call.ts";

@@ -18,7 +18,6 @@ export type { ToolTable } from "./agent/tool.ts";
 export { approvalPolicyOf } from "./calls/approval.ts";
 export { toolResultOf } from "./calls/tool_io.ts";
 export { compact, compactionHooks, type CompactOptions, spend } from "./features/compaction.ts";
-export type { EndOptions } from "./hooks/interrupt.ts";
 export { type GroupContext, nameOf, type ToolHooks } from "./hooks/middleware.ts";
 export { compose, type HookAnswer, type Named, type Onion, type PointPolicy } from "./hooks/onion.ts";
 export { type Derive, merged, policyOf, type PolicyOptions } from "./hooks/policy.ts";

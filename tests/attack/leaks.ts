@@ -69,7 +69,7 @@ const kept = state<unknown>("kept", () => undefined, { lifetime: "session" });
 
 /** A hook that ends the run with the secret as the reason, in any way. */
 function ending(chance: Chance) {
-  const as = chance.one<"ended" | "failed" | "cancelled">(["ended", "failed", "cancelled"]);
+  const as = chance.one<"done" | "limit" | "failed" | "cancelled">(["done", "limit", "failed", "cancelled"]);
   const options = { as, rollback: chance.below(2) === 0, withhold: chance.below(2) === 0 };
   return async ({ run }: Scope, next: () => Promise<unknown>) => {
     if (chance.below(2) === 0) throw run.end(around(chance), options);

@@ -419,15 +419,16 @@ Deno.test("a run that ends, pauses or reaches a limit has no cleanup", async () 
     [
       await play({}),
       await play({}, { turns: 0 }),
-      await play({ stop: (ctx) => Promise.reject(ctx.run.end("enough")) }),
+      await play({ stop: (ctx) => Promise.reject(ctx.run.end("enough", { as: "done" })) }),
+      await play({ stop: (ctx) => Promise.reject(ctx.run.end("enough", { as: "limit" })) }),
       await play({ stop: (ctx) => Promise.reject(ctx.run.pause("Sure?")) }),
       await play({ prompt: () => Promise.resolve({ status: "cancelled", text: "" }) }),
     ],
-    ["done", "limit", "done", "paused", "cancelled"],
+    ["done", "limit", "done", "limit", "paused", "cancelled"],
   );
   assertEquals(cleaned, 0);
   assertEquals(await play({ stop: (ctx) => Promise.reject(ctx.run.end("no", { as: "failed" })) }), "failed");
-  assertEquals(await play({ stop: (ctx) => Promise.reject(ctx.run.end("no", { as: "cancelled" })) }), "cancelled");
+  assertEquals(await play({ stop: (ctx) => Promise.reject(ctx.run.end("no")) }), "cancelled");
   assertEquals(cleaned, 2);
 });
 

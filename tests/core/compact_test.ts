@@ -212,7 +212,7 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
           return await next();
         },
       }]);
-      assertEquals([outcome.status, outcome.events.at(-1)], ["done", "run.finished done  enough"]);
+      assertEquals([outcome.status, outcome.events.at(-1)], ["cancelled", "run.finished cancelled  enough"]);
       assertEquals(compactions(outcome).length, late ? 1 : 0);
       assertEquals(outcome.messages.includes("assistant One"), !late);
     }

@@ -120,7 +120,7 @@ Deno.test("a review that throws withholds the result of its call, and the other 
   }, "sun in b");
   const ended = await runBatch(three, { use: [cheers, ends] });
   assertEquals(ended.lines.slice(1), ["ok sun in a!", "error Withheld: enough.", "ok sun in c!"]);
-  assertEquals([ended.result.status, ended.result.reason], ["done", "enough"]);
+  assertEquals([ended.result.status, ended.result.reason], ["cancelled", "enough"]);
 });
 
 Deno.test("a predicate of a review that throws withholds the result of its call", async () => {

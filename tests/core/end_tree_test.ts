@@ -41,7 +41,7 @@ Deno.test("run.end() in a subagent ends only the subagent", async () => {
   assertEquals(await ran(family([ending])), {
     status: "done",
     reason: undefined,
-    statuses: ["done", "done", "done"],
+    statuses: ["cancelled", "done", "done"],
     lines: ["user Hi", "call child", "ok Middle.", "assistant Done."],
   });
 });
@@ -52,7 +52,7 @@ Deno.test("run.end() with tree ends every parent run, and no parent asks its mod
     tool: (ctx) => Promise.reject(ctx.run.end("enough", { tree: true })),
   };
   const { status, reason, statuses, lines } = await ran(family([ending]));
-  assertEquals([status, reason, statuses], ["done", "enough", ["done", "done", "done"]]);
+  assertEquals([status, reason, statuses], ["cancelled", "enough", ["cancelled", "cancelled", "cancelled"]]);
   assertEquals(lines.slice(0, 2), ["user Hi", "call child"]);
   assertEquals(lines.length, 3);
 });
@@ -66,7 +66,7 @@ Deno.test("run.end() with tree ends the tree also if the hook returns normally",
     },
   };
   const { status, reason, lines } = await ran(family([ending]));
-  assertEquals([status, reason, lines.length], ["done", "enough", 3]);
+  assertEquals([status, reason, lines.length], ["cancelled", "enough", 3]);
 });
 
 Deno.test("run.end() with tree gives every run its status, and rolls every run back", async () => {
@@ -87,7 +87,7 @@ Deno.test("run.end() with tree gives every run its status, and rolls every run b
 Deno.test("run.end() with tree in a run without a parent ends that run", async () => {
   const ending: Middleware = { name: "ending", turn: (ctx) => Promise.reject(ctx.run.end("enough", { tree: true })) };
   const { status, reason } = await agent({ model: scripted("Hi."), use: [ending] }).run("Hi").result;
-  assertEquals([status, reason], ["done", "enough"]);
+  assertEquals([status, reason], ["cancelled", "enough"]);
 });
 
 Deno.test("Claude: continue: false in a subagent ends the session", async () => {

@@ -391,7 +391,7 @@ Deno.test("a run that ends before the calls executes nothing, and all hooks unwi
     ...["out a aborted", "finally a", "out b aborted", "finally b"],
   ]);
   assertEquals(lines.slice(1), ["aborted Not run: enough.", "aborted Not run: enough.", "aborted Not run: enough."]);
-  assertEquals([result.status, result.reason], ["done", "enough"]);
+  assertEquals([result.status, result.reason], ["cancelled", "enough"]);
 });
 
 Deno.test("an End that a hook constructs ends the run too", async () => {
@@ -400,7 +400,7 @@ Deno.test("an End that a hook constructs ends the run too", async () => {
     tools: [weather(({ city }) => log.push(`run ${city}`))],
     use: [at("b", { tool: () => Promise.reject(new End("enough")) })],
   });
-  assertEquals([result.status, result.reason, log], ["done", "enough", []]);
+  assertEquals([result.status, result.reason, log], ["cancelled", "enough", []]);
   assertEquals(lines.slice(1), Array(3).fill("aborted Not run: enough."));
 });
 
@@ -431,7 +431,7 @@ Deno.test("a run that ends after the calls keeps every reviewed result", async (
     })],
   });
   assertEquals(lines, ["call weather weather weather", "ok sun in a", "ok sun in b", "ok sun in c"]);
-  assertEquals([result.status, result.reason], ["done", "after"]);
+  assertEquals([result.status, result.reason], ["cancelled", "after"]);
 });
 
 Deno.test("a hook that throws the end after next() has not reviewed its result", async () => {
@@ -444,7 +444,7 @@ Deno.test("a hook that throws the end after next() has not reviewed its result",
     })],
   });
   assertEquals(lines.slice(1), ["ok sun in a", "error Withheld: enough.", "ok sun in c"]);
-  assertEquals([result.status, result.reason], ["done", "enough"]);
+  assertEquals([result.status, result.reason], ["cancelled", "enough"]);
 });
 
 Deno.test("a run that ends while its calls run lets them finish", async () => {
@@ -456,7 +456,7 @@ Deno.test("a run that ends while its calls run lets them finish", async () => {
     })],
   });
   assertEquals(lines.slice(1), ["ok sun in a", "aborted Stopped before it was done.", "ok sun in c"]);
-  assertEquals([result.status, result.reason], ["done", "enough"]);
+  assertEquals([result.status, result.reason], ["cancelled", "enough"]);
 });
 
 Deno.test("a renamed call gets its new tool and passes the outer hooks again, under the same id", async () => {

@@ -26,7 +26,7 @@ Deno.test("a feature in one file and one line ends a run after its tokens are us
   const { model, assistant } = capped([look], "look", "look");
   const { status, reason, usage } = await assistant.run("Hi").result;
   assertEquals([status, reason, usage, model.requests.length], [
-    "done",
+    "limit",
     "4 tokens are used",
     { input: 2, output: 2 },
     2,

@@ -220,7 +220,7 @@ Deno.test("the result of a call that a hook paused after next() is withheld if t
   });
   const { result, lines } = await runBatch(three, { use: [asksAfter("b"), ends] });
   assertEquals([result.status, lines.slice(1)], [
-    "done",
+    "cancelled",
     ["ok sun in a", "error Withheld: the run was ended.", "ok sun in c"],
   ]);
 });
@@ -342,7 +342,7 @@ Deno.test("a run that fails or is stopped does not wait for a person: the call i
     },
   };
   const second = await runBatch(calls, { tools: [weather(), drop()], use: [swallow, ends] });
-  assertEquals([second.result.status, second.result.reason], ["done", "enough"]);
+  assertEquals([second.result.status, second.result.reason], ["cancelled", "enough"]);
   assertEquals(second.lines.slice(1), ["ok sun in a", "aborted Not run: enough.", "ok sun in c"]);
 
   const log: string[] = [];

@@ -7,6 +7,7 @@ import {
   type AnyTool,
   compacted,
   End,
+  type EndOptions,
   type Event,
   memory,
   type Message,
@@ -20,7 +21,6 @@ import {
   user,
   vars,
 } from "@jizai/jizai";
-import type { EndOptions } from "@jizai/jizai/engine";
 import { subagents } from "@jizai/jizai/middleware/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun, named, startedOver } from "../support/run_events.ts";
@@ -426,7 +426,7 @@ async function ending(hook: Middleware, model = scripted("Hello!")) {
 }
 
 Deno.test("a thrown end() ends the run immediately", async () => {
-  const ended = ["done", "enough"];
+  const ended = ["cancelled", "enough"];
   const end = (ctx: Scope) => Promise.reject(ctx.run.end("enough"));
   assertEquals(await ending({ session: end }), [...ended, ""]);
   assertEquals(await ending({ prompt: end }), [...ended, ""]);
@@ -436,7 +436,7 @@ Deno.test("a thrown end() ends the run immediately", async () => {
 });
 
 Deno.test("end() without a throw ends the run after its point", async () => {
-  const ended = ["done", "enough", "Hello!", "user Hi", "assistant Hello!"];
+  const ended = ["cancelled", "enough", "Hello!", "user Hi", "assistant Hello!"];
   const calling = () => scripted({ text: "Hello!", calls: [["work", {}]] });
   async function end<R>(ctx: Scope, next: () => Promise<R>): Promise<R> {
     const answer = await next();
@@ -452,16 +452,37 @@ Deno.test("end() without a throw ends the run after its point", async () => {
 
 Deno.test("end() keeps the deltas that were sent", async () => {
   const end: Middleware = { model: async (ctx, next) => Promise.reject(await next() && ctx.run.end("enough")) };
-  assertEquals(await ending(end), ["done", "enough", "Hello!", "user Hi", "assistant Hello!"]);
+  assertEquals(await ending(end), ["cancelled", "enough", "Hello!", "user Hi", "assistant Hello!"]);
 });
 
 Deno.test("end() sets the status of the run, and may roll it back", async () => {
   const end = (options: EndOptions): Middleware => ({ stop: (ctx) => Promise.reject(ctx.run.end("enough", options)) });
   const kept = ["user Hi", "assistant Hello!"];
-  assertEquals(await ending(end({ as: "ended" })), ["done", "enough", "Hello!", ...kept]);
+  assertEquals(await ending(end({})), ["cancelled", "enough", "Hello!", ...kept]);
+  assertEquals(await ending(end({ as: "done" })), ["done", "enough", "Hello!", ...kept]);
+  assertEquals(await ending(end({ as: "limit" })), ["limit", "enough", "Hello!", ...kept]);
   assertEquals(await ending(end({ as: "cancelled" })), ["cancelled", "enough", "Hello!", ...kept]);
   assertEquals(await ending(end({ as: "failed" })), ["failed", "enough", "Hello!", ...kept]);
   assertEquals(await ending(end({ as: "cancelled", rollback: true })), ["cancelled", "enough", ""]);
+});
+
+Deno.test("end() throws for a status or an option that it does not have", async () => {
+  for (
+    const [options, message] of [
+      [{ as: "ended" }, "Cannot end the run: `as` is ended; expected done, limit, cancelled, failed"],
+      [{ as: 1 }, "Cannot end the run: `as` is number; expected done, limit, cancelled, failed"],
+      [
+        { status: "limit" },
+        'Cannot end the run: there is no option "status"; expected one of as, rollback, withhold, tree',
+      ],
+      ["limit", "Cannot end the run: got String; expected an object with as, rollback, withhold, tree"],
+    ] as const
+  ) {
+    const hook: Middleware = { stop: (ctx) => Promise.reject(ctx.run.end("enough", options as never)) };
+    const { status, error } = await agent({ model: scripted("Hello!"), use: [hook] })
+      .run({ prompt: "Hi", onError() {} }).result;
+    assertEquals([status, error instanceof TypeError && error.message], ["failed", message]);
+  }
 });
 
 Deno.test("end() as failed reports the reason to the operator", async () => {

@@ -351,7 +351,7 @@ Deno.test("a run that reaches a limit after a pause returns the last text", asyn
 Deno.test("a run that was ended does not pause", async () => {
   const use: Middleware[] = [asking("session", "after", []), { turn: (ctx) => Promise.reject(ctx.run.end("enough")) }];
   const { status, reason, questions } = await agent({ model: scripted(), use }).run("Hi").result;
-  assertEquals([status, reason, questions], ["done", "enough", []]);
+  assertEquals([status, reason, questions], ["cancelled", "enough", []]);
 });
 
 Deno.test("a stop hook may pause, and runs again on resume", async () => {

@@ -247,7 +247,7 @@ Deno.test("audit() writes a call if a hook fails or ends the run before its resu
     "prompt Go",
     'call 1 call_1 pay allow policy ended {"to":"Ada","euros":1}',
     'call 1 call_2 pay allow policy threw {"to":"Bob","euros":2}',
-    "run done",
+    "run cancelled",
   ]);
 });
 

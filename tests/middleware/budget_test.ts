@@ -648,7 +648,7 @@ Deno.test("budget() does not affect ends, pauses and cancellations", async () =>
     name: "ending",
     tool: (ctx) => Promise.reject(ctx.run.end("enough")),
   };
-  assertEquals((await spent({ calls: 1 }, [looking(1)], (spend) => [spend, ending])).end, ["done", "enough", ""]);
+  assertEquals((await spent({ calls: 1 }, [looking(1)], (spend) => [spend, ending])).end, ["cancelled", "enough", ""]);
   const refusing: Middleware = {
     name: "refusing",
     async prompt(_, next) {

@@ -126,7 +126,7 @@ Deno.test("fallback() passes on an interrupt of an inner hook", async () => {
   const results = [ending, pausing].map((middleware) =>
     agent({ model: scripted(), use: [fallback([other]), middleware] }).run("Hi").result
   );
-  assertEquals((await Promise.all(results)).map(({ status }) => status), ["done", "paused"]);
+  assertEquals((await Promise.all(results)).map(({ status }) => status), ["cancelled", "paused"]);
   assertEquals(other.requests, []);
 });
 

@@ -176,8 +176,9 @@ Deno.test("logger() writes denials, ends, pauses and the name of an error", asyn
     "tool 1 work call_1 ended",
     "turn 1 ended",
     "prompt ended",
-    "session done",
-    "done",
+    "abort done",
+    "session cancelled",
+    "cancelled",
   ]);
 
   const pause: Middleware = {

@@ -366,7 +366,8 @@ Deno.test("otel() emits no span for a request that an outer hook answers", async
 Deno.test("otel() ends every span of a run that fails, ends, pauses, is refused or reaches a limit", async () => {
   const ending = (point: "session" | "prompt" | "model" | "execute"): Middleware => ({
     name: "ending",
-    [point]: ({ run }: Parameters<NonNullable<Middleware["prompt"]>>[0]) => Promise.reject(run.end("enough")),
+    [point]: ({ run }: Parameters<NonNullable<Middleware["prompt"]>>[0]) =>
+      Promise.reject(run.end("enough", { as: "done" })),
   });
   const asking: Middleware = { name: "asking", approval: () => Promise.resolve(ask("Sure?")) };
   const refusing: Middleware = {

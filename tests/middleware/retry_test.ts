@@ -218,7 +218,7 @@ Deno.test("retry() does not repeat an interrupt of an inner hook", async () => {
     agent({ model: model(), tools: [fetch], use: [retry({ when: () => true }), middleware] }).run("Go").result
   );
   const ended = await Promise.all(results);
-  assertEquals([ended.map(({ status }) => status), calls], [["done", "paused"], []]);
+  assertEquals([ended.map(({ status }) => status), calls], [["cancelled", "paused"], []]);
 });
 
 Deno.test("retry() stops waiting when the run is stopped", async () => {

@@ -162,7 +162,7 @@ Deno.test("timeout() passes on a late interrupt of an inner hook", async () => {
     },
   };
   const { status } = await worked([timeout(100), late], [["work", { ms: 1 }]]);
-  assertEquals(status, "done");
+  assertEquals(status, "cancelled");
 });
 
 Deno.test("timeout() throws for an invalid time", () => {

@@ -219,7 +219,7 @@ Deno.test("within() passes on the error of a hook", async () => {
   assertEquals((await Promise.all(results)).map(({ status, error }) => [status, error]), [
     ["failed", broken],
     ["failed", broken],
-    ["done", undefined],
+    ["cancelled", undefined],
   ]);
 });
 

@@ -114,7 +114,7 @@ Deno.test("middleware of another copy record what ends a run of this copy", asyn
   const logger = copy.loggerModule.logger(({ point, outcome }) => outcomes.push(`${point} ${outcome}`));
   const ends: Middleware = { name: "ends", tool: (ctx) => Promise.reject(ctx.run.end("enough")) };
   const { status } = await looking([logger, ends]).run("Go").result;
-  assertEquals(status, "done");
+  assertEquals(status, "cancelled");
   assertEquals(outcomes.filter((line) => line.startsWith("tool")), ["tool ended"]);
 });
 
@@ -164,7 +164,7 @@ Deno.test("an agent of another copy is a subagent, and ends the whole tree", asy
     tools: [asTool(child)],
   });
   const { status, reason, text } = await parent.run("Go").result;
-  assertEquals([status, reason, text], ["done", "all", ""]);
+  assertEquals([status, reason, text], ["cancelled", "all", ""]);
 });
 
 Deno.test("middleware of another copy pass testMiddleware() of this one", async () => {

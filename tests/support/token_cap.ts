@@ -10,7 +10,7 @@ export function tokenCap(tokens: number): Middleware {
   return {
     name: "token_cap",
     async turn({ run }, next) {
-      if (run.usage.input + run.usage.output >= tokens) throw run.end(`${tokens} tokens are used`);
+      if (run.usage.input + run.usage.output >= tokens) throw run.end(`${tokens} tokens are used`, { as: "limit" });
       return await next();
     },
   };

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import {
   type AnyTool,
+  type EndOptions,
   type Message,
   type Scope,
   skipped,
@@ -14,7 +15,6 @@ import {
   type ToolContext,
   type ToolResult as OurResult,
 } from "../../../mod.ts";
-import type { EndOptions } from "../../../src/core/engine.ts";
 import { errorOf, isSameJson, replaceText } from "../kit/call.ts";
 import { consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
 import { addOpen, addOpenBatch, removeOpen } from "./open.ts";

@@ -5,12 +5,16 @@
  */
 import { brand } from "../../protocol/brand.ts";
 import type { Question } from "../../protocol/question.ts";
+import { expectChoice } from "../lib/expect_option.ts";
 import { expectJson } from "../lib/json_value.ts";
 
 /** The options of `run.end()`. */
 export interface EndOptions {
-  /** The status of the result: "ended" gives done. Default: "ended". */
-  readonly as?: "ended" | "failed" | "cancelled";
+  /**
+   * The status of the result. Only "done" counts as an answer: the text is the last one of the model. "limit" is for a limit of your own, such as a budget. For
+   * "cancelled" and "failed", the `abort` hooks run. Default: "cancelled".
+   */
+  readonly as?: "done" | "limit" | "cancelled" | "failed";
   /** Restores the transcript to the start of the run. Default: false. */
   readonly rollback?: boolean;
   /** Keeps no result of the current batch: all its calls are answered as withheld. Default: false. */
@@ -27,7 +31,7 @@ export class End extends Error {
   /** The name of the class. */
   override readonly name = "End";
   /** The status of the result. */
-  readonly as: "ended" | "failed" | "cancelled";
+  readonly as: NonNullable<EndOptions["as"]>;
   /** True if the transcript is restored to the start of the run. */
   readonly rollback: boolean;
   /** True if no result of the current batch is kept. */
@@ -35,12 +39,13 @@ export class End extends Error {
   /** True if all parent runs end too. */
   readonly tree: boolean;
 
-  /** Creates the interrupt. */
+  /** Creates the interrupt. Throws a `TypeError` for an unknown status. */
   constructor(
     readonly reason: string,
-    { as = "ended", rollback = false, withhold = false, tree = false }: EndOptions = {},
+    { as = "cancelled", rollback = false, withhold = false, tree = false }: EndOptions = {},
   ) {
     super(`The run ends: ${reason}`);
+    expectChoice("Cannot end the run", "as", as, ["done", "limit", "cancelled", "failed"]);
     this.as = as;
     this.rollback = rollback;
     this.withhold = withhold;

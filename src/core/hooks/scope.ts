@@ -45,7 +45,24 @@ export interface Run {
   readonly finishing: boolean;
   /** Reports an error to the operator. Returns the id that a client may see. */
   report(error: unknown): string;
-  /** Ends the run. Throw the returned value to end at once, or return normally to end after this point. */
+  /**
+   * Ends the run with a reason that clients read. Throw the returned value to end at once, or return normally to end after this point. `as` is the status of the
+   * result, by default "cancelled". Throws a `TypeError` for an unknown option or status.
+   *
+   * ```ts
+   * import { agent, type Middleware } from "@jizai/jizai";
+   * import { scripted } from "@jizai/jizai/model/scripted";
+   * import { assertEquals } from "@std/assert";
+   *
+   * const frugal: Middleware = {
+   *   model(ctx, next) {
+   *     throw ctx.run.end("The budget is used", { as: "limit" });
+   *   },
+   * };
+   * const { status, reason } = await agent({ model: scripted("Hello!"), use: [frugal] }).run("Hi").result;
+   * assertEquals([status, reason], ["limit", "The budget is used"]);
+   * ```
+   */
   end(reason: string, options?: EndOptions): End;
   /**
    * Pauses the run with a question. Throw the returned value. The reply is in `answers` when the run continues. If it is thrown after `next()`,

@@ -45,7 +45,8 @@ export class ExitState {
     if (error instanceof Pause) this.offer({ status: "paused", questions: error.questions }, error);
     if (!(error instanceof End)) return;
     const { as, reason, rollback, withhold } = error;
-    this.offer({ status: as, reason, rollback, withhold, ...(as === "failed" && { error }) }, error);
+    const status = as === "done" ? "ended" : as === "limit" ? "limited" : as;
+    this.offer({ status, reason, rollback, withhold, ...(as === "failed" && { error }) }, error);
   }
 
   /** Sets the exit of an aborted run. */

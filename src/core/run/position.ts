@@ -143,8 +143,8 @@ export type ExitStatus = keyof typeof exits;
 
 /**
  * The precedence of exits, and the meaning of each one. An exit replaces one of a lower `rank`; among equal ranks the first one stays. `result` is
- * the status of the run's result. `cleanup`: the `abort` hooks run. `refused` is an answer of a hook, without cleanup, and `cancelled` is
- * `run.end({ as: "cancelled" })`, with cleanup: clients read `cancelled` for both.
+ * the status of the run's result. `cleanup`: the `abort` hooks run. `run.end()` sets `ended` for "done" and `limited` for "limit". `refused` is an answer of a
+ * hook, without cleanup, and `cancelled` is set by `run.end()`, with cleanup: clients read `cancelled` for both.
  */
 export const exits = {
   done: { rank: 0, result: "done", cleanup: false },
@@ -152,6 +152,7 @@ export const exits = {
   refused: { rank: 0, result: "cancelled", cleanup: false },
   paused: { rank: 1, result: "paused", cleanup: false },
   ended: { rank: 2, result: "done", cleanup: false },
+  limited: { rank: 2, result: "limit", cleanup: false },
   cancelled: { rank: 2, result: "cancelled", cleanup: true },
   failed: { rank: 2, result: "failed", cleanup: true },
   deadline: { rank: 2, result: "limit", cleanup: true },

@@ -6,6 +6,7 @@
 import type { Usage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import { replySchema } from "../calls/question.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import { End, type EndOptions, Pause } from "../hooks/interrupt.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { QuestionOptions, Run, Used } from "../hooks/scope.ts";
@@ -82,8 +83,9 @@ export class RunView implements Run {
 
   readonly report = (error: unknown): string => this.#engine.events.report(error);
 
-  readonly end = (reason: string, options?: EndOptions): End => {
+  readonly end = (reason: string, options: EndOptions = {}): End => {
     expectJson("Cannot end the run", reason);
+    expectNames("Cannot end the run", options, ["as", "rollback", "withhold", "tree"]);
     const end = new End(reason, options);
     for (let run: ViewedRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
       run.exit.offerInterrupt(end);

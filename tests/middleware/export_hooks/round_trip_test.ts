@@ -213,7 +213,7 @@ Deno.test("Export: ends and pauses of the run pass through the other system", as
     name,
     tool({ run }) {
       if (how === "pause") throw run.pause("Sure?");
-      throw run.end("enough", { as: how === "fail" ? "failed" : "ended", rollback: how === "undo" });
+      throw run.end("enough", { as: how === "fail" ? "failed" : "done", rollback: how === "undo" });
     },
   });
   assertEquals((await runThrough([throughRpc(() => [at("x", "fail")])])).status, "failed");

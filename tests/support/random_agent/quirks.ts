@@ -143,7 +143,7 @@ const forgives: Kind = (_, name) => () => ({
 
 const ends: Kind = ({ below, one }, name) => {
   const turn = 1 + below(4);
-  const options = { as: one(["ended", "failed", "cancelled"] as const), rollback: one([true, false, false]) };
+  const options = { as: one(["done", "limit", "failed", "cancelled"] as const), rollback: one([true, false, false]) };
   return () => ({
     name,
     async turn(ctx, next) {

@@ -188,7 +188,7 @@ Deno.test("testMiddleware() finds a pause that is replaced by one with other que
 
 Deno.test("testMiddleware() finds an end that is replaced by one of another kind", async () => {
   const replacements: readonly ((end: End) => unknown)[] = [
-    (end) => new End(end.reason, { ...end, as: end.as === "failed" ? "ended" : "failed" }),
+    (end) => new End(end.reason, { ...end, as: end.as === "failed" ? "done" : "failed" }),
     (end) => new End(end.reason, { ...end, rollback: !end.rollback }),
     (end) => new End(end.reason, { ...end, withhold: !end.withhold }),
     (end) => new End(end.reason, { ...end, tree: !end.tree }),

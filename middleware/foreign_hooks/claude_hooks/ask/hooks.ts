@@ -160,7 +160,7 @@ export function hooksOf(
       memory.stopped.set({ ...ctx, run }, reason);
     }
     ctx.emit({ type: "notice", text: reason });
-    return ctx.run.end(endReason, { tree });
+    return ctx.run.end(endReason, { as: "done", tree });
   }
 
   return {

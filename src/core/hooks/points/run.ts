@@ -149,7 +149,7 @@ export interface SubagentChange extends Change {
 
 /** The result of a run. */
 export interface RunResult<O = unknown> {
-  /** done, paused (waits for answers), cancelled (refused by a hook), aborted (stopped), limit (a limit was reached), failed. */
+  /** done (the agent gave its answer), paused (waits for answers), cancelled (refused or ended by a hook), aborted (stopped), limit (a limit was reached), failed. */
   readonly status: "done" | "paused" | "cancelled" | "aborted" | "limit" | "failed";
   /** The run's id. */
   readonly run: string;
