@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { RunStore, Store } from "../core/persistence/store.ts";
-import type { Session } from "../core/persistence/session.ts";
+import { sessionsOf } from "../core/persistence/session_version.ts";
+import type { RunStore, Store, StoredHead } from "../core/persistence/store.ts";
+import type { Session, SessionHead } from "../core/persistence/session.ts";
 
 /**
  * Returns the key under which a session or run of `owner` is stored; without an owner, its id. Two owners can use the same id.
@@ -26,7 +27,7 @@ export function idWithoutOwner({ id, owner }: Pick<Session, "id" | "owner">): st
 }
 
 /** Returns the session if it belongs to `owner`. Without an owner, every session is returned. */
-export function ifOwnedBy(owner: string | undefined, session: Session | undefined): Session | undefined {
+export function ifOwnedBy<S extends SessionHead>(owner: string | undefined, session: S | undefined): S | undefined {
   return owner === undefined || session?.owner === owner ? session : undefined;
 }
 
@@ -47,8 +48,12 @@ export function ifOwnedBy(owner: string | undefined, session: Session | undefine
  */
 export function ownedStore(store: Store, owner: string): Store {
   const prefix = ownerPrefix(owner);
+  const own = ownedSessions(store, owner);
+  const sessions = sessionsOf(own);
   return {
-    ...ownedSessions(store, owner),
+    ...own,
+    ...sessions,
+    save: (session) => sessions.save({ ...session, owner }),
     recovery: store.recovery,
     reports: store.reports,
     delete: (id) => store.delete(ownedKey(owner, id)),
@@ -68,13 +73,16 @@ export function ownedStore(store: Store, owner: string): Store {
 
 /** Returns the operations that runs of `owner` use: those of `ownedStore()`. */
 export function ownedSessions(store: RunStore, owner: string): RunStore {
+  const keyOf = (id: string) => ownedKey(owner, id);
+  /** Returns a session if it belongs to the owner. A session without an owner can have an id that looks like a key. */
+  const ifOwned = <S extends StoredHead>(stored: S | undefined) =>
+    stored && JSON.parse(stored.head).owner === owner ? stored : undefined;
   return {
     writer: store.writer,
-    async load(id) {
-      const session = ifOwnedBy(owner, await store.load(ownedKey(owner, id)));
-      return session && { ...session, id };
-    },
-    save: (session) => store.save({ ...session, owner, id: ownedKey(owner, session.id) }),
-    touch: (session, until) => store.touch({ ...session, id: ownedKey(owner, session.id) }, until),
+    head: async (id) => ifOwned(await store.head(keyOf(id))),
+    open: async (id) => ifOwned(await store.open(keyOf(id))),
+    entries: (id, first, last) => store.entries(keyOf(id), first, last),
+    append: (id, addition) => store.append(keyOf(id), addition),
+    touch: (session, until) => store.touch({ ...session, id: keyOf(session.id) }, until),
   };
 }

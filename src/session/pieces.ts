@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Session } from "../core/persistence/session.ts";
+import type { Entry, NumberedEntry } from "../core/persistence/entries.ts";
 
 /** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
 export function piecesOf(text: string, length: number): string[] {
@@ -21,21 +21,42 @@ function isLow(unit: number): boolean {
   return unit >= 0xDC00 && unit < 0xE000;
 }
 
-/** Serializes a session so that a transcript that grows changes only the end of the text. The version is stored separately. */
-export function textOfSession({ messages, version: _, ...rest }: Session): string {
-  return JSON.stringify({ messages, ...rest });
+/** Joins the entries of one save: each is a line of JSON. */
+export function textOfEntries(entries: readonly Entry[]): string {
+  return textOfLines(entries.map((entry) => JSON.stringify(entry)));
 }
 
-/** Parses a session. `until` is the end of its lease, which may have moved since the text was stored. */
-export function sessionOf(text: string, version: number, until: number | null): Session {
-  const session: Session = JSON.parse(text);
-  const lease = session.lease && { ...session.lease, until: until ?? session.lease.until };
-  return { ...session, version, ...(lease && { lease }) };
+/** A piece of the entries of one save. */
+export interface EntriesPiece {
+  /** The number of the first of these entries. */
+  readonly first: number;
+  /** The index of the piece, from 0. */
+  readonly part: number;
+  readonly text: string;
 }
 
-/** Returns the end of a session's lease, as an index stores it; null without a lease. */
-export function leaseEndOf({ lease }: Pick<Session, "lease">): number | null {
-  return lease ? Math.trunc(lease.until) : null;
+/**
+ * Returns the entries from `first` to `last` of their pieces, which are in order. There may be others before and behind. Throws an `Error` if one is missing, which
+ * names the session `id`.
+ */
+export function entriesOf(
+  id: string,
+  pieces: readonly EntriesPiece[],
+  { first, last }: { readonly first: number; readonly last: number },
+): readonly NumberedEntry[] {
+  const texts = new Map<number, string>();
+  for (const { first, text } of pieces) texts.set(first, (texts.get(first) ?? "") + text);
+  const entries: NumberedEntry[] = [];
+  for (const [at, text] of texts) {
+    for (const [index, line] of text.slice(0, -1).split("\n").entries()) {
+      const number = at + index;
+      if (number >= first && number <= last) entries.push([number, JSON.parse(line)]);
+    }
+  }
+  if (entries.length !== Math.max(last - first + 1, 0)) {
+    throw new Error(`Cannot read session "${id}": an entry is missing`);
+  }
+  return entries;
 }
 
 /** Joins lines. Each line ends with a line feed, so that a missing piece is detected. */

@@ -10,6 +10,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { recordingStore } from "../support/recording_store.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { saving } from "../support/saving.ts";
 
 /** A signal with a counter of its listeners. */
 function counted() {
@@ -204,7 +205,7 @@ Deno.test("a store that hangs does not hold up the cleanup after an abandoned ho
   const kept = memory();
   const { here, wait } = ignoredSignal();
   let hangs = false;
-  const store = durable({ ...kept, save: (session) => hangs ? new Promise(() => {}) : kept.save(session) });
+  const store = durable({ ...kept, ...saving(kept, (_, save) => hangs ? new Promise(() => {}) : save()) });
   const cleaned = Promise.withResolvers<void>();
   const abort: Middleware["abort"] = (_, next) => {
     cleaned.resolve();
@@ -229,12 +230,12 @@ Deno.test("results of abandoned calls are shown once the save before them is don
   let hangs = false;
   const store = durable({
     ...kept,
-    async save(session) {
+    ...saving(kept, async (session, save) => {
       if (hangs) await release.promise;
       const { position } = session.run ?? {};
       order.push(`saved ${position?.at} ${position?.at === "tools" ? position.calls.map(({ state }) => state) : ""}`);
-      return await kept.save(session);
-    },
+      return await save();
+    }),
   });
   const observe = ({ type }: Event) => void order.push(type);
   const abort: Middleware["abort"] = (_, next) => (order.push("cleanup"), next());
@@ -445,19 +446,19 @@ Deno.test("an instructions function that ignores the end of its run is abandoned
 
 Deno.test("calls whose save hangs until the run is over are in the transcript once", async () => {
   using time = new FakeTime();
-  const saving = Promise.withResolvers<void>();
+  const isSaving = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const kept = memory();
   const store = durable({
     ...kept,
-    async save(session) {
+    ...saving(kept, async (session, save) => {
       const position = session.run?.position;
       if (position?.at === "tools" && position.calls.every(({ state }) => state === "ran")) {
-        saving.resolve();
+        isSaving.resolve();
         await release.promise;
       }
-      return await kept.save(session);
-    },
+      return await save();
+    }),
   });
   const model = scripted({ text: "I look.", calls: [["look", {}]] }, "Done.");
   const stopping = tool({
@@ -470,7 +471,7 @@ Deno.test("calls whose save hangs until the run is over are in the transcript on
     },
   });
   const run = agent({ model, tools: [stopping], limits }).run({ prompt: "Hi", session: "s", store });
-  await saving.promise;
+  await isSaving.promise;
   await time.tickAsync(3 * 100);
   release.resolve();
   const { status, messages } = await run.result;

@@ -22,6 +22,8 @@ import { history, look, short } from "../support/long.ts";
 import { recordingStore, storeWith } from "../support/recording_store.ts";
 import { compact } from "@jizai/jizai/middleware/compaction";
 import { compacting } from "../support/compacting.ts";
+import { durable, FinalError } from "@jizai/jizai/session/durable";
+import { saving } from "../support/saving.ts";
 
 /** Compacts to a summary and the last message. */
 const summing: Middleware = {
@@ -46,37 +48,48 @@ function refusal({ status, error }: RunResult): unknown[] {
 
 // ── what is kept ──
 
-Deno.test("a compacted session names the archive of its transcript, and an archive names the one before it", async () => {
+Deno.test("the history of a compacted session has each message once, and no page of it has what a rollback removed", async () => {
   const store = await storeWithHistory({ owner: "ada" });
   const assistant = compacting({ model: scripted("Three.", "Four."), use: [summing], limits: { context: 100 } });
   const options = { session: "s", store, owner: "ada" };
   await assistant.run({ ...options, prompt: "Third" }).result;
   await assistant.run({ ...options, prompt: "x".repeat(400) }).result;
-  const chain: unknown[] = [];
-  for (let id: string | undefined = "s"; id !== undefined;) {
-    const kept: Session | undefined = await store.load(id);
-    chain.push([kept?.owner, kept?.run, ...short(kept?.messages ?? [])]);
-    id = kept?.archive;
-  }
+  const { owner, compactions, messages = [] } = await store.load("s") ?? {};
   const summary = "summing All of it.";
-  assertEquals(chain, [
-    ["ada", undefined, summary, "user", "assistant Four."],
-    ["ada", undefined, summary, "user Third", "assistant Three.", "user"],
-    ["ada", undefined, ...whole, "user Third"],
-  ]);
-  assertEquals((await store.list()).length, 3);
+  assertEquals([owner, compactions, ...short(messages)], ["ada", 2, summary, "user", "assistant Four."]);
+  const { messages: all = [], before } = await store.history("s") ?? {};
+  assertEquals(short(all), [...whole, summary, "user Third", "assistant Three.", "user", "assistant Four."]); // the second summary has the same text
+  assertEquals(before, undefined);
+  const pages: string[][] = [];
+  for (let before: number | undefined = Infinity; before !== undefined;) {
+    const page = await store.history("s", { limit: 3, before });
+    pages.unshift(short(page?.messages ?? []));
+    before = page?.before;
+  }
+  assertEquals(pages.flat(), short(all));
+  assertEquals(pages.slice(1).map(({ length }) => length), Array(pages.length - 1).fill(3));
+  assertEquals(await store.list(), ["s"]);
 });
 
-Deno.test("a run can continue from an archived transcript", async () => {
+Deno.test("a run can continue from the transcript before a compaction, in a session that is forked there", async () => {
   const store = await storeWithHistory();
-  const assistant = compacting({ model: scripted("Three."), use: [summing] });
+  const assistant = compacting({ model: scripted("Three.", "Three again."), use: [summing] });
   await compact(assistant, { session: "s", store }).result;
-  const { archive = "" } = await store.load("s") ?? {};
-  const { messages } = await assistant.run({ session: archive, store, prompt: "Third" }).result;
+  const { numbers = [], messages: all = [] } = await store.history("s") ?? {};
+  assertEquals(short(all), [...whole.slice(0, 3), "summing All of it.", ...whole.slice(3)]);
+  const summary = numbers[3] ?? 0;
+  assertEquals(await store.fork("s", "forked", { at: summary - 2 }), true); // a compaction is an entry of its own
+  const { messages } = await assistant.run({ session: "forked", store, prompt: "Third" }).result;
   assertEquals(short(messages), [...whole, "user Third", "assistant Three."]);
+  assertEquals(short((await store.load("s"))?.messages ?? []), ["summing All of it.", "assistant Two"]);
+  assertEquals(await store.fork("s", "forked"), false);
+  assertEquals(await store.fork("none", "new"), false);
+  assertEquals(await store.fork("s", "new", { at: 1_000 }), false);
+  assertEquals(await store.fork("s", "copy"), true);
+  assertEquals((await store.load("copy"))?.messages, (await store.load("s"))?.messages);
 });
 
-Deno.test("a run without a session stores no archive", async () => {
+Deno.test("a run without a session stores no history", async () => {
   const store = memory();
   const assistant = compacting({ model: scripted("Three."), use: [summing], limits: { context: 100 } });
   const { messages } = await assistant.run({ messages: [...history, user("Third")], store }).result;
@@ -84,52 +97,34 @@ Deno.test("a run without a session stores no archive", async () => {
   assertEquals(await store.list(), []);
 });
 
-Deno.test("the archive is stored before the compacted session, which is stored before the model is asked", async () => {
+Deno.test("the compacted session is stored before the model is asked", async () => {
   const { store, saved } = recordingStore();
   await store.save({ id: "s", version: 0, messages: history });
-  const model = scripted({ text: "Three.", before: () => assertEquals(saved.length, 5) });
+  const model = scripted({ text: "Three.", before: () => assertEquals(saved.length, 4) });
   await compacting({ model, use: [summing], limits: { context: 100 } }).run({ session: "s", store, prompt: "Third" })
     .result;
-  assertEquals(saved.slice(1).map(({ id, messages }) => `${id === "s" ? id : "archive"} ${messages.length}`), [
-    "s 4",
-    "s 5",
-    "archive 5",
-    "s 2",
-    "s 3",
-  ]);
+  assertEquals(saved.slice(1).map(({ messages }) => messages.length), [4, 5, 2, 3]);
 });
 
-Deno.test("a store that rejects the archive fails the run, and loses nothing", async () => {
+Deno.test("a store that rejects the compacted transcript fails the run, and loses nothing", async () => {
   const store = await storeWithHistory();
-  const full: Store = {
-    ...store,
-    save: (session) => session.id === "s" ? store.save(session) : Promise.reject(new Error("full")),
-  };
+  const reject = (session: Session, save: () => Promise<number | undefined>) =>
+    session.compactions ? Promise.reject(new FinalError("full")) : save();
+  const full = durable({ ...store, ...saving(store, reject) });
   const assistant = compacting({ model: scripted(), use: [summing] });
   const { status, messages } = await compact(assistant, { session: "s", store: full }).result;
-  assertEquals([status, short(messages)], ["failed", whole]);
+  assertEquals([status, short(messages)], ["failed", ["summing All of it.", "assistant Two"]]);
   assertEquals(short((await store.load("s"))?.messages ?? []), whole);
 });
 
-Deno.test("a store for a single session, such as that of a resume token, stores the compacted transcript", async () => {
-  const store = await storeWithHistory();
-  const small: Store = {
-    ...store,
-    save: (session) => Promise.resolve(session.id === "s" ? store.save(session) : undefined),
-  };
-  const { status } = await compact(compacting({ model: scripted(), use: [summing] }), { session: "s", store: small })
-    .result;
-  const { messages = [], archive } = await store.load("s") ?? {};
-  assertEquals([status, short(messages), archive], ["done", ["summing All of it.", "assistant Two"], undefined]);
-});
-
-Deno.test("a rollback restores the transcript and deletes the archive", async () => {
+Deno.test("a rollback restores the transcript from before a compaction, and its history", async () => {
   const store = await storeWithHistory();
   const use: Middleware[] = [summing, { stop: (ctx) => Promise.reject(ctx.run.end("enough", { rollback: true })) }];
   await compacting({ model: scripted("Three."), use, limits: { context: 100 } })
     .run({ session: "s", store, prompt: "Third" }).result;
-  const { messages = [], archive } = await store.load("s") ?? {};
-  assertEquals([short(messages), archive], [whole, undefined]);
+  const { messages = [], compactions } = await store.load("s") ?? {};
+  assertEquals([short(messages), compactions], [whole, undefined]);
+  assertEquals(short((await store.history("s"))?.messages ?? []), whole);
 });
 
 Deno.test("a rollback in another process restores the compacted transcript", async () => {
@@ -152,7 +147,7 @@ Deno.test("a rollback in another process restores the compacted transcript", asy
   const { messages } = await compacting({ model: scripted("Done."), tools: [look], use })
     .resume({ session: "s", store: other.store, answers: [], lost: () => true }).result;
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  assertEquals((await other.store.load("s"))?.archive, died?.archive);
+  assertEquals((await other.store.load("s"))?.compactions, died?.compactions);
 });
 
 // ── by hand ──
@@ -172,10 +167,12 @@ Deno.test("compact() compacts a session without a run, and a run continues it", 
   const { status, text, usage, messages } = await handle.result;
   assertEquals([handle.session, status, text, usage], ["s", "done", "", { input: 0, output: 0 }]);
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  const { version: _, last, archive, ...kept } = await store.load("s") ?? {};
+  const { version: _, last, compactions, ...kept } = await store.load("s") ?? {};
   assertEquals(last?.event.type, "run.finished");
   assertEquals(kept, { id: "s", messages, state: [["kept", 1]], rules: [{ tool: "look" }] });
-  assertEquals(short((await store.load(archive ?? ""))?.messages ?? []), whole);
+  assertEquals(compactions, 1);
+  const { messages: all = [] } = await store.history("s") ?? {};
+  assertEquals(short(all), [...whole.slice(0, 3), "summing All of it.", ...whole.slice(3)]);
   const next = await assistant.run({ session: "s", store, prompt: "Third" }).result;
   assertEquals(short(next.messages), ["summing All of it.", "assistant Two", "user Third", "assistant Three."]);
 });
@@ -213,7 +210,7 @@ Deno.test("compact() during a run is refused, and a run during compact() is refu
   ]);
   gate.resolve();
   assertEquals((await running.result).status, "done");
-  assertEquals((await store.list()).length, 2);
+  assertEquals(await store.list(), ["s"]);
 });
 
 Deno.test("compact() of a paused session is refused", async () => {
@@ -363,8 +360,6 @@ Deno.test("a compacted run pauses, resumes in another process, and is compacted 
   const { status, messages, text } = await resumed.result;
   assertEquals([status, text, done], ["done", "Done.", ["1"]]);
   assertEquals(short(messages), ["user First", "user Now", "call look", "ok Seen b", "assistant Done."]);
-  const kept = await other.store.load("s");
-  const archive = await other.store.load(kept?.archive ?? "");
-  assertEquals(short(archive?.messages ?? []).slice(0, 4), ["user First", "user Now", "call pay look", "ok Paid 1"]);
-  assertEquals(archive?.archive, saved.at(-1)?.archive); // the other process has another store
+  const kept = await other.store.history("s");
+  assertEquals(short(kept?.messages ?? []).slice(0, 4), ["user First", "user Now", "call pay look", "ok Paid 1"]);
 });

@@ -19,6 +19,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { heldUntilSaved, recordingStore, storeWith } from "../support/recording_store.ts";
 import { storedProgress } from "../support/stored_run.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { saving } from "../support/saving.ts";
 
 /** Creates tools that record their effects in `done`, by idempotency key. */
 function tools(done: string[], after: (name: string) => Promise<void> | void = () => {}) {
@@ -193,18 +194,21 @@ Deno.test("each result of a batch is saved while other calls run, also after a s
     execute: ({ index }) => gates[index]!.promise,
   });
   const held = Promise.withResolvers<void>();
-  const saving = Promise.withResolvers<void>();
+  const isSaving = Promise.withResolvers<void>();
   let holding = false;
-  const save = async (session: Session) => {
-    if (holding) {
-      saving.resolve();
-      await held.promise;
-    }
-    return await store.save(session);
+  const holdingStore = {
+    ...store,
+    ...saving(store, async (_, save) => {
+      if (holding) {
+        isSaving.resolve();
+        await held.promise;
+      }
+      return await save();
+    }),
   };
   const calls = gates.map((_, index) => ["work", { index }] as const);
   const model = scripted({ calls }, "Done.");
-  const run = agent({ model, tools: [work] }).run({ prompt: "Go", session: "s", store: { ...store, save } });
+  const run = agent({ model, tools: [work] }).run({ prompt: "Go", session: "s", store: holdingStore });
   /** Waits up to 1,000 turns of the event loop, in which faultless code saves. */
   const untilSaved = async (progress: string) => {
     const isSaved = () => saved.some((session) => storedProgress(session) === progress);
@@ -214,7 +218,7 @@ Deno.test("each result of a batch is saved while other calls run, also after a s
   assert(await untilSaved("tools running,running,running"));
   holding = true;
   const first = run.send("One");
-  await saving.promise;
+  await isSaving.promise;
   const second = run.send("Two"); // its save is queued, and also contains the result that comes next
   gates[0]!.resolve("done");
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setTimeout(resolve));
@@ -278,11 +282,11 @@ Deno.test("a stop that arrives while a save is under way is saved after it at on
   const kept = memory();
   const stopping = durable({
     ...kept,
-    save(session) {
+    ...saving(kept, (session, save) => {
       const { position } = session.run ?? {};
       if (position?.at === "tools" && position.calls.some(({ state }) => state === "ran")) run.stop("enough");
-      return kept.save(session);
-    },
+      return save();
+    }),
   });
   const hang = (name: string) => name === "send" ? new Promise<void>(() => {}) : undefined;
   const model = scripted({ text: "I do.", calls });
@@ -411,11 +415,11 @@ Deno.test("a run whose save took longer than its lease does nothing more if anot
   const done: string[] = [];
   const slow = durable({
     ...kept,
-    async save(session) {
-      const version = await kept.save(session);
+    ...saving(kept, async (session, save) => {
+      const version = await save();
       if (session.run?.position.at === "tools") await late.promise;
       return version;
-    },
+    }),
   });
   const model = scripted({ calls: [["send", {}]] });
   const first = agent({ model, tools: tools(done) }).run({ prompt: "1", session: "s", store: slow, lease: 3_000 });
@@ -492,12 +496,12 @@ Deno.test("a failed save is retried, and counts once if it had succeeded", async
     let saves = 0;
     return {
       ...store,
-      async save(session: Session) {
+      ...saving(store, async (_, save) => {
         const fails = saves++ % 2 === 0;
-        const version = fails && !made ? undefined : await store.save(session);
+        const version = fails && !made ? undefined : await save();
         if (fails) throw new Error("The disk is gone");
         return version;
-      },
+      }),
     };
   };
   for (const made of [true, false]) {
@@ -522,10 +526,10 @@ Deno.test("a run whose session cannot be saved fails with an error that says so"
       return "broken";
     },
   });
-  const save = (session: Session) => broken ? Promise.reject(new Error("The disk is gone")) : store.save(session);
+  const failing = saving(store, (_, save) => broken ? Promise.reject(new Error("The disk is gone")) : save());
   const errors: unknown[] = [];
   const run = agent({ model: scripted({ calls: [["break", {}]] }, "Done."), tools: [breaking] })
-    .run({ prompt: "Go", session: "s", store: { ...store, save }, onError: (error) => errors.push(`${error}`) });
+    .run({ prompt: "Go", session: "s", store: { ...store, ...failing }, onError: (error) => errors.push(`${error}`) });
   for (let round = 0; round < 30; round++) await time.tickAsync(1_000);
   assertEquals([(await run.result).status, new Set(errors)], ["failed", new Set(["Error: The disk is gone"])]);
 });

@@ -11,6 +11,7 @@ import { type Done, randomAgent } from "../support/random_agent/agent.ts";
 import { likeAtOnce, walk } from "../support/random_agent/legs.ts";
 import { storeWith } from "../support/recording_store.ts";
 import { type Chance, hashOf, seeded, seeds, withSeed } from "../support/seeded.ts";
+import { saving } from "../support/saving.ts";
 
 const session = "s";
 
@@ -41,10 +42,10 @@ async function live(seed: number, chance: Chance, death?: Death): Promise<Life> 
     session,
     store: {
       ...store,
-      save(session: Session) {
+      ...saving(store, (_, save) => {
         marks.push(done.length);
-        return store.save(session);
-      },
+        return save();
+      }),
       async touch(session: LeasedSession, until: number) {
         const mark = done.length;
         const moved = await store.touch(session, until);

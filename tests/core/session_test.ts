@@ -28,6 +28,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { eventLines, eventsOfRun, named } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
+import { saving } from "../support/saving.ts";
 
 /** A tool that asks a person, and one that runs immediately. */
 const tools = [
@@ -746,14 +747,14 @@ Deno.test("the prompt is saved before the model is asked, and results before it 
 
 Deno.test("a session that cannot be loaded or saved fails the run", async () => {
   const down = () => Promise.reject(new Error("store is down"));
-  const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: { ...memory(), load: down } });
+  const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: { ...memory(), open: down } });
   const failed = await failing.result;
   assertEquals([failed.status, failed.error instanceof Error && failed.error.message], ["failed", "store is down"]);
   assertEquals(await Array.fromAsync(failing.events), []);
 
   const kept = memory();
   let broken = false;
-  const store: Store = { ...kept, save: (session) => broken ? down() : kept.save(session) };
+  const store: Store = { ...kept, ...saving(kept, (_, save) => broken ? down() : save()) };
   const reported: unknown[] = [];
   const use: Middleware[] = [{
     stop: (_, next) => {
@@ -781,7 +782,7 @@ Deno.test("a run whose pause cannot be saved fails, because no answer would find
   const kept = memory();
   const store: Store = {
     ...kept,
-    save: (session) => session.run?.exit ? Promise.reject(new Error("The disk is full")) : kept.save(session),
+    ...saving(kept, (session, save) => session.run?.exit ? Promise.reject(new Error("The disk is full")) : save()),
   };
   const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")) }];
   const reported: unknown[] = [];

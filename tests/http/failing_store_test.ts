@@ -12,6 +12,7 @@ import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type Framed, framesOf, post } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
+import { saving } from "../support/saving.ts";
 
 /** Executes a run whose store rejects the saves from the first for which `fails` returns true. Another process continues the run. */
 async function survive(fails: (session: Session) => boolean) {
@@ -34,10 +35,10 @@ async function survive(fails: (session: Session) => boolean) {
   const step = { calls: [{ id: "c1", name: "send", input: {} }] };
   const store = {
     ...among.store,
-    save(session: Session) {
+    ...saving(among.store, (session, save) => {
       failing ||= fails(session);
-      return failing ? Promise.reject(new Error("The store is away")) : among.store.save(session);
-    },
+      return failing ? Promise.reject(new Error("The store is away")) : save();
+    }),
     touch(...given: Parameters<typeof among.store.touch>) {
       return failing ? Promise.reject(new Error("The store is away")) : among.store.touch(...given);
     },

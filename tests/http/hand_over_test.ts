@@ -11,6 +11,7 @@ import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, type Shared, shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
+import { saving } from "../support/saving.ts";
 
 const input = z.object({});
 
@@ -68,16 +69,16 @@ Deno.test("settled() resolves when the runs in the background were handed over",
     const { store, log } = shared();
     const gate = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
-    const saving = Promise.withResolvers<void>();
+    const isSaving = Promise.withResolvers<void>();
     const slowStore: Store = {
       ...store,
-      async save(session) {
+      ...saving(store, async (session, save) => {
         if (session.lease?.released) {
-          saving.resolve();
+          isSaving.resolve();
           await gate.promise;
         }
-        return await store.save(session);
-      },
+        return await save();
+      }),
     };
     const work = tool({
       name: "work",
@@ -96,7 +97,7 @@ Deno.test("settled() resolves when the runs in the background were handed over",
     let isSettled = false;
     shutdown.abort();
     const settled = app.settled().then(() => isSettled = true);
-    await saving.promise;
+    await isSaving.promise;
     await new Promise((resolve) => setTimeout(resolve));
     assertEquals(isSettled, false);
     gate.resolve();

@@ -11,6 +11,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { saving } from "../support/saving.ts";
 
 const calls = [["drop", { table: "a" }]] as const;
 
@@ -78,11 +79,11 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
   let saves = 0;
   const store = durable({
     ...kept,
-    async save(session) {
-      const saved = await kept.save(session);
+    ...saving(kept, async (_, save) => {
+      const saved = await save();
       if (++saves === 3) await (hanging.resolve(), hang.promise); // the claim of the second prompt
       return saved;
-    },
+    }),
   });
   await store.save({ id: "s", version: 0, messages: [] });
   const served = serve(agent({ model: scripted("One.", "Two.") }), { store, log: memoryLog(), lease: 5_000 });
@@ -174,8 +175,8 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, also whe
   const late = processOf({
     store: {
       ...store,
-      async load(id) {
-        const session = await store.load(id);
+      async head(id) {
+        const session = await store.head(id);
         looked.resolve();
         await taken.promise;
         return session;

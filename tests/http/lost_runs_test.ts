@@ -9,6 +9,7 @@ import { waiting } from "../support/halting.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedReason, storedRun } from "../support/stored_run.ts";
+import { saving } from "../support/saving.ts";
 
 const lease = 30_000;
 
@@ -157,10 +158,10 @@ Deno.test("POST /runs with the same key begins the run that a dead process had n
     const one = processOf({
       store: {
         ...among.store,
-        save: async (session: Session) => {
+        ...saving(among.store, async (_, save) => {
           if (point === "claim") doomed.one?.kill();
-          return await among.store.save(session);
-        },
+          return await save();
+        }),
       },
       log: {
         ...among.log,
@@ -194,14 +195,14 @@ async function dying(when: (session: Session) => boolean, model: Model) {
   const died = Promise.withResolvers<void>();
   const store = {
     ...among.store,
-    async save(session: Session) {
-      const version = await among.store.save(session);
+    ...saving(among.store, async (session, save) => {
+      const version = await save();
       if (when(session)) {
         doomed.one?.kill();
         died.resolve();
       }
       return version;
-    },
+    }),
   };
   const one = processOf({ store, log: among.log }, agent({ model, tools: [drop] }));
   doomed.one = one;
@@ -250,11 +251,11 @@ Deno.test("GET /runs/:id ends a paused run whose process died while it stopped t
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
-    async save(session: Session) {
-      const version = await among.store.save(session);
+    ...saving(among.store, async (_, save) => {
+      const version = await save();
       doomed.one?.kill();
       return version;
-    },
+    }),
   };
   doomed.one = processOf({ store, log: among.log }, agent({ model: scripted(), tools: [drop] }));
   void post(doomed.one.app, `/runs/${run}/stop`);
@@ -272,11 +273,11 @@ Deno.test("GET /runs/:id returns a stored prompt whose process died before it lo
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
-    async save(session: Session) {
-      const version = await among.store.save(session);
+    ...saving(among.store, async (session, save) => {
+      const version = await save();
       if (session.messages.length > 0) doomed.one?.kill();
       return version;
-    },
+    }),
   };
   doomed.one = processOf({ store, log: among.log }, agent({ model: scripted() }));
   const { run } = first(
@@ -395,11 +396,11 @@ Deno.test("POST /runs/:id/stop waits between its attempts if the run's own proce
   const attempts: number[] = [];
   const contended = {
     ...store,
-    async save(session: Session) {
-      if (session.lease?.closing !== "stop") return await store.save(session);
+    ...saving(store, async (session, save) => {
+      if (session.lease?.closing !== "stop") return await save();
       attempts.push(Date.now());
-      return attempts.length < 5 ? undefined : await store.save(session);
-    },
+      return attempts.length < 5 ? undefined : await save();
+    }),
   };
   const { app, reasons } = other({ ...among, store: contended });
   assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
@@ -412,7 +413,7 @@ Deno.test("POST /runs/:id/stop fails if another process has the run at each atte
   using time = new FakeTime();
   const { among, run } = await middle();
   const { store, log } = among;
-  const busy = other({ ...among, store: { ...store, save: () => Promise.resolve(undefined) } });
+  const busy = other({ ...among, store: { ...store, append: () => Promise.resolve(false) } });
   assertEquals(await advanceUntilSettled(time, refusalOf(post(busy.app, `/runs/${run}/stop`))), [409, {
     code: "busy",
     message: `Cannot stop run "${run}": another process changed it during each attempt`,
@@ -517,15 +518,15 @@ Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () 
   const ended = Promise.withResolvers<void>();
   const store = {
     ...among.store,
-    async save(session: Session) {
+    ...saving(among.store, async (session, save) => {
       if (storedRun(session)?.status === "paused") {
         pausing.resolve();
         await go.promise;
       }
-      const version = await among.store.save(session);
+      const version = await save();
       if (session.last) ended.resolve();
       return version;
-    },
+    }),
   };
   const asking = agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] });
   const { app } = processOf({ store, log: among.log }, asking);

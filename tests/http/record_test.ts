@@ -1,4 +1,4 @@
-import { agent, type Event, memory, type Model, serve, type ServeOptions, type Session, tool } from "@jizai/jizai";
+import { agent, type Event, memory, type Model, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { type Addition, type Log, memoryLog } from "@jizai/jizai/session/log";
@@ -11,6 +11,7 @@ import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedProgress, storedRun } from "../support/stored_run.ts";
+import { saving } from "../support/saving.ts";
 
 /** A log with another `append`, which records the additions; `added(n)` resolves after `n` additions. */
 function watched(append: (log: Log, run: string, addition: Addition) => Promise<boolean>) {
@@ -228,13 +229,13 @@ Deno.test("serve() saves nothing of a run before it is logged", async () => {
     reported.push(...addition.lines.map((line) => JSON.parse(line).type));
     return await log.append(run, addition);
   };
-  const save = (session: Session) => {
+  const saves = saving(store, (session, save) => {
     reported.push(`save ${storedProgress(session)}`);
-    return store.save(session);
-  };
+    return save();
+  });
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const tools = [{ ...drop, ask: false }];
-  const app = serve(agent({ model, tools }), { store: { ...store, save }, log: { ...log, append } });
+  const app = serve(agent({ model, tools }), { store: { ...store, ...saves }, log: { ...log, append } });
   await eventsOf(post(app, "/runs", { prompt: "Go" }));
   assertEquals(reported, [
     ...[

@@ -90,7 +90,7 @@ for (const moment of ["load", "touch", "recoveryVars"] as const) {
       ...among,
       store: {
         ...store,
-        load: (id) => store.load(id).finally(() => shutDownAt("load")),
+        head: (id) => store.head(id).finally(() => shutDownAt("load")),
         touch: (...lease) => store.touch(...lease).finally(() => shutDownAt("touch")),
       },
       vars: () => ({}),

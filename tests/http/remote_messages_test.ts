@@ -8,6 +8,7 @@ import { processOf, shared } from "../support/process.ts";
 import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { storedMail } from "../support/stored_run.ts";
+import { saving } from "../support/saving.ts";
 
 /** A run whose tool waits, and another process with the same store and log. */
 async function elsewhere(store: (given: Store) => Store = (given) => given, turns = 1) {
@@ -82,13 +83,13 @@ async function endingElsewhere() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const begun = await elsewhere((store) => ({
     ...store,
-    async save(session) {
+    ...saving(store, async (session, save) => {
       if (!session.run) {
         end();
         await released;
       }
-      return await store.save(session);
-    },
+      return await save();
+    }),
   }));
   return { ...begun, ending, release };
 }
@@ -122,11 +123,11 @@ Deno.test("a run that is stopped elsewhere while it saves is stopped, and keeps 
   let saves = 0;
   const raced: Store = {
     ...store,
-    async save(session) {
+    ...saving(store, async (session, save) => {
       const stored = await store.load(session.id);
       if (++saves === 1 && stored) await store.save(stored); // as the run's own process does at this moment
-      return await store.save(session);
-    },
+      return await save();
+    }),
   };
   const { app } = processOf({ store: raced, log }, agent({ model: scripted() }));
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
@@ -145,13 +146,13 @@ Deno.test("a message is delivered if the save before it was made but reported as
   let failing = false;
   const { there, run, rest } = await elsewhere((store) => ({
     ...store,
-    async save(session) {
-      const version = await store.save(session);
+    ...saving(store, async (_, save) => {
+      const version = await save();
       if (!failing) return version;
       failing = false;
       resolve();
       throw new Error("The line is dead");
-    },
+    }),
   }), 2);
   failing = true;
   const all = rest();

@@ -17,6 +17,7 @@ import { processOf, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
 import { lines } from "../support/transcript_lines.ts";
+import { saving } from "../support/saving.ts";
 
 /** A served run whose tool waits until it is released. */
 async function working(owner?: "ada") {
@@ -233,13 +234,13 @@ function pausesLate(inner = durable(memory())) {
   const [pausing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = {
     ...inner,
-    async save(session: Session) {
+    ...saving(inner, async (session, save) => {
       if (storedRun(session)?.status === "paused") {
         pausing.resolve();
         await go.promise;
       }
-      return await inner.save(session);
-    },
+      return await save();
+    }),
   };
   return { store, pausing: pausing.promise, go: go.resolve };
 }

@@ -394,7 +394,7 @@ const secret = "postgres://admin:hunter2@db";
 
 Deno.test("serve() without onError writes the errors of runs and requests to the console", async () => {
   const written = captured();
-  const store: Store = { ...memory(), load: () => Promise.reject(new Error("no store")) };
+  const store: Store = { ...memory(), open: () => Promise.reject(new Error("no store")) };
   try {
     const failing = serve(agent({ model: scripted({ error: new Error("cut") }) }));
     const last = (await eventsOf(await post(failing, "/runs", { prompt: "Hi" }))).at(-1);
@@ -445,8 +445,8 @@ Deno.test("serve() sends only an id for a failure before the run, at the root an
     [{}, () => {
       throw new TypeError(secret);
     }],
-    [{ load: failing }, () => {}],
-    [{ save: failing }, () => {}],
+    [{ open: failing }, () => {}],
+    [{ append: failing }, () => {}],
   ];
   for (const [store, vars] of broken) {
     const make = () =>

@@ -6,6 +6,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { Hono } from "hono";
 import { drop } from "../support/asking.ts";
 import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { saving } from "../support/saving.ts";
 
 const call = (table: string) => ({ calls: [["drop", { table }]] } as const);
 
@@ -184,10 +185,10 @@ Deno.test("serve() begins nothing for a request that arrived before its signal a
   const store = memory();
   const watching: Store = {
     ...store,
-    save(session) {
+    ...saving(store, (session, save) => {
       saved.push(session.id);
-      return store.save(session);
-    },
+      return save();
+    }),
   };
   const app = serve(agent({ model: scripted("Hello!") }), {
     store: watching,

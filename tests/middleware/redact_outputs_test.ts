@@ -351,7 +351,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
   return {
     id: secret,
     messages: all,
-    archive: secret,
+    compactions: 1,
     owner: secret,
     state: [["count", json]],
     rules: [{ tool: "look", path: ["helper"], input: json, askedBy: { middleware: "guard", key: secret } }],
@@ -397,10 +397,10 @@ Deno.test("redact() masks every text field of what a store keeps, at every posit
   const rest = kept.filter((path) => !keptEnds.some((end) => path.endsWith(`.${end}`)));
   assertEquals(
     rest.filter((path) => path.startsWith("session at model")),
-    ["archive", "owner", "run.request"].map((path) => `session at model.${path}`)
+    ["owner", "run.request"].map((path) => `session at model.${path}`)
       .concat("session at model.last.run").sort(),
   );
-  assertEquals(rest.filter((path) => !/\.(archive|owner|run\.request|last\.run)$/.test(path)), []);
+  assertEquals(rest.filter((path) => !/\.(owner|run\.request|last\.run)$/.test(path)), []);
 });
 
 Deno.test("redact() masks every text field of the result of a run", async () => {

@@ -39,6 +39,7 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { trace } from "@jizai/jizai/trace";
+import { saving } from "../support/saving.ts";
 
 const secrets = ["hunter2"];
 
@@ -357,10 +358,10 @@ Deno.test("redact() masks a result before the session saves it", async () => {
   const saved: string[] = [];
   const watched: Store = {
     ...store,
-    save: (...given) => {
-      saved.push(JSON.stringify(given));
-      return store.save(...given);
-    },
+    ...saving(store, (session, save) => {
+      saved.push(JSON.stringify(session));
+      return save();
+    }),
   };
   const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "It is hunter2." });
   const late: Middleware = {

@@ -73,7 +73,7 @@ const cleaning: Middleware = {
 
 /** Returns a store whose functions wait, as those of a database do. */
 function waiting() {
-  const { load, save, delete: remove, list, pending, touch } = memory();
+  const { head, open, entries, append, delete: remove, list, pending, touch } = memory();
   const slowly = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
     await sleep(20);
     const result = await work(...args);
@@ -81,8 +81,10 @@ function waiting() {
     return result;
   };
   const adapter: StoreAdapter = {
-    load: slowly(load),
-    save: slowly(save),
+    head: slowly(head),
+    open: slowly(open),
+    entries: slowly(entries),
+    append: slowly(append),
     delete: slowly(remove),
     list: slowly(list),
     pending: slowly(pending),

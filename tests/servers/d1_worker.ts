@@ -13,7 +13,14 @@ const time = 60_000;
 /** Returns the database with empty tables. */
 async function emptied(database: D1): Promise<D1> {
   await migrate(database);
-  const tables = ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece", "jizai_value"];
+  const tables = [
+    "jizai_session",
+    "jizai_session_entry",
+    "jizai_session_piece",
+    "jizai_log",
+    "jizai_log_piece",
+    "jizai_value",
+  ];
   await database.batch(tables.map((table) => database.prepare(`DELETE FROM ${table}`)));
   return database;
 }

@@ -21,7 +21,7 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
 
 /** Returns the driver with empty tables. */
 async function emptied(sql: PostgresSql): Promise<PostgresSql> {
-  await sql.unsafe("TRUNCATE jizai_session, jizai_log, jizai_log_lines, jizai_value");
+  await sql.unsafe("TRUNCATE jizai_session, jizai_session_entry, jizai_log, jizai_log_lines, jizai_value");
   return sql;
 }
 

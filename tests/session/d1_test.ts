@@ -75,12 +75,17 @@ Deno.test("d1KeyValue() keeps the laws of key-value databases", async () => {
 Deno.test("d1Store(), d1Log() and d1KeyValue() need one batch for each operation", async () => {
   const database = await open();
   database.batches.splice(0);
-  await d1Store(database).save({ id: "s", version: 0, messages: [user("Hi")] });
+  const to = { holder: "a", n: 1 };
+  const entries = [{ type: "message" as const, message: user("Hi") }];
+  const addition = { from: undefined, to, head: "{}", entries, first: 1, base: 1, owner: undefined, run: undefined };
+  await d1Store(database).append("s", addition);
+  await d1Store(database).append("s", { ...addition, from: to, to: { holder: "a", n: 2 }, first: 2, entries: [] });
   await d1Store(database).load("s");
+  await d1Store(database).head("s");
   await d1Log(database).append("r", { after: 0, lines: ["1"], ended: false });
   await d1Log(database).read("r", 0);
   await d1KeyValue(database).increment("n");
-  assertEquals(database.batches.map(({ length }) => length), [3, 1, 3, 1, 2]);
+  assertEquals(database.batches.map(({ length }) => length), [6, 2, 3, 2, 3, 1, 2]);
 });
 
 Deno.test("d1Store() keeps a session while its run renews the lease, and deletes it after that", async () => {
@@ -101,11 +106,11 @@ Deno.test("d1Store(), d1Log() and d1KeyValue() delete expired rows when they wri
   await write("old");
   time.tick(60_000);
   await write("new");
-  const tables = ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece", "jizai_value"];
+  const tables = ["jizai_session_head", "jizai_session_entry", "jizai_log", "jizai_log_piece", "jizai_value"];
   const rows = tables.map((table) => d1.database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows);
   assertEquals(rows, [1, 1, 1, 1, 1]);
   const deletions = d1.batches.flat().filter((sql) => sql.includes("LIMIT 500"));
-  assertEquals(deletions.length, 10);
+  assertEquals(deletions.length, 14);
   for (const sql of deletions) {
     const plan = d1.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(1).map(({ detail }) => String(detail));
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
@@ -117,12 +122,12 @@ Deno.test("d1Store() changes nothing if a batch fails", async () => {
   const store = d1Store(database);
   await store.save({ id: "s", version: 0, messages: [user("a")] });
   database.database.exec(
-    "CREATE TRIGGER full BEFORE INSERT ON jizai_session_piece BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    "CREATE TRIGGER full BEFORE INSERT ON jizai_session_entry BEGIN SELECT RAISE(ABORT, 'disk full'); END",
   );
   await assertRejects(() => store.save({ id: "s", version: 1, messages: [user("b")] }), Error, "disk full");
   assertEquals(await store.load("s"), { id: "s", version: 1, messages: [user("a")] });
 });
 
 Deno.test("d1Store() rejects with the reason if the schema is missing", async () => {
-  await assertRejects(() => d1Store(fakeD1()).load("s"), Error, "no such table: jizai_session");
+  await assertRejects(() => d1Store(fakeD1()).load("s"), Error, "no such table: jizai_session_head");
 });

@@ -24,7 +24,7 @@ Deno.test("byDatabaseClock() stores the end of a lease by the clock of the datab
   using time = new FakeTime();
   const database = memory();
   const behind = 600_000; // the clock of this process
-  const store = byDatabaseClock(database, () => Promise.resolve(Date.now() + behind));
+  const store = durable(byDatabaseClock(database, () => Promise.resolve(Date.now() + behind)));
   assertEquals(await store.save(session), 1);
   assertEquals((await database.load("s"))?.lease, { until: until + behind });
   assertEquals(await store.load("s"), { ...session, version: 1 });
@@ -39,7 +39,7 @@ Deno.test("byDatabaseClock() keeps a lease that was read before the clock of the
   using time = new FakeTime();
   const start = Date.now();
   const database = memory();
-  const store = byDatabaseClock(database, () => Promise.resolve(start));
+  const store = durable(byDatabaseClock(database, () => Promise.resolve(start)));
   await store.save(session);
   time.tick(600_000); // the database does not see this time pass
   assertEquals(await store.touch({ ...session, version: 1 }, until + 5), true);
@@ -52,11 +52,11 @@ Deno.test("byDatabaseClock() keeps its difference if only the network has change
   using time = new FakeTime();
   let asked = 0;
   const database = memory();
-  const store = byDatabaseClock(database, () => {
+  const store = durable(byDatabaseClock(database, () => {
     asked++;
     time.tick(40);
     return Promise.resolve(Date.now() - (asked % 2) * 40);
-  });
+  }));
   await store.save(session);
   const first = (await database.load("s"))?.lease;
   await store.load("s");

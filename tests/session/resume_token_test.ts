@@ -1,3 +1,5 @@
+import { sessionsOf } from "../../src/core/persistence/session_version.ts";
+import type { RunStore } from "@jizai/jizai/session/durable";
 import {
   agent,
   type Event,
@@ -282,10 +284,13 @@ Deno.test("resumeTokens() seals only paused sessions", async () => {
   }
 });
 
+/** Returns the store of a run as a whole store. */
+const whole = (store: RunStore): Store => ({ ...memory(), ...store, ...sessionsOf(store) });
+
 Deno.test("resumeTokens() holds a session for one run, and adds the token to run.paused", async () => {
   const { hold, open } = resumeTokens({ keys });
   const { store, to, session } = await hold();
-  assertEquals([session, await store.load("s1"), await store.list()], [undefined, undefined, []]);
+  assertEquals([session, await store.head("s1")], [undefined, undefined]);
   const reported: Event[] = [];
   const sink: Sink<NumberedEvent> = {
     write: ({ event }) => reported.push(event),
@@ -295,19 +300,18 @@ Deno.test("resumeTokens() holds a session for one run, and adds the token to run
     close() {},
   };
   const assistant = agent({ model: script(), tools: [look, drop] });
-  await assistant.start({ prompt: "Gö", session: "s1", store }, to(sink)).result;
+  await assistant.start({ prompt: "Gö", session: "s1", store: whole(store) }, to(sink)).result;
   const paused = reported.at(-1);
   assert(paused?.type === "run.paused" && paused.resumeToken);
   const opened = await open(paused.resumeToken, { session: "s1" });
-  assertEquals([opened, await store.list()], [await store.load("s1"), ["s1"]]);
+  assertEquals(opened, await sessionsOf(store).load("s1"));
 
   const repeated = await hold(paused.resumeToken, { session: "s1" });
   assertEquals(repeated.session, opened);
-  assertEquals(await repeated.store.save({ ...opened, version: 1 }), undefined);
-  await assistant.start({ answers, session: "s1", store: repeated.store }, repeated.to(sink)).result;
+  assertEquals(await sessionsOf(repeated.store).save({ ...opened, version: 3 }), undefined);
+  await assistant.start({ answers, session: "s1", store: whole(repeated.store) }, repeated.to(sink)).result;
   assertEquals(reported.at(-1)?.type, "run.finished");
-  await repeated.store.delete("s1");
-  assertEquals(await repeated.store.load("s1"), undefined);
+  assertEquals((await sessionsOf(repeated.store).load("s1"))?.run, undefined);
   await assertRejects(() => hold(paused.resumeToken, { session: "s2" }), ResumeTokenError, "it is of another session");
 });
 

@@ -15,7 +15,7 @@ function open(): DatabaseSync {
 
 /** Counts the rows of all tables. */
 function rows(database: DatabaseSync): readonly number[] {
-  return ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece"]
+  return ["jizai_session", "jizai_session_entry", "jizai_log", "jizai_log_piece"]
     .map((table) => Number(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
 }
 
@@ -86,9 +86,14 @@ Deno.test("sqliteStore() and sqliteLog() delete expired rows when they write", a
 
 Deno.test("the deletion of expired rows searches indexes, and scans no table", () => {
   const database = open();
-  for (const [table, key] of [["jizai_session", "id"], ["jizai_log", "run"]]) {
+  const swept = [
+    ["jizai_session_entry", "id", "jizai_session", "ends"],
+    ["jizai_session_piece", "id", "jizai_session", "expires"],
+    ["jizai_log_piece", "run", "jizai_log", "expires"],
+  ];
+  for (const [of, key, table, column] of swept) {
     const plan = database.prepare(
-      `EXPLAIN QUERY PLAN DELETE FROM ${table}_piece WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= 1)`,
+      `EXPLAIN QUERY PLAN DELETE FROM ${of} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} <= 1)`,
     ).all().map(({ detail }) => String(detail));
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
   }

@@ -47,6 +47,10 @@ export function processOf(
     app: serve(assistant, {
       store: {
         ...store,
+        head: whileAlive(store.head),
+        open: whileAlive(store.open),
+        entries: whileAlive(store.entries),
+        append: whileAlive(store.append),
         load: whileAlive(store.load),
         save: whileAlive(store.save),
         pending: whileAlive(store.pending),

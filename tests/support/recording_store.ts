@@ -5,6 +5,7 @@
  */
 import { memory, type Middleware, type Session, type Store } from "@jizai/jizai";
 import { durable } from "@jizai/jizai/session/durable";
+import { saving } from "./saving.ts";
 
 /** A store, and its history. */
 export interface RecordingStore {
@@ -21,11 +22,11 @@ export function recordingStore(): RecordingStore {
     saved,
     store: durable({
       ...kept,
-      async save(session) {
-        const version = await kept.save(session);
+      ...saving(kept, async (session, save) => {
+        const version = await save();
         if (version !== undefined) saved.push(JSON.parse(JSON.stringify({ ...session, version })));
         return version;
-      },
+      }),
       async touch(session, until) {
         const done = await kept.touch(session, until);
         const found = saved.findLast(({ id }) => id === session.id);

@@ -1,7 +1,7 @@
 /**
  * The laws of adapters find what breaks them: `storeLaws()`, `logLaws()` and `fileLaws()`.
  */
-import { memory, type Session, type Store } from "@jizai/jizai";
+import { memory, type Store } from "@jizai/jizai";
 import type { StoreAdapter } from "@jizai/jizai/session/durable";
 import type { Files } from "@jizai/jizai/kit";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";
@@ -10,34 +10,6 @@ import { fileLaws, logLaws, type Make, storeLaws } from "@jizai/jizai/testing";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { advanceUntilSettled } from "../support/fake_time.ts";
-
-/** A store that keeps the objects that it receives. */
-function sharing(): StoreAdapter {
-  const sessions = new Map<string, Session>();
-  return {
-    load: (id) => Promise.resolve(sessions.get(id)),
-    save(session) {
-      const { id, version } = session;
-      if ((sessions.get(id)?.version ?? 0) !== version) return Promise.resolve(undefined);
-      sessions.set(id, { ...session, version: version + 1 });
-      return Promise.resolve(version + 1);
-    },
-    delete: (id) => Promise.resolve(void sessions.delete(id)),
-    list: ({ after = "", limit = 100 } = {}) =>
-      Promise.resolve([...sessions.keys()].filter((id) => id > after).sort().slice(0, limit)),
-    pending(before, limit) {
-      const ended = [...sessions.values()].filter(({ lease }) => lease && lease.until <= before);
-      ended.sort((a, b) => (a.lease?.until ?? 0) - (b.lease?.until ?? 0));
-      return Promise.resolve(ended.slice(0, limit).map(({ id }) => id));
-    },
-    touch({ id, version, lease }, until) {
-      const session = sessions.get(id);
-      const isCurrent = session?.lease && session.version === version && session.lease.until === lease?.until;
-      if (session && isCurrent) sessions.set(id, { ...session, lease: { ...session.lease, until } });
-      return Promise.resolve(isCurrent === true);
-    },
-  };
-}
 
 /** Creates `memory()` with some methods replaced. */
 function but(change: (store: Store) => Partial<Store>): Make<StoreAdapter> {
@@ -52,12 +24,14 @@ const ignoringLeases: Make<StoreAdapter> = ({ expireIn = Infinity }) => {
   const store = memory({ expireIn });
   const expiries = new Map<string, number>();
   const renew = (id: string) => void expiries.set(id, Date.now() + expireIn);
+  const isLive = (id: string) => (expiries.get(id) ?? 0) > Date.now();
   return {
     ...store,
-    load: (id) => (expiries.get(id) ?? 0) > Date.now() ? store.load(id) : Promise.resolve(undefined),
-    save(session) {
-      renew(session.id);
-      return store.save(session);
+    head: (id) => isLive(id) ? store.head(id) : Promise.resolve(undefined),
+    open: (id) => isLive(id) ? store.open(id) : Promise.resolve(undefined),
+    append(id, addition) {
+      renew(id);
+      return store.append(id, addition);
     },
     touch(session, until) {
       renew(session.id);
@@ -68,51 +42,57 @@ const ignoringLeases: Make<StoreAdapter> = ({ expireIn = Infinity }) => {
 
 /** Creates a store that changes the texts that it receives. */
 function rewriting(change: (text: string) => string): Make<StoreAdapter> {
-  return but(({ save }) => ({ save: (session) => save(JSON.parse(change(JSON.stringify(session)))) }));
+  return but(({ append }) => ({
+    append: (id, { head, entries, ...addition }) =>
+      append(id, {
+        ...addition,
+        head: change(head),
+        entries: entries.map((entry) => JSON.parse(change(JSON.stringify(entry)))),
+      }),
+  }));
 }
 
 const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken: readonly string[]])[] = [
-  ["stores the given object", sharing, [
-    "copies what it saves and what it returns",
-    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
-    "shares nothing with its callers",
-    "deletes what has expired",
-    "deletes the lease of what has expired",
-    "keeps a session until its lease has ended",
-  ]],
   ["stores one byte per character", rewriting((text) => text.replace(/[^\0-\xff]/g, "?")), [
     "returns a session as it was saved",
     "returns a long session as it was saved",
-    "lists all ids, page by page",
+    "appends entries, and replaces the head",
+    "stores the lease only with a save that moves it",
+    "refuses an append whose mark is not stored, and changes nothing",
+    "accepts an append that is repeated, and stores it once",
+    "does not take a session that was deleted and saved anew for the one before",
+    "accepts one of several appends at once",
+    "keeps entries of every length, and many of them",
     "returns a transcript that grows, shrinks and changes in the middle as it was saved",
-    "finds the sessions whose lease has ended",
-  ]],
-  ["stores at most 64 KiB", rewriting((text) => text.replace(/(.{65536}).*(".*)$/, "$1$2")), [
-    "returns a long session as it was saved",
-    "accepts one of several concurrent writers",
-    "never returns a partial write",
-    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
-    "lets one of several processes move a lease",
-    "deletes what has expired",
-    "keeps a session until its lease has ended",
   ]],
   [
+    "stores at most 64 KiB",
+    rewriting((text) => text.length > 65_536 ? text.slice(0, 65_000) + text.slice(text.lastIndexOf('"')) : text),
+    [
+      "returns a long session as it was saved",
+      "accepts one of several concurrent writers",
+      "never returns a partial write",
+      "keeps entries of every length, and many of them",
+      "lets one of several processes move a lease",
+      "deletes what has expired",
+      "keeps a session until its lease has ended",
+    ],
+  ],
+  [
     "accepts the last of several writers",
-    but(({ load, save }) => ({
-      save: async (session) => await save({ ...session, version: (await load(session.id))?.version ?? 0 }),
+    but(({ head, append }) => ({
+      append: async (id, addition) => await append(id, { ...addition, from: (await head(id))?.mark }),
     })),
     [
-      "finds no session that was never saved",
-      "refuses a save of another version",
-      "returns nothing after a delete",
-      "returns a transcript that grows, shrinks and changes in the middle as it was saved",
-      "returns a session again after another instance has saved it",
-      "deletes what has expired",
+      "refuses an append whose mark is not stored, and changes nothing",
+      "accepts an append that is repeated, and stores it once",
+      "does not take a session that was deleted and saved anew for the one before",
     ],
   ],
   ["does not delete", but(() => ({ delete: () => Promise.resolve() })), [
     "returns nothing after a delete",
     "lists all ids, page by page",
+    "does not take a session that was deleted and saved anew for the one before",
     "returns a transcript that grows, shrinks and changes in the middle as it was saved",
     "returns a session again after another instance has saved it",
     "finds the sessions whose lease has ended",
@@ -120,7 +100,7 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
   [
     "rejects the delete of an unknown session",
     but((store) => ({
-      delete: async (id) => await store.load(id) ? await store.delete(id) : Promise.reject(new Error("404")),
+      delete: async (id) => await store.head(id) ? await store.delete(id) : Promise.reject(new Error("404")),
     })),
     ["finds no session that was never saved"],
   ],
@@ -133,13 +113,15 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
     ["lists all ids, page by page"],
   ],
   ["leases every session", but(({ list }) => ({ pending: (_, limit) => list({ limit }) })), [
+    "stores the lease only with a save that moves it",
+    "refuses an append whose mark is not stored, and changes nothing",
     "finds the sessions whose lease has ended",
     "moves a lease only for a caller that knows the session",
     "lets one of several processes move a lease",
   ]],
   [
     "finds no lease that has moved",
-    but(({ load, pending, touch }) => {
+    but(({ head, pending, touch }) => {
       const moved = new Set<string>();
       return {
         async pending(before, limit) {
@@ -147,7 +129,7 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
         },
         async touch(session, until) {
           const done = await touch(session, until);
-          if (done && await load(session.id)) moved.add(session.id);
+          if (done && await head(session.id)) moved.add(session.id);
           return done;
         },
       };
@@ -161,10 +143,10 @@ const cases: readonly (readonly [name: string, make: Make<StoreAdapter>, broken:
   ],
   [
     "moves a lease for every process",
-    but(({ load, touch }) => ({
+    but(({ head, touch }) => ({
       async touch(session, until) {
-        const { lease, version = 0 } = await load(session.id) ?? {};
-        return await touch({ ...session, version, ...(lease && { lease }) }, until);
+        const { until: end, mark } = await head(session.id) ?? {};
+        return await touch({ ...session, version: mark?.n ?? 0, ...(end && { lease: { until: end } }) }, until);
       },
     })),
     ["moves a lease only for a caller that knows the session"],
@@ -193,7 +175,7 @@ for (const [name, make, broken] of cases) {
 Deno.test("storeLaws() reports the values, and continues if a store throws or does not answer", async () => {
   using time = new FakeTime();
   const make = but((store) => ({
-    load: (id) => id === "counted" ? new Promise(() => {}) : store.load(id),
+    open: (id) => id === "counted" ? new Promise(() => {}) : store.open(id),
     delete: (id) => id === "none" ? Promise.reject(new Error("no disk")) : store.delete(id),
   }));
   const { message } = await assertRejects(() => advanceUntilSettled(time, storeLaws(make)), Error);

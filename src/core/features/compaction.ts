@@ -116,7 +116,7 @@ export function spend(run: Run, usage: Usage): void {
   if ("~engine" in run) engineOf(run).spend(usage);
 }
 
-/** Runs the `compact` onion, and archives the messages that it replaces. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
+/** Runs the `compact` onion, and replaces the transcript. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
 async function compactTranscript(
   { run, signal, emit, vars }: Scope,
   trigger: CompactTrigger,
@@ -141,7 +141,7 @@ async function compactTranscript(
   if (compaction.usage) engine.spend(compaction.usage);
   engine.control.signal.throwIfAborted();
   if (compaction.type === "compacted") {
-    await loop.replaceTranscript(compaction.messages, await engine.writer.archive());
+    await loop.replaceTranscript(compaction.messages);
   }
   events.announce(emit, {
     type: "compact.finished",

@@ -16,6 +16,7 @@ import type { ClaimOptions, MustClose } from "./claim_options.ts";
 import type { Claimed } from "./claimed.ts";
 import { isPaused, mailedMessages, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
+import { noSession, openSession, type SessionVersion } from "./session_version.ts";
 
 /** The parts of a run that its claim depends on. */
 interface Claimant {
@@ -29,14 +30,14 @@ interface Claimant {
 export async function claim(claimant: Claimant): Promise<Claimed | MustClose> {
   const { options, definition, session: id } = claimant;
   const { store, session, messages, compact, owner, parent } = options;
-  const stored = session === undefined ? undefined : await store.load(session);
+  const { session: stored, version } = session === undefined ? noSession : await openSession(store, session);
   if (stored ? owner !== undefined && stored.owner !== owner : !messages) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
   }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
-  const claimed = { ...claimOf(stored, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const claimed = { ...claimOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
   const { messages: kept } = claimed;
   if (messages) {
     const before = [...kept, ...leftBehind(stored)];
@@ -50,11 +51,15 @@ export async function claim(claimant: Claimant): Promise<Claimed | MustClose> {
 }
 
 /** Returns the claim of a session, without the run. `owner` is that of a new session. */
-export function claimOf(stored: Session | undefined, owner?: string): Omit<Claimed, "start"> {
+export function claimOf(
+  stored: Session | undefined,
+  version: SessionVersion,
+  owner?: string,
+): Omit<Claimed, "start"> {
   return {
     messages: stored?.messages ?? [],
-    version: stored?.version ?? 0,
-    archive: stored?.archive,
+    version,
+    compactions: stored?.compactions ?? 0,
     owner: stored?.owner ?? owner,
     state: stored?.state ?? [],
     rules: stored?.rules ?? [],

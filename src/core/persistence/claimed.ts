@@ -6,6 +6,7 @@
 import type { Message } from "../../protocol/message.ts";
 import type { AnsweredQuestion, Exit, RunSnapshot } from "../run/position.ts";
 import type { Mail, Rule, Session } from "./session.ts";
+import type { SessionVersion } from "./session_version.ts";
 
 /** The saved state that a run starts from. */
 export interface Claimed {
@@ -13,10 +14,10 @@ export interface Claimed {
   readonly start: RunSnapshot;
   /** The transcript. */
   readonly messages: readonly Message[];
-  /** The session that keeps the messages from before the last compaction. */
-  readonly archive: string | undefined;
-  /** The version of the stored session. 0: none is stored. */
-  readonly version: number;
+  /** The number of compactions of the transcript. */
+  readonly compactions: number;
+  /** The stored version of the session. */
+  readonly version: SessionVersion;
   /** The owner of the session, if there is one. */
   readonly owner: string | undefined;
   /** State of middleware for the session, by name. */

@@ -182,8 +182,8 @@ function isSame(a: Message | undefined, b: Message | undefined): boolean {
 }
 
 /**
- * Returns the messages of a session's history with their numbers: those of each transcript before a base, without those that it shares with the next one, and those of
- * the transcript. No message that a cut has removed is among them. `entries` are all entries of a session, or those before one of them.
+ * Returns the messages of a session's history, with their numbers. The history contains the transcript, and of each transcript before a base the messages that the
+ * next one does not repeat. No message that a cut has removed is among them. `entries` are all entries of a session, or those before one of them.
  */
 export function historyOf(entries: readonly NumberedEntry[]): readonly (readonly [number: number, message: Message])[] {
   const segments = segmentsOf(entries);

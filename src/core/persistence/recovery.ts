@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { LeasedSession, Session } from "./session.ts";
+import type { LeasedSession } from "./session.ts";
+import type { StoreAdapter } from "./store.ts";
 
 /** The options of `recover()`. */
 export interface RecoverOptions {
@@ -23,9 +24,7 @@ export interface Recovered {
 export type Recover = (options?: RecoverOptions) => Promise<Recovered>;
 
 /** The part of a store that recovery uses. */
-export interface LeaseIndex {
-  /** Returns the session. */
-  load(id: string): Promise<Session | undefined>;
+export interface LeaseIndex extends Pick<StoreAdapter, "head" | "entries"> {
   /** Returns the ids of sessions whose lease has ended. */
   pending(before: number, limit: number): Promise<readonly string[]>;
   /** Moves the end of a lease, for one of several processes. */

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import { canonicalJson } from "../lib/canonical_json.ts";
 import { FinalError } from "./final_error.ts";
-import type { Session } from "./session.ts";
-import type { RunStore } from "./store.ts";
 
 /** The least number of attempts, and the milliseconds by which each delay grows, up to the longest. */
 const attempts = 5;
@@ -15,18 +12,6 @@ const longest = 1_000;
 
 /** Milliseconds for which a run that has begun retries: a lock or a restart of the database may take as long. */
 export const outage = 10_000;
-
-/** Saves a session with retries. A save that failed may have been stored all the same, which counts as a success. */
-export async function saveWithRetries(
-  store: Pick<RunStore, "load" | "save">,
-  session: Session,
-  patience?: Patience,
-): Promise<number | undefined> {
-  return await withRetries(async (attempt) => {
-    const stored = attempt > 0 ? await store.load(session.id) : undefined;
-    return stored && isSaved(session, stored) ? session.version + 1 : await store.save(session);
-  }, patience);
-}
 
 /** Returns the milliseconds for which a failure is retried. It is asked after each failure, since a run that is stopped or handed over waits no longer. */
 export type Patience = () => number;
@@ -44,11 +29,4 @@ export async function withRetries<T>(work: (attempt: number) => Promise<T>, pati
       await new Promise((resolve) => setTimeout(resolve, delay));
     }
   }
-}
-
-/** Returns true if `stored` is `session`, apart from mail that has arrived since. */
-function isSaved({ mail: _, ...session }: Session, { mail = [], ...stored }: Session): boolean {
-  const arrived = stored.version - session.version - 1;
-  return arrived >= 0 && arrived <= mail.length &&
-    canonicalJson({ ...stored, version: session.version }) === canonicalJson(session);
 }

@@ -9,13 +9,13 @@ import type { Unsaved } from "./session.ts";
 
 /** Returns the session with the run as it is now, or as it was before a start that is undone. */
 export function savedSession(run: EngineRun): Unsaved {
-  const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, archive } } } = run;
+  const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, compactions } } } = run;
   return restoredSession(run) ?? savedForm(run.definition, {
     id,
     messages,
     run: run.snapshot(),
     ...(owner !== undefined && { owner }),
-    ...(archive !== undefined && { archive }),
+    ...(compactions > 0 && { compactions }),
     ...(sessionState.size > 0 && { state: [...sessionState] }),
     ...(rules.length > 0 && { rules }),
   });

@@ -16,8 +16,8 @@ export interface Session {
   readonly version: number;
   /** The transcript. It is always valid: the open calls of a run are in its position. */
   readonly messages: readonly Message[];
-  /** The session that keeps the transcript from before the last compaction, and names the one before that. */
-  readonly archive?: string;
+  /** The number of compactions of the transcript. The store keeps the messages from before each one. Default: 0. */
+  readonly compactions?: number;
   /** The run that has the session: it runs, has paused, or its process died. */
   readonly run?: RunSnapshot;
   /** The owner, if there is one. */
@@ -38,6 +38,9 @@ export interface Session {
 
 /** A session without its version. */
 export type Unsaved = Omit<Session, "version">;
+
+/** A session without its messages. */
+export type SessionHead = Omit<Session, "messages">;
 
 /** The claim of a process on a session. */
 export interface Lease {

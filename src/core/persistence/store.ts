@@ -4,22 +4,78 @@
  * @module
  */
 import { expectedId, isId } from "../../protocol/shape.ts";
+import type { Entry, NumberedEntry } from "./entries.ts";
+import type { Message } from "../../protocol/message.ts";
 import type { OpenRecovery } from "./recovery.ts";
 import type { LeasedSession, Session } from "./session.ts";
 import type { SessionWriter, WriterOptions } from "./writer.ts";
 
+/** Identifies a save: the writer makes it before it saves, so that it can repeat a save whose acknowledgement was lost. */
+export interface Mark {
+  /** A random text. Each writer that does not have the session takes a new one. */
+  readonly holder: string;
+  /** The number of the save, which is the version of the session. */
+  readonly n: number;
+}
+
+/** A session as a store keeps it, without its entries. */
+export interface StoredHead {
+  /** The mark of the last save. */
+  readonly mark: Mark;
+  /** The number of the entry from which on the entries are read. */
+  readonly base: number;
+  /** The number of the last entry; 0: there is none. */
+  readonly last: number;
+  /** The end of the lease, in milliseconds since 1970; null without a lease. */
+  readonly until: number | null;
+  /** The session without its messages, as JSON, as `append()` received it. */
+  readonly head: string;
+}
+
+/** A session as a store keeps it. */
+export interface OpenedSession extends StoredHead {
+  /** The entries from `base` on. */
+  readonly entries: readonly NumberedEntry[];
+}
+
+/** A save. */
+export interface Addition {
+  /** The mark that is stored; undefined if no session is stored. */
+  readonly from: Mark | undefined;
+  /** The mark to store. */
+  readonly to: Mark;
+  /** The head to store. */
+  readonly head: string;
+  /** The entries to append. */
+  readonly entries: readonly Entry[];
+  /** The number of the first of them: that after the last entry. */
+  readonly first: number;
+  /** The number of the entry from which on the entries are read after the save. */
+  readonly base: number;
+  /** The end of the lease to store, a whole number of milliseconds since 1970; null for no lease. Default: the stored one stays. */
+  readonly until?: number | null;
+  /** The owner of the session, for stores that are bounded for each owner. */
+  readonly owner: string | undefined;
+  /** Whether a run has the session, which a bounded store must keep then: a paused one, or one that is running. */
+  readonly run: "paused" | "running" | undefined;
+}
+
 /**
- * The operations of a database that keeps sessions as JSON. Ids are not empty. Runs wait without a limit: an operation that may hang must fail by itself.
- * Pass an adapter to `durable()` of `@jizai/jizai/session/durable` to make a store of it.
+ * The operations of a database that keeps sessions. A session is a head, which is replaced as a whole, and a list of numbered entries, which are appended and never
+ * change. Ids are not empty. Pass an adapter to `durable()` of `@jizai/jizai/session/durable` to make a store of it.
  */
 export interface StoreAdapter {
-  /** Returns the session, or undefined if there is none. */
-  load(id: string): Promise<Session | undefined>;
+  /** Returns the head of a session, or undefined if there is none. */
+  head(id: string): Promise<StoredHead | undefined>;
+  /** Returns the head of a session and its entries from `base` on, as one save left them, or undefined if there is none. */
+  open(id: string): Promise<OpenedSession | undefined>;
+  /** Returns the entries from number `first` to number `last` that are stored. */
+  entries(id: string, first: number, last: number): Promise<readonly NumberedEntry[]>;
   /**
-   * Saves `session` if the stored version equals `session.version` (0: none is stored), and returns the new version.
-   * Returns undefined, and saves nothing, if another process was faster.
+   * Stores a head, appends entries, and changes the lease, all of it or nothing, if the stored mark is `from`. Returns true then, and also if the stored mark is
+   * already `to`: a save that is repeated. Returns false, and changes nothing, otherwise.
    */
-  save(session: Session): Promise<number | undefined>;
+  append(id: string, addition: Addition): Promise<boolean>;
   /** Deletes the session. */
   delete(id: string): Promise<void>;
   /** Returns ids of sessions in a stable order in which ids that begin with U+10FFFF come last, such as that of their UTF-8 bytes. */
@@ -31,13 +87,13 @@ export interface StoreAdapter {
   pending(before: number, limit: number): Promise<readonly string[]>;
   /**
    * Moves the end of a lease to `until`, a whole number, if the stored session has the version and the lease of `session`. Returns false, and changes nothing, otherwise.
-   * The version stays the same. `load()` and `pending()` return the new end. An entry that expires counts as changed.
+   * The mark stays the same. An entry that expires counts as changed.
    */
   touch(session: LeasedSession, until: number): Promise<boolean>;
 }
 
 /** A store of sessions. `memory()` and the adapters of `@jizai/jizai/session/*` are stores. */
-export interface Store extends StoreAdapter {
+export interface Store extends StoreAdapter, Sessions {
   /** Creates the writer of one run's session. */
   readonly writer: OpenWriter;
   /** Creates the recovery of a server's runs. Default: the store ends with the process, and so do its runs. */
@@ -48,13 +104,57 @@ export interface Store extends StoreAdapter {
 
 /** The type of the only value of `reports`, which comes with `durable()`. */
 export type OpenReports = (
-  store: Pick<StoreAdapter, "load" | "save" | "delete">,
+  store: StoreAdapter,
   host: never,
   lease: number,
 ) => unknown;
 
+/** Whole sessions in a store, for tools and tests. Runs append what is new. */
+export interface Sessions {
+  /** Returns the session, whose messages cannot be changed, or undefined if there is none. Its version is the number of its saves. */
+  load(id: string): Promise<Session | undefined>;
+  /**
+   * Saves `session` if the stored version equals `session.version` (0: none is stored), and returns the new version.
+   * Returns undefined, and saves nothing, if another process was faster.
+   */
+  save(session: Session): Promise<number | undefined>;
+  /**
+   * Returns the last messages of a session's history, in their order, or those before an earlier page. The history is the transcript, and the messages that
+   * compactions have removed from it. Returns undefined if there is no such session.
+   */
+  history(id: string, options?: HistoryOptions): Promise<HistoryPage | undefined>;
+  /**
+   * Creates the session `to` with the transcript that session `id` has, or had after an entry. Returns false if there is no such session or entry, or if there is a
+   * session `to`.
+   */
+  fork(id: string, to: string, options?: ForkOptions): Promise<boolean>;
+}
+
+/** The options of `history()`. */
+export interface HistoryOptions {
+  /** The `before` of the page that follows. Default: the end of the history. */
+  readonly before?: number | undefined;
+  /** The number of messages. Default: 100. */
+  readonly limit?: number | undefined;
+}
+
+/** A part of a session's history. */
+export interface HistoryPage {
+  readonly messages: readonly Message[];
+  /** The numbers of the entries that contain the messages. */
+  readonly numbers: readonly number[];
+  /** The number of the first of them, to read the page before; undefined if no message is before them. */
+  readonly before: number | undefined;
+}
+
+/** The options of `fork()`. */
+export interface ForkOptions {
+  /** The number of the last entry that counts, such as one of `HistoryPage.numbers`. Default: the last entry. */
+  readonly at?: number | undefined;
+}
+
 /** The operations of a store that a run uses. */
-export type RunStore = Pick<Store, "writer" | "load" | "save" | "touch">;
+export type RunStore = SessionStore & Pick<Store, "writer">;
 
 /** The options of `list()`. */
 export interface ListOptions {
@@ -68,7 +168,7 @@ export interface ListOptions {
 export type OpenWriter = (store: SessionStore, run: never, options: WriterOptions) => SessionWriter;
 
 /** The operations of a store that a writer uses. */
-export type SessionStore = Omit<RunStore, "writer">;
+export type SessionStore = Pick<StoreAdapter, "head" | "open" | "entries" | "append" | "touch">;
 
 /** The first character of the ids of entries that are no conversations. Such ids come after all others, and `list()` of a store leaves them out. */
 export const hidden = "\u{10ffff}";

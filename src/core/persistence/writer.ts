@@ -6,7 +6,7 @@
 import type { Event } from "../../protocol/event.ts";
 import type { RunResult } from "../hooks/points/run.ts";
 import type { Position } from "../run/position.ts";
-import type { Session, Unsaved } from "./session.ts";
+import type { Unsaved } from "./session.ts";
 
 /** The options of a writer. */
 export interface WriterOptions {
@@ -31,8 +31,6 @@ export interface SessionWriter {
   saveFrozen?(): Promise<void> | undefined;
   /** Saves the session for the last time: with the paused run, or with the run's last event. Resolves to false if another process has it. */
   end(last: Event | undefined): Promise<boolean>;
-  /** Saves a copy of the session's messages under a new id. Returns the id, or undefined if the store keeps one session only. */
-  archive(): Promise<string | undefined>;
   /** Prepares a run whose process died or shut down, before its hooks begin. Resolves to its result if it ends or is left before. */
   takeOver?(): Promise<RunResult | undefined>;
   /** Gives the run to another process, at the next safe place or after `grace` milliseconds. */
@@ -44,10 +42,4 @@ export interface SessionWriter {
 /** Returns the session that a save at the end of a run stores: without the run, and with its last event. */
 export function endedSession({ run, ...session }: Unsaved, event: Event): Unsaved {
   return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
-}
-
-/** Returns a session under a new id that keeps the messages of another one. */
-export function archivedSession({ messages, owner, archive }: Unsaved): Session {
-  const id = crypto.randomUUID();
-  return { id, version: 0, messages, ...(owner !== undefined && { owner }), ...(archive !== undefined && { archive }) };
 }

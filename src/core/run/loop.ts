@@ -157,10 +157,10 @@ export class Loop<S extends LoopScope> {
     return undefined;
   }
 
-  /** Replaces the transcript and saves it, in the middle of a step. `archive` is the session that keeps the messages from before. */
-  async replaceTranscript(messages: readonly Message[], archive: string | undefined): Promise<void> {
+  /** Replaces the transcript and saves it, in the middle of a step. */
+  async replaceTranscript(messages: readonly Message[]): Promise<void> {
     if (this.#detached) return;
-    this.transcript.replace(messages, archive);
+    this.transcript.replace(messages);
     await this.#checkpoint(this.#position);
   }
 

@@ -101,7 +101,7 @@ export class EngineRun {
   constructor(beginning: RunBeginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
     const { definition, sink, control, arrivals, options: { vars, onError = logError, answerFormat, parent } } =
       beginning;
-    const { start, messages, archive } = claimed;
+    const { start, messages, compactions } = claimed;
     this.id = start.id;
     this.startedAt = start.startedAt;
     this.claimed = claimed;
@@ -132,7 +132,7 @@ export class EngineRun {
     this.exit = new ExitState(control);
     this.writer = openWriter(this);
     const { events, exit, writer } = this;
-    const transcript = new Transcript({ messages, archive, before: start.before }, events);
+    const transcript = new Transcript({ messages, compactions, before: start.before }, events);
     this.loop = new Loop({ start, transcript, exit, writer, events });
     this.view = new RunView(this);
     arrivals.attach(this.state);

@@ -11,9 +11,9 @@ import type { Events } from "./events.ts";
 /** The messages of a session. */
 export class Transcript {
   #messages: readonly Message[];
-  #archive: string | undefined;
-  /** The messages and the archive at the start of the run, for a rollback. */
-  readonly #start: { readonly messages: readonly Message[]; readonly archive: string | undefined };
+  #compactions: number;
+  /** The messages and the number of compactions at the start of the run, for a rollback. */
+  readonly #start: { readonly messages: readonly Message[]; readonly compactions: number };
   #before: number;
   #rolledBack = false;
   readonly #events: Events;
@@ -22,26 +22,26 @@ export class Transcript {
 
   /** Continues with `messages`, of which the first `before` are older than the run. */
   constructor(
-    { messages, before, archive }: {
+    { messages, before, compactions }: {
       readonly messages: readonly Message[];
       readonly before: number;
-      readonly archive?: string | undefined;
+      readonly compactions: number;
     },
     events: Events,
   ) {
     this.#messages = messages;
-    this.#archive = archive;
+    this.#compactions = compactions;
     this.#before = before;
-    this.#start = { messages: messages.slice(0, before), archive };
+    this.#start = { messages: messages.slice(0, before), compactions };
     this.#events = events;
   }
 
   get messages(): readonly Message[] {
     return this.#messages;
   }
-  /** The session that keeps the messages from before the last compaction. */
-  get archive(): string | undefined {
-    return this.#archive;
+  /** The number of times that the messages of the session were replaced. */
+  get compactions(): number {
+    return this.#compactions;
   }
   /** The number of messages that are older than the run. */
   get before(): number {
@@ -67,9 +67,9 @@ export class Transcript {
     this.#learn(messages);
   }
 
-  /** Replaces the messages. The ids of removed calls stay in use. `archive` is the session that keeps the messages from before, if one does. */
-  replace(messages: readonly Message[], archive = this.#archive): void {
-    this.#archive = archive;
+  /** Replaces the messages. The ids of removed calls stay in use. */
+  replace(messages: readonly Message[]): void {
+    this.#compactions++;
     this.#knownIds();
     const own = new Set(this.#messages.slice(this.#before));
     const first = messages.findIndex((message) => own.has(message));
@@ -83,7 +83,7 @@ export class Transcript {
     this.#rolledBack = true;
     this.#messages = this.#start.messages;
     this.#before = this.#messages.length;
-    this.#archive = this.#start.archive;
+    this.#compactions = this.#start.compactions;
   }
 
   /** Returns `messages`, repaired. Warns of repairs, with the point and the middleware that they came from. */

@@ -9,6 +9,7 @@ import { Steering } from "../features/steering.ts";
 import type { Mail, Session } from "../persistence/session.ts";
 import { claimOf } from "../persistence/claim.ts";
 import { savedForm } from "../persistence/saved_session.ts";
+import { SessionVersion } from "../persistence/session_version.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
@@ -32,8 +33,12 @@ const noWriter: SessionWriter = {
   claim: () => Promise.resolve(true),
   checkpoint: () => undefined,
   end: () => Promise.resolve(true),
-  archive: () => Promise.resolve(undefined),
 };
+
+/** Returns true if the agent reviews messages from outside: it has `input` hooks. */
+export function reviewsInput(agent: { readonly "~definition": object }): boolean {
+  return (agent["~definition"] as AgentDefinition<StepScope>).reviewsInput; // agent() made it
+}
 
 /**
  * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. Returns it with its context, in the form that
@@ -56,7 +61,7 @@ export async function reviewForRemoteRun(
     control: new RunControl(),
     arrivals: new Steering(),
   };
-  const engine = new EngineRun(beginning, { ...claimOf(session), start }, () => noWriter);
+  const engine = new EngineRun(beginning, { ...claimOf(session, SessionVersion.none), start }, () => noWriter);
   try {
     const accepted = await reviewMessage(engine, engine.scope(), "steering", mail.message);
     return storedForm(definition, session, { ...mail, ...fieldsOf(accepted) });

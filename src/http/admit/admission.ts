@@ -4,7 +4,7 @@
  * @module
  */
 import { SessionError } from "../../core/persistence/session_error.ts";
-import { isPaused, questionsOf, type Session } from "../../core/persistence/session.ts";
+import { isPaused, questionsOf, type SessionHead } from "../../core/persistence/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
 import { loadCaughtUp } from "../../session/record/caught_up.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
@@ -23,7 +23,7 @@ export async function admitPrompt(
   { session: named, create, input: { replaces, ...input } }: PromptOperation,
   { run, session }: Required<RunPosition>,
 ): Promise<LaunchInput> {
-  const stored = named === undefined ? undefined : await runs.load(named, client);
+  const stored = named === undefined ? undefined : await runs.head(named, client);
   if (!stored && named !== undefined && !create) throw notFound(`run session "${named}"`);
   if (stored) await runs.records?.releaseIfLost(stored, client);
   return {
@@ -37,7 +37,7 @@ export async function admitPrompt(
 
 /** A paused run, and the answers for it. */
 export interface AdmittedAnswers {
-  readonly stored: Session;
+  readonly stored: SessionHead;
   readonly held: HeldSession | undefined;
   /** The run that has the session, if there is one. */
   readonly run: string | undefined;
@@ -94,7 +94,7 @@ export async function admitCompaction(
   { session, instructions }: OperationOf<"compact">,
   { run }: RunPosition,
 ): Promise<LaunchInput> {
-  const stored = await runs.load(session, client);
+  const stored = await runs.head(session, client);
   if (!stored) throw notFound(`compact session "${session}"`);
   await runs.records?.releaseIfLost(stored, client);
   return { run, session, compact: { instructions } };
@@ -105,8 +105,8 @@ export async function admitChat(
   { server: { options: { resumeTokens, busy = "queue" }, runs }, client }: RequestScope,
   { session, create, resumeToken, input, format }: ChatOperation,
 ): Promise<PromptOperation | AnswersOperation> {
-  async function load(id: string): Promise<Session | undefined> {
-    if (!resumeTokens || resumeToken === undefined) return await runs.load(id, client);
+  async function load(id: string): Promise<SessionHead | undefined> {
+    if (!resumeTokens || resumeToken === undefined) return await runs.head(id, client);
     return ifOwnedBy(client.owner, await resumeTokens.open(resumeToken, { session: id }));
   }
   const stored = session === undefined ? undefined : await load(session);
@@ -124,6 +124,6 @@ export async function admitChat(
   return { ...parsed, type: "answers", session: session ?? "", resumeToken, format };
 }
 
-function pendingOf(session: Session | undefined): PendingQuestions {
+function pendingOf(session: SessionHead | undefined): PendingQuestions {
   return { questions: isPaused(session) ? questionsOf(session) : [], pausedAt: lastEventNumber(session) };
 }

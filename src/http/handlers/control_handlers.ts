@@ -38,7 +38,7 @@ export async function handleStopSession(
   { session }: OperationOf<"stopSession">,
 ): Promise<Response> {
   const { c, server, client } = scope;
-  const run = runOf(await server.runs.load(session, client));
+  const run = runOf(await server.runs.head(session, client));
   if (run !== undefined) await controlOf(scope, { run, session }).stop();
   return c.body(null, 204);
 }
@@ -88,7 +88,7 @@ async function endStored(
   rollback: boolean,
 ): Promise<LiveRun | undefined> {
   return await withRetries(async () => { // the other process may save it at this moment
-    if (runOf(await runs.load(session, client)) !== run) return undefined;
+    if (runOf(await runs.head(session, client)) !== run) return undefined;
     const resumed = runs.get(run, client);
     await resumed?.stop("stop", { rollback });
     const closing = { run, session, answers: [], closing: "stop", rollback, busy: "replace" } as const;

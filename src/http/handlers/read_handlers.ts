@@ -23,7 +23,7 @@ export async function handleFollowSession(
   { session, format }: OperationOf<"followSession">,
 ): Promise<Response> {
   const { c, server, client } = scope;
-  const run = latestRunOf(await server.runs.load(session, client));
+  const run = latestRunOf(await server.runs.head(session, client));
   if (!server.runs.records || run === undefined) return c.body(null, 204);
   return await respondFromRecord(scope, { run, session, after: 0 }, format);
 }
@@ -31,8 +31,15 @@ export async function handleFollowSession(
 /** Responds with a session. */
 export async function handleShow(
   { c, server, client }: RequestScope,
-  { session: id, body }: OperationOf<"show">,
+  { session: id, body, page }: OperationOf<"show">,
 ): Promise<Response> {
+  if (page) {
+    const session = await server.runs.head(id, client);
+    const history = session && await server.runs.history(id, client, page);
+    if (!history) throw notFound(`show session "${id}"`);
+    const { messages, before } = history;
+    return c.json({ ...body({ ...session, messages }), ...(before !== undefined && { before }) });
+  }
   const session = await server.runs.load(id, client);
   if (!session) throw notFound(`show session "${id}"`);
   return c.json(body(session));

@@ -45,7 +45,7 @@ const retryDelays = [1_000, 5_000, 25_000];
 /** Creates the reports of a server. Returns undefined if it has no `onEnd` option. */
 export function endReports(
   { onEnd, store, lease, onError, signal }: ServerOptions,
-  host: Pick<RunHost, "load">,
+  host: Pick<RunHost, "head">,
 ): EndReports | undefined {
   if (!onEnd) return undefined;
   const report = onEnd;

@@ -6,6 +6,8 @@
 import { SharedWork } from "../../core/lib/shared_work.ts";
 import type { SendOptions } from "../../core/features/steering.ts";
 import { outage } from "../../core/persistence/retries.ts";
+import type { SessionHead } from "../../core/persistence/session.ts";
+import { changeHead, historyIn, type Opened, openHead, openSession } from "../../core/persistence/session_version.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import type { StopOptions } from "../../core/run/control.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
@@ -84,6 +86,12 @@ export function liveRuns(
     }
   }
 
+  /** Reads a session without its messages. */
+  async function openedHead(id: string, requester: Owned): Promise<Opened<SessionHead> | undefined> {
+    const store = storeOf(requester);
+    return store && await openHead(store, id);
+  }
+
   const host: RunHost = {
     agent,
     onError,
@@ -91,8 +99,21 @@ export function liveRuns(
     lease,
     patience: () => Date.now() < leavesAt ? outage : 0,
     signal,
-    load: async (id, requester) => await storeOf(requester)?.load(id),
-    save: async (session, requester) => await storeOf(requester)?.save(session),
+    async load(id, requester) {
+      const store = storeOf(requester);
+      return store && (await openSession(store, id)).session;
+    },
+    head: async (id, requester) => (await openedHead(id, requester))?.session,
+    async history(id, requester, options) {
+      const store = await openedHead(id, requester) && storeOf(requester);
+      return store && await historyIn(store, id, options);
+    },
+    async changeHead(id, requester, change) {
+      const opened = await openedHead(id, requester);
+      const changed = opened?.session && change(opened.session);
+      const store = storeOf(requester);
+      return opened && changed && store && await changeHead(store, id, opened.version, changed);
+    },
     get: (run, { owner }) => find(ownedKey(owner, run)),
     isDead: (run, { owner }) => singleProcess && !find(ownedKey(owner, run)),
     launch,
@@ -149,7 +170,7 @@ export function liveRuns(
     let isBegun = false;
     let lostTo: "process" | "log" | undefined;
     /** Returns true if another process continues the run, or will. */
-    const continues = async () => lostTo === "process" || isRunning(await host.load(session, { owner }), id);
+    const continues = async () => lostTo === "process" || isRunning(await host.head(session, { owner }), id);
     const record = records?.recorder(id, requester, out, (error) => {
       lostTo = error === undefined ? "process" : "log";
       if (lostTo === "process") return started.stop("lost", { leave: true });

@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import { invalid, type Shape } from "../../protocol/shape.ts";
 import type { Session } from "../../core/persistence/session.ts";
+import type { HistoryOptions } from "../../core/persistence/store.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
 import { runView } from "../../session/record/run_state.ts";
 import type { ServerOptions } from "../server_options.ts";
@@ -57,7 +58,11 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
       path: `/runs/:${idName}/stop`,
       parse: (c) => ({ type: "stop", ...runIn(c), rollback: rollbackOf(c) }),
     },
-    { method: "GET", path: `/sessions/:${idName}`, parse: (c) => ({ type: "show", session: idOf(c), body: viewOf }) },
+    {
+      method: "GET",
+      path: `/sessions/:${idName}`,
+      parse: (c) => ({ type: "show", session: idOf(c), body: viewOf, page: pageOf(c) }),
+    },
     {
       method: "POST",
       path: `/sessions/:${idName}/answers`,
@@ -98,6 +103,23 @@ function rollbackOf({ req }: Context): boolean {
   if (text === "" || text === "true") return true;
   throw invalid("rollback", "true or false");
 }
+
+/** Returns the page of a session's history that is asked for: `?limit` and `?before`. */
+function pageOf({ req }: Context): HistoryOptions | undefined {
+  const [before, limit] = (["before", "limit"] as const).map((name) => {
+    const text = req.query(name);
+    if (text === undefined) return undefined;
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || number < 1 || number > (name === "limit" ? longestPage : Number.MAX_SAFE_INTEGER)) {
+      throw invalid(name, name === "limit" ? `a whole number from 1 to ${longestPage}` : "the `before` of a page");
+    }
+    return number;
+  });
+  return before === undefined && limit === undefined ? undefined : { before, limit };
+}
+
+/** The most messages of a page. */
+const longestPage = 1_000;
 
 /** Returns the number of the last event that the client has received. */
 function positionOf({ req }: Context): number {

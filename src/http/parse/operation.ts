@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { HistoryOptions } from "../../core/persistence/store.ts";
 import type { Mail, Session } from "../../core/persistence/session.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
 import type { ChatInput, Prompt, RunParts } from "../../wire/wire.ts";
@@ -54,7 +55,12 @@ export type Operation =
   }
   | { readonly type: "follow"; readonly run: string; readonly after: number; readonly format: ResponseFormat }
   | { readonly type: "followSession"; readonly session: string; readonly format: ResponseFormat }
-  | { readonly type: "show"; readonly session: string; body(session: Session): object }
+  | {
+    readonly type: "show";
+    readonly session: string;
+    body(session: Session): object;
+    readonly page?: HistoryOptions | undefined;
+  }
   | RunAddress & { readonly type: "message"; readonly message: Extract<Mail, { type: "message" }> }
   | RunAddress & { readonly type: "finish" }
   | RunAddress & { readonly type: "stop"; readonly rollback: boolean }

@@ -38,6 +38,16 @@ export const schemaStatements: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_session_piece (
     id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
   ) WITHOUT ROWID`,
+  // the heads of sessions that have entries; the tables above are those of earlier versions of the package
+  `CREATE TABLE IF NOT EXISTS jizai_session_head (
+    id TEXT PRIMARY KEY, version INTEGER NOT NULL, holder TEXT NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL,
+    head TEXT NOT NULL, until INTEGER, ends INTEGER
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_session_entry (
+    id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
+  ) WITHOUT ROWID`,
+  "CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session_head (until) WHERE until IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session_head (ends) WHERE ends IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL",
   `CREATE TABLE IF NOT EXISTS jizai_log (
@@ -57,14 +67,19 @@ export const schemaStatements: readonly string[] = [
 export const schema: string = /* @__PURE__ */ schemaText(schemaStatements); // bundlers leave out an unused one
 
 /** Returns a function with the statements that delete expired rows: once a minute at most 500 rows, which an index finds, and none in between. */
-export function sweeper(expireIn: number, tables: readonly string[], key: string): () => readonly Statement[] {
+export function sweeper(
+  expireIn: number,
+  tables: readonly string[],
+  key: string,
+  column = "expires",
+): () => readonly Statement[] {
   let due = 0;
   return () => {
     const now = Date.now();
     if (now < due || expireIn === Infinity) return [];
     due = now + sweepEvery;
     const head = tables.at(-1);
-    const expired = `SELECT ${key} FROM ${head} WHERE expires <= ? ORDER BY expires LIMIT 500`;
+    const expired = `SELECT ${key} FROM ${head} WHERE ${column} <= ? ORDER BY ${column} LIMIT 500`;
     return tables.map((table) => [`DELETE FROM ${table} WHERE ${key} IN (${expired})`, now]);
   };
 }

@@ -3,94 +3,187 @@
  *
  * @module
  */
-import { expiry } from "../expiry.ts";
+import type { Addition, Store, StoredHead } from "../../core/persistence/store.ts";
 import { durable } from "../durable/mod.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import type { Store } from "../../core/persistence/store.ts";
-import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
+import { entriesOf, type EntriesPiece, piecesOf, textOfEntries } from "../pieces.ts";
 import { pieceLength } from "../sql/storage.ts";
-import { type BatchOptions, type ExecuteBatch, type Statement, sweeper } from "./batch.ts";
+import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
 
 /** Creates a store in a database that has the schema. Each operation is one batch. */
 export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: BatchOptions): Store {
-  const sweep = sweeper(expireIn, ["jizai_session_piece", "jizai_session"], "id");
+  const keep = expireIn < Infinity ? expireIn : null;
+  const sweep = sweeper(expireIn, ["jizai_session_entry", "jizai_session_head"], "id", "ends");
+  const sweepWhole = sweeper(expireIn, ["jizai_session_piece", "jizai_session"], "id");
 
-  /** Executes one statement. */
-  async function query(...statement: Statement) {
-    const [rows = []] = await execute([statement]);
+  /** Executes statements, and returns the rows of the first one. */
+  async function query(...statements: readonly Statement[]): Promise<readonly Row[]> {
+    const [rows = []] = await execute(statements);
     return rows;
   }
 
-  /** Returns the statements that save a session. All but the first depend on its success. */
-  function saveStatements(session: Session): Statement[] {
-    const { id, version } = session;
-    const writer = crypto.randomUUID();
-    const lease = leaseEndOf(session);
-    const head = [expiry(expireIn, lease), lease, writer, id] as const;
-    const pieces = piecesOf(textOfSession(session), pieceLength);
+  /** Returns the head of a session in the rows of a batch. */
+  function headIn([heads = [], wholes = []]: readonly (readonly Row[])[]): StoredHead | undefined {
+    const [head] = heads;
+    const [whole] = wholes;
+    if (head) {
+      const { version, holder, base, last, until, head: text } = head;
+      const mark = { holder: String(holder), n: Number(version) };
+      return { mark, base: Number(base), last: Number(last), until: endOf(until), head: String(text) };
+    }
+    if (!whole) return undefined;
+    const text = wholes.map(({ text }) => text).join("");
+    return { mark: { holder: "", n: Number(whole.version) }, base: 1, last: 0, until: endOf(whole.lease), head: text };
+  }
+
+  const headStatements = (
+    id: string,
+  ): readonly Statement[] => [[selectHead, id, Date.now()], [selectWhole, id, Date.now()]];
+
+  /** Returns the statements of a save. All but the first depend on its success. */
+  function putStatements(id: string, { from, to, head, entries, first, base, until }: Addition): readonly Statement[] {
+    const now = Date.now();
+    const isSaved = [id, to.holder, to.n] as const;
+    const values = [to.n, to.holder, base, first + entries.length - 1, head] as const;
+    const pieces = piecesOf(textOfEntries(entries), pieceLength);
+    const lease = until ?? null;
+    const ends = keep === null ? null : keep + Math.max(now, lease ?? 0);
+    const put: Statement = from && from.holder !== ""
+      ? until === undefined
+        ? [keepLease, ...values, keep, now, id, from.n, from.holder, now]
+        : [update, ...values, lease, ends, id, from.n, from.holder, now]
+      : [insert, id, ...values, lease, ends, id, now, from?.n ?? null, from?.n ?? null, now];
+    const clean: readonly Statement[] = from && from.holder !== "" ? [] : [
+      [clearEntries, id, first, pieces.length, ...isSaved],
+      [clearPieces, id, ...isSaved],
+      [keepAway, id, ...isSaved],
+    ];
     return [
-      version === 0 ? [insert, ...head, Date.now()] : [update, ...head, version, Date.now()],
-      ...pieces.map((text, part): Statement => [putPiece, id, part, text, id, writer]),
-      [cutPieces, id, pieces.length, id, writer],
+      put,
+      ...clean,
+      ...pieces.map((text, part): Statement => [putPiece, id, first, part, text, ...isSaved]),
+      [`SELECT 1 WHERE ${saved}`, ...isSaved],
     ];
   }
 
   return durable({
-    async load(id) {
-      const rows = await query(select, id, Date.now());
-      const [head] = rows;
-      const text = rows.map(({ text }) => text).join("");
-      return head && sessionOf(text, Number(head.version), head.lease === null ? null : Number(head.lease));
+    head: async (id) => headIn(await execute(headStatements(id))),
+    async open(id) {
+      const rows = await execute([...headStatements(id), [selectEntriesFromBase, id, id]]);
+      const head = headIn(rows);
+      return head &&
+        { ...head, entries: entriesOf(id, (rows[2] ?? []).map(pieceOf), { first: head.base, last: head.last }) };
     },
-    async save(session) {
-      const [saved = []] = await execute([...saveStatements(session), ...sweep()]);
-      return saved.length > 0 ? session.version + 1 : undefined;
+    async entries(id, first, last) {
+      if (last < first) return [];
+      const rows = await query([selectEntries, id, id, first, last]);
+      return entriesOf(id, rows.map(pieceOf), { first, last });
+    },
+    async append(id, addition) {
+      const statements = putStatements(id, addition);
+      const results = await execute([...statements, ...sweep(), ...sweepWhole()]);
+      return (results[statements.length - 1] ?? []).length > 0;
     },
     async delete(id) {
-      await execute(["jizai_session_piece", "jizai_session"].map((table) => [`DELETE FROM ${table} WHERE id = ?`, id]));
+      const tables = ["jizai_session_entry", "jizai_session_head", "jizai_session_piece", "jizai_session"];
+      await execute(tables.map((table) => [`DELETE FROM ${table} WHERE id = ?`, id]));
     },
     async list({ after = "", limit = 100 } = {}) {
-      const rows = await query(list, after, Date.now(), limit);
+      const now = Date.now();
+      const rows = await query([list, after, now, after, now, limit]);
       return rows.map(({ id }) => String(id));
     },
     async pending(before, limit) {
-      const rows = await query(pending, before, Date.now(), limit);
+      const now = Date.now();
+      const rows = await query([pending, before, now, before, now, limit]);
       return rows.map(({ id }) => String(id));
     },
-    async touch(session, until) {
-      const { id, version } = session;
-      const expires = expiry(expireIn, until);
-      const rows = await query(move, Math.trunc(until), expires, id, version, leaseEndOf(session), Date.now());
-      return rows.length > 0;
+    async touch({ id, version, lease }, until) {
+      if (!lease) return false;
+      const now = Date.now();
+      const values = [
+        until,
+        keep === null ? null : keep + Math.max(now, until),
+        id,
+        version,
+        Math.trunc(lease.until),
+        now,
+      ] as const;
+      const rows = await execute([[move, ...values], [moveWhole, ...values]]);
+      return rows.some(({ length }) => length > 0);
     },
   });
 }
 
-const select = `SELECT version, lease, text FROM jizai_session JOIN jizai_session_piece USING (id)
-  WHERE id = ? AND (expires IS NULL OR expires > ?) ORDER BY part`;
+function endOf(value: unknown): number | null {
+  return value === null ? null : Number(value);
+}
 
-/** Inserts a session unless there is one that has not expired. */
-const insert = `INSERT INTO jizai_session (version, expires, lease, writer, id) VALUES (1, ?, ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET version = 1, expires = excluded.expires, lease = excluded.lease, writer = excluded.writer
-    WHERE jizai_session.expires <= ?
-  RETURNING version`;
+function pieceOf({ first, part, text }: Row): EntriesPiece {
+  return { first: Number(first), part: Number(part), text: String(text) };
+}
 
-/** Replaces the version that the caller has read. */
-const update = `UPDATE jizai_session SET version = version + 1, expires = ?, lease = ?, writer = ?
-  WHERE id = ? AND version = ? AND (expires IS NULL OR expires > ?) RETURNING version`;
+const alive = "(ends IS NULL OR ends > ?)";
+const wholeAlive = "version > 0 AND (expires IS NULL OR expires > ?)";
 
-const isWriter = "EXISTS (SELECT 1 FROM jizai_session WHERE id = ? AND writer = ?)";
+const selectHead = `SELECT * FROM jizai_session_head WHERE id = ? AND ${alive}`;
 
-const putPiece = `INSERT INTO jizai_session_piece (id, part, text) SELECT ?, ?, ? WHERE ${isWriter}
-  ON CONFLICT (id, part) DO UPDATE SET text = excluded.text WHERE text <> excluded.text`;
+/** Reads a session of an earlier version of the package. */
+const selectWhole = `SELECT version, lease, text FROM jizai_session JOIN jizai_session_piece USING (id)
+  WHERE id = ? AND ${wholeAlive} ORDER BY part`;
 
-const cutPieces = `DELETE FROM jizai_session_piece WHERE id = ? AND part >= ? AND ${isWriter}`;
+/** Reads the entries from the save on that contains the first one. */
+const selectEntries = `SELECT first, part, text FROM jizai_session_entry WHERE id = ? AND first >= coalesce(
+  (SELECT max(first) FROM jizai_session_entry WHERE id = ? AND first <= ?), 0) AND first <= ? ORDER BY first, part`;
 
-const list = "SELECT id FROM jizai_session WHERE id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?";
+const selectEntriesFromBase =
+  `SELECT first, part, text FROM jizai_session_entry entry WHERE id = ? AND first >= coalesce(
+  (SELECT max(first) FROM jizai_session_entry, jizai_session_head head
+    WHERE jizai_session_entry.id = head.id AND head.id = ? AND first <= head.base), 0) ORDER BY first, part`;
 
-const pending =
-  "SELECT id FROM jizai_session WHERE lease <= ? AND (expires IS NULL OR expires > ?) ORDER BY lease LIMIT ?";
+/** Inserts a session unless there is one that has not expired, or moves the version of an earlier version of the package that the caller has read. */
+const insert = `INSERT INTO jizai_session_head (id, version, holder, base, last, head, until, ends)
+  SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE coalesce(
+    (SELECT version FROM jizai_session WHERE id = ? AND ${wholeAlive}), 0) = coalesce(?, 0)
+  ON CONFLICT (id) DO UPDATE SET version = excluded.version, holder = excluded.holder, base = excluded.base,
+    last = excluded.last, head = excluded.head, until = excluded.until, ends = excluded.ends
+    WHERE ? IS NULL AND jizai_session_head.ends <= ?
+  RETURNING 1`;
+
+/** Replaces the head that has the mark of the caller. */
+const update = `UPDATE jizai_session_head SET version = ?, holder = ?, base = ?, last = ?, head = ?, until = ?, ends = ?
+  WHERE id = ? AND version = ? AND holder = ? AND ${alive} RETURNING 1`;
+
+/** The same, and the lease stays. */
+const keepLease = `UPDATE jizai_session_head SET version = ?, holder = ?, base = ?, last = ?, head = ?,
+  ends = ? + max(coalesce(until, 0), ?) WHERE id = ? AND version = ? AND holder = ? AND ${alive} RETURNING 1`;
+
+/** True if the head has the mark that the batch has stored, or that one with the same mark stored before. */
+const saved = "EXISTS (SELECT 1 FROM jizai_session_head WHERE id = ? AND holder = ? AND version = ?)";
+
+/** Deletes the entries of a session that has expired. */
+const clearEntries = `DELETE FROM jizai_session_entry WHERE id = ? AND NOT (first = ? AND part < ?) AND ${saved}`;
+
+const clearPieces = `DELETE FROM jizai_session_piece WHERE id = ? AND ${saved}`;
+
+/** Keeps earlier versions of the package away from a session: they can neither find nor replace a row without pieces, lease, expiry and version. */
+const keepAway =
+  `INSERT INTO jizai_session (id, version, expires, lease, writer) SELECT ?, -1, NULL, NULL, 'moved' WHERE ${saved}
+  ON CONFLICT (id) DO UPDATE SET version = -1, expires = NULL, lease = NULL, writer = 'moved'`;
+
+const putPiece = `INSERT INTO jizai_session_entry (id, first, part, text) SELECT ?, ?, ?, ? WHERE ${saved}
+  ON CONFLICT (id, first, part) DO UPDATE SET text = excluded.text WHERE text <> excluded.text`;
+
+const list = `SELECT id FROM jizai_session_head WHERE id > ? AND ${alive}
+  UNION SELECT id FROM jizai_session WHERE id > ? AND ${wholeAlive} ORDER BY id LIMIT ?`;
+
+const pending = `SELECT id FROM (
+  SELECT id, until AS due FROM jizai_session_head WHERE until <= ? AND ${alive}
+  UNION ALL SELECT id, lease FROM jizai_session WHERE lease <= ? AND ${wholeAlive}
+) ORDER BY due LIMIT ?`;
 
 /** Moves the end of the lease that the caller has read. */
-const move = `UPDATE jizai_session SET lease = ?, expires = ?
-  WHERE id = ? AND version = ? AND lease = ? AND (expires IS NULL OR expires > ?) RETURNING version`;
+const move = `UPDATE jizai_session_head SET until = ?, ends = ?
+  WHERE id = ? AND version = ? AND until = ? AND ${alive} RETURNING 1`;
+
+const moveWhole = `UPDATE jizai_session SET lease = ?, expires = ?
+  WHERE id = ? AND version = ? AND lease = ? AND ${wholeAlive} RETURNING 1`;

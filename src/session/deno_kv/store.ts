@@ -4,11 +4,12 @@
  * @module
  */
 import { expectNames } from "../../protocol/option_names.ts";
+import type { NumberedEntry } from "../../core/persistence/entries.ts";
+import { isSameMark } from "../../core/persistence/session_version.ts";
+import type { Addition, Mark, Store, StoredHead } from "../../core/persistence/store.ts";
 import { durable } from "../durable/mod.ts";
-import type { Store } from "../../core/persistence/store.ts";
-import { hashOf } from "../../core/lib/hash.ts";
 import { usedUntil } from "../expiry.ts";
-import { leaseEndOf, piecesOf, sessionOf, textOfSession } from "../pieces.ts";
+import { entriesOf, type EntriesPiece, piecesOf, textOfEntries } from "../pieces.ts";
 import {
   type DenoKvOptions,
   expectKv,
@@ -20,19 +21,32 @@ import {
   pieceLength,
   replace,
   see,
+  type Seen,
 } from "./commit.ts";
-import { canReuse, keepPieces, type KeptPiece, pieceLife } from "./pieces.ts";
 
+/** The head of a session. The members of `moved` stop versions of the package before them, which read other members. */
 interface SessionHead extends Head {
+  readonly mark: Mark;
+  readonly base: number;
+  readonly last: number;
+  readonly until: number | null;
+  readonly text: string;
+  /** The time from which its oldest entries live on, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** The head of a session that an earlier version of the package has written: its text is in pieces. */
+interface WholeHead extends Head {
   readonly version: number;
-  readonly pieces: readonly KeptPiece[];
-  /** The end of the lease, which is in the index of leases too. */
+  readonly pieces: readonly { readonly name: string }[];
   readonly lease: number | null;
 }
 
+const moved = { version: -1, pieces: "in entries" } as const;
+
 /**
- * Keeps sessions in Deno KV. A save writes the pieces that have changed (the last ones if a transcript has grown), and atomically the list of the pieces:
- * readers see the session before or after the save, and one of two writers wins.
+ * Keeps sessions in Deno KV. A save writes the entries that are new, and atomically the head of the session: readers see the session before or after the save, and
+ * one of two writers wins. With `expireIn`, a session that is in use is written anew once in that time.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -51,64 +65,147 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
   const { prefix = "jizai", expireIn = Infinity } = options;
   expectKv(kv);
   const heads: Deno.KvKey = [prefix, "session"];
-  const headOf = (id: string): Deno.KvKey => [...heads, id];
+  const headKey = (id: string): Deno.KvKey => [...heads, id];
+  const entriesUnder = (record: string): Deno.KvKey => [prefix, "session_entry", record];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "session_piece", record];
-  const pieceOf = (record: string, { name }: KeptPiece): Deno.KvKey => [...piecesUnder(record), name];
-  const leases: Deno.KvKey = [prefix, "lease"];
-  const leaseKey = (id: string, until: number | null = null): readonly [Deno.KvKey] | readonly [] =>
-    until === null ? [] : [[...leases, until, id]];
+  /** The indexes of the ends of leases: that of entries, and that of earlier versions of the package. */
+  const [ends, leases]: readonly [Deno.KvKey, Deno.KvKey] = [[prefix, "session_end"], [prefix, "lease"]];
+  const endKey = (id: string, head: SessionHead | WholeHead | undefined): readonly Deno.KvKey[] => {
+    if (!head) return [];
+    if ("mark" in head) return head.until === null ? [] : [[...ends, head.until, id]];
+    return head.lease === null ? [] : [[...leases, head.lease, id]];
+  };
+  const keyOfPiece = (record: string, { holder, n }: Mark, first: number, part: number): Deno.KvKey => [
+    ...entriesUnder(record),
+    first,
+    `${holder}:${n}`,
+    part,
+  ];
+
+  const seeHead = (id: string) => see<SessionHead | WholeHead>(kv, headKey(id));
+
+  /** Returns a stored head; undefined if the session was saved while it was read. */
+  async function storedHead(head: SessionHead | WholeHead): Promise<StoredHead | undefined> {
+    if ("mark" in head) {
+      const { mark, base, last, until, text } = head;
+      return { mark, base, last, until, head: text };
+    }
+    const text = await join(kv, head.pieces.map(({ name }) => [...piecesUnder(head.record), name]));
+    return text === undefined
+      ? undefined
+      : { mark: { holder: "", n: head.version }, base: 1, last: 0, until: head.lease, head: text };
+  }
+
+  /** Reads a head, and what else `more` reads of the same version of the session. Throws if a part of it is missing. */
+  async function read<T>(id: string, more: (head: StoredHead, record: string) => Promise<T>): Promise<T | undefined> {
+    for (let missed: string | null = null;;) {
+      const { head, versionstamp } = await seeHead(id);
+      if (!head) return undefined;
+      try {
+        const stored = await storedHead(head);
+        if (!stored) throw new Error(`Cannot read session "${id}": a piece of it is missing`);
+        return await more(stored, head.record);
+      } catch (error) {
+        if (missed === versionstamp) throw error;
+        missed = versionstamp; // the session may have been saved in between
+      }
+    }
+  }
+
+  /** Reads entries. Pieces of saves that failed have no first piece. */
+  async function readEntries(
+    id: string,
+    record: string,
+    first: number,
+    last: number,
+  ): Promise<readonly NumberedEntry[]> {
+    if (last < first) return [];
+    const all = entriesUnder(record);
+    const before = kv.list({ start: all, end: [...all, first + 1] }, { reverse: true, limit: 1 });
+    const [start = all] = await Array.fromAsync(before, ({ key }) => key.slice(0, 4));
+    const pieces: EntriesPiece[] = [];
+    let writer: Deno.KvKeyPart | undefined;
+    for await (const { key, value: text } of kv.list<string>({ start, end: [...all, last + 1] })) {
+      const [first, by, part] = key.slice(3);
+      if (part === 0) writer = by;
+      if (by === writer) pieces.push({ first: Number(first), part: Number(part), text });
+    }
+    return entriesOf(id, pieces, { first, last });
+  }
+
+  /** Returns a record whose entries live until `until` and longer: that of `head`, or a copy, whose pieces are written with the next commit. */
+  async function livingRecord(id: string, head: SessionHead | undefined, until: number) {
+    const { record = crypto.randomUUID(), at = until, last = 0, mark } = head ?? {};
+    if (!mark || at >= until - expireIn) return { record, at, pieces: [] };
+    const copy = crypto.randomUUID();
+    const entries = await readEntries(id, record, 1, last);
+    const text = textOfEntries(entries.map(([, entry]) => entry));
+    const pieces = piecesOf(text, pieceLength).map((text, part): Piece => [keyOfPiece(copy, mark, 1, part), text]);
+    return { record: copy, at: until, pieces };
+  }
+
+  /** Replaces a head. The entries of a record that was copied are deleted afterwards. */
+  async function put(
+    id: string,
+    seen: Seen<SessionHead | WholeHead>,
+    next: Pick<SessionHead, "mark" | "base" | "last" | "until" | "text">,
+    added: (record: string) => readonly Piece[],
+  ): Promise<boolean> {
+    const { head: old } = seen;
+    const until = usedUntil(next.until);
+    const { record, at, pieces } = await livingRecord(id, old && "mark" in old ? old : undefined, until);
+    const head = { ...next, record, at, expires: until + expireIn, ...moved };
+    const done = await replace<Head>(kv, {
+      key: headKey(id),
+      seen,
+      head,
+      pieces: [...added(record), ...pieces],
+      dropped: endKey(id, old),
+      indexed: endKey(id, head)[0],
+      expireIn: until - Date.now() + 2 * expireIn,
+    });
+    if (done && old && old.record !== record) {
+      for (const under of [entriesUnder(old.record), piecesUnder(old.record)]) {
+        for await (const { key } of kv.list({ prefix: under })) await kv.delete(key);
+      }
+    }
+    return done !== undefined;
+  }
+
+  async function append(id: string, addition: Addition): Promise<boolean> {
+    const { from, to, entries, first, base, head: text } = addition;
+    for (;;) {
+      const seen = await seeHead(id);
+      const { head } = seen;
+      const stored = head && ("mark" in head ? head.mark : { holder: "", n: head.version });
+      if (isSameMark(stored, to)) return true;
+      if (stored ? !isSameMark(stored, from) : from) return false;
+      const { until = head && "mark" in head ? head.until : head?.lease ?? null } = addition;
+      const next = { mark: to, base, last: first + entries.length - 1, until, text };
+      const texts = entries.length > 0 ? piecesOf(textOfEntries(entries), pieceLength) : [];
+      const added = (record: string) => texts.map((text, part): Piece => [keyOfPiece(record, to, first, part), text]);
+      if (await put(id, seen, next, added)) return true; // otherwise the head was changed, perhaps only its lease
+    }
+  }
 
   return durable({
-    async load(id) {
-      for (let missed: string | null = null;;) {
-        const { head, versionstamp } = await see<SessionHead>(kv, headOf(id));
-        if (!head) return undefined;
-        const text = await join(kv, head.pieces.map((piece) => pieceOf(head.record, piece)));
-        if (text !== undefined) return sessionOf(text, head.version, head.lease ?? null);
-        if (missed === versionstamp) throw new Error(`Cannot load session "${id}": a piece of it is missing`);
-        missed = versionstamp; // the session was saved in between
+    head: (id) => read(id, (head) => Promise.resolve(head)),
+    open: (id) =>
+      read(id, async (head, record) => ({ ...head, entries: await readEntries(id, record, head.base, head.last) })),
+    entries: async (id, first, last) => await read(id, (_, record) => readEntries(id, record, first, last)) ?? [],
+    append,
+
+    async delete(id) {
+      const { head } = await seeHead(id);
+      await forget<SessionHead | WholeHead>(kv, headKey(id), entriesUnder, (head) => endKey(id, head));
+      if (head && !("mark" in head)) {
+        for await (const { key } of kv.list({ prefix: piecesUnder(head.record) })) await kv.delete(key);
       }
     },
-
-    async save(session) {
-      const key = headOf(session.id);
-      const seen = await see<SessionHead>(kv, key);
-      const { record = crypto.randomUUID(), version = 0, pieces: old = [], lease: before } = seen.head ?? {};
-      if (version !== session.version) return undefined;
-      const lease = leaseEndOf(session);
-
-      const until = usedUntil(lease);
-      const reusable = old.filter((piece) => canReuse(piece, until, expireIn));
-      const known = new Map(reusable.map((piece) => [piece.hash, piece]));
-      const added: Piece[] = [];
-      const pieces: KeptPiece[] = [];
-      for (const text of piecesOf(textOfSession(session), pieceLength)) {
-        const hash = await hashOf(text);
-        const piece = known.get(hash) ?? { name: crypto.randomUUID(), hash, at: until };
-        if (!known.has(hash)) added.push([pieceOf(record, piece), text]);
-        pieces.push(piece);
-      }
-
-      const done = await replace(kv, {
-        key,
-        seen,
-        head: { record, version: version + 1, pieces, lease, expires: until + expireIn },
-        pieces: added,
-        dropped: [
-          ...leaseKey(session.id, before),
-          ...old.filter((piece) => !pieces.includes(piece)).map((piece) => pieceOf(record, piece)),
-        ],
-        indexed: leaseKey(session.id, lease)[0],
-        expireIn: pieceLife(until, expireIn),
-      });
-      return done && version + 1;
-    },
-
-    delete: (id) => forget<SessionHead>(kv, headOf(id), piecesUnder, ({ lease }) => leaseKey(id, lease)),
 
     async list({ after = "", limit = 100 } = {}) {
       const ids: string[] = [];
-      for await (const { key, value } of kv.list<SessionHead>({ prefix: heads, start: headOf(after) })) {
+      for await (const { key, value } of kv.list<Head>({ prefix: heads, start: headKey(after) })) {
         const id = String(key[2]);
         if (id !== after && isLive(value)) ids.push(id);
         if (ids.length >= limit) break;
@@ -117,34 +214,38 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
     },
 
     async pending(before, limit) {
-      const ids: string[] = [];
-      const end: Deno.KvKey = [...leases, before + 1];
-      for await (const { key, value: expires } of kv.list<number>({ start: leases, end })) {
-        if (expires > Date.now()) ids.push(String(key[3]));
-        if (ids.length >= limit) break;
+      const found: (readonly [end: number, id: string])[] = [];
+      for (const start of [ends, leases]) {
+        let count = 0;
+        for await (const { key, value: expires } of kv.list<number>({ start, end: [...start, before + 1] })) {
+          if (expires <= Date.now()) continue;
+          found.push([Number(key[2]), String(key[3])]);
+          if (++count >= limit) break;
+        }
       }
-      return ids;
+      return found.sort(([a], [b]) => a - b).slice(0, limit).map(([, id]) => id);
     },
 
-    async touch(session, lease) {
-      const { id, version } = session;
-      const key = headOf(id);
-      const seen = await see<SessionHead>(kv, key);
+    async touch({ id, version, lease }, until) {
+      const seen = await seeHead(id);
       const { head } = seen;
-      if (!head || head.lease === null || head.version !== version || head.lease !== leaseEndOf(session)) return false;
-      const until = usedUntil(lease);
-      const keyOf = (piece: KeptPiece) => pieceOf(head.record, piece);
-      const kept = await keepPieces(kv, head.pieces, { keyOf, usedUntil: until, expireIn });
-      const done = kept && await replace(kv, {
-        key,
+      const stored = head && await storedHead(head);
+      if (!stored || !lease || stored.mark.n !== version || stored.until !== Math.trunc(lease.until)) return false;
+      if ("mark" in head) return await put(id, seen, { ...head, until }, () => []);
+      const moved = { ...head, lease: until, expires: usedUntil(until) + expireIn };
+      const dropped = endKey(id, head);
+      const [indexed] = endKey(id, moved);
+      const life = usedUntil(until) - Date.now() + 2 * expireIn;
+      return await replace<Head>(kv, {
+        key: headKey(id),
         seen,
-        head: { ...head, pieces: kept.pieces, lease, expires: until + expireIn },
-        pieces: kept.added,
-        dropped: [...leaseKey(id, head.lease), ...kept.dropped],
-        indexed: leaseKey(id, lease)[0],
-        expireIn: pieceLife(until, expireIn),
-      });
-      return done !== undefined;
+        head: moved,
+        pieces: [],
+        dropped,
+        indexed,
+        expireIn: life,
+      }) !==
+        undefined;
     },
   });
 }

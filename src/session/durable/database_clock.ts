@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { LeasedSession, Session } from "../../core/persistence/session.ts";
-import type { StoreAdapter } from "../../core/persistence/store.ts";
+import type { LeasedSession } from "../../core/persistence/session.ts";
+import type { StoreAdapter, StoredHead } from "../../core/persistence/store.ts";
 
 /** Milliseconds after which the clocks are compared again. */
 const compareEvery = 60_000;
@@ -14,7 +14,7 @@ const compareEvery = 60_000;
  * clock of their process. `now` returns the time of the database, in milliseconds since 1970.
  *
  * ```ts
- * import type { StoreAdapter } from "@jizai/jizai/session/durable";
+ * import type { StoreAdapter, StoredHead } from "@jizai/jizai/session/durable";
  * import { byDatabaseClock, durable } from "@jizai/jizai/session/durable";
  *
  * // now: () => the result of a query, such as SELECT now()
@@ -42,12 +42,13 @@ export function byDatabaseClock(adapter: StoreAdapter, now: () => Promise<number
 
   return {
     ...adapter,
-    async load(id) {
+    head: async (id) => shiftStored(await adapter.head(id), -await compare()),
+    open: async (id) => shiftStored(await adapter.open(id), -await compare()),
+    async append(id, { until, ...addition }) {
       const ahead = await compare();
-      const session = await adapter.load(id);
-      return session && shift(session, -ahead);
+      const moved = typeof until === "number" ? until + ahead : until;
+      return await adapter.append(id, { ...addition, ...(moved !== undefined && { until: moved }) });
     },
-    save: async (session) => await adapter.save(shift(session, await compare())),
     pending: async (before, limit) => await adapter.pending(before + await compare(), limit),
     async touch(session, until) {
       const ahead = await compare();
@@ -58,7 +59,10 @@ export function byDatabaseClock(adapter: StoreAdapter, now: () => Promise<number
 }
 
 /** Returns a session whose lease ends `ms` milliseconds later. */
-function shift<S extends Session | LeasedSession>(session: S, ms: number): S {
-  const { lease } = session;
+function shift({ lease, ...session }: LeasedSession, ms: number): LeasedSession {
   return lease ? { ...session, lease: { ...lease, until: lease.until + ms } } : session;
+}
+
+function shiftStored<S extends StoredHead>(stored: S | undefined, ms: number): S | undefined {
+  return stored && stored.until !== null ? { ...stored, until: stored.until + ms } : stored;
 }

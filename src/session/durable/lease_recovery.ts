@@ -4,7 +4,8 @@
  * @module
  */
 import type { LeaseIndex, Recover } from "../../core/persistence/recovery.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import type { SessionHead } from "../../core/persistence/session.ts";
+import { openHead } from "../../core/persistence/session_version.ts";
 
 /** Continues the runs that are found. */
 export interface RecoveryHost {
@@ -15,12 +16,12 @@ export interface RecoveryHost {
   /** Aborts when the process shuts down. */
   readonly signal: AbortSignal | undefined;
   /** True if this process executes the session's run. */
-  isLive(session: Session): boolean;
+  isLive(session: SessionHead): boolean;
   /**
    * Continues the run of a session that was claimed, or reports the end of a run. Resolves to undefined if another process was faster, or if this one shuts
    * down.
    */
-  resume(session: Session): Promise<{ readonly over: Promise<unknown> } | undefined>;
+  resume(session: SessionHead): Promise<{ readonly over: Promise<unknown> } | undefined>;
   /** Reports an error to the operator. */
   report(error: unknown): void;
 }
@@ -37,12 +38,14 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
   let hasSuspects = false;
 
   /** Returns sessions with a lost run that may continue now. The index contains others, so it reads more of the index until there are enough. */
-  async function find(limit: number): Promise<readonly Session[]> {
+  async function find(limit: number): Promise<readonly SessionHead[]> {
     const before = host.singleProcess ? Number.MAX_SAFE_INTEGER : Date.now();
-    const due = new Map<string, Session>();
+    const due = new Map<string, SessionHead>();
     for (let size = limit;; size *= 2) {
       const ids = await store.pending(before, size);
-      const loaded = await Promise.all(ids.filter((id) => !due.has(id)).map((id) => store.load(id)));
+      const loaded = await Promise.all(
+        ids.filter((id) => !due.has(id)).map(async (id) => (await openHead(store, id)).session),
+      );
       for (const session of loaded) {
         const mayContinue = session?.lease && !(hasSuspects && hasDied(session)) && !host.isLive(session);
         if (mayContinue) due.set(session.id, session);
@@ -52,7 +55,7 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
   }
 
   /** Claims a session, and continues its run. */
-  async function take(session: Session): Promise<Taken | undefined> {
+  async function take(session: SessionHead): Promise<Taken | undefined> {
     if (host.signal?.aborted) return undefined;
     const until = Math.ceil(Date.now() + host.lease);
     const claimed = { ...session, lease: { ...session.lease, until } };
@@ -68,7 +71,7 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
   }
 
   /** Continues runs that have died before, one after another. Resolves when the first has begun. */
-  async function takeSuspects([session, ...rest]: readonly Session[]): Promise<Taken | undefined> {
+  async function takeSuspects([session, ...rest]: readonly SessionHead[]): Promise<Taken | undefined> {
     hasSuspects = session !== undefined;
     if (!session) return undefined;
     const run = await take(session); // never rejects
@@ -89,6 +92,6 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
 }
 
 /** True if the run of a session was lost before. */
-function hasDied({ run }: Session): boolean {
+function hasDied({ run }: SessionHead): boolean {
   return (run?.recoveries ?? 0) > 0;
 }

@@ -4,8 +4,9 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/run/events.ts";
-import { isPaused, type Session } from "../../core/persistence/session.ts";
-import { hidden, type Store } from "../../core/persistence/store.ts";
+import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
+import { changeHead, SessionVersion } from "../../core/persistence/session_version.ts";
+import { hidden, type StoreAdapter } from "../../core/persistence/store.ts";
 import type { RecoveredRun, RunHost } from "../record/run_host.ts";
 import { knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";
 
@@ -24,28 +25,27 @@ const patience = 4;
 
 /** Returns the entries of `store`. They come with a durable store. */
 export function reportEntriesOf(
-  store: Pick<Store, "load" | "save" | "delete">,
-  host: Pick<RunHost, "load">,
+  store: StoreAdapter,
+  host: Pick<RunHost, "head">,
   lease: number,
 ): ReportEntries {
   /** Saves an entry. Returns false if there is one already. */
   async function add(run: RecoveredRun, end?: NumberedEvent): Promise<boolean> {
     const { owner } = run;
     const at = Date.now();
-    const saved = await store.save({
-      id: end ? reportKey(run, end.id) : reportKey(run),
+    const id = end ? reportKey(run, end.id) : reportKey(run);
+    return await changeHead(store, id, SessionVersion.none, {
+      id,
       version: 0,
-      messages: [],
       ...(owner !== undefined && { owner }),
       report: { ...run, at, ...(end && { end }) },
       lease: { until: Math.ceil(at + patience * lease) },
     });
-    return saved !== undefined;
   }
 
   /** Returns the session of a run if the run is paused. */
-  async function pausedSession(run: RecoveredRun): Promise<Session | undefined> {
-    const session = await host.load(run.session, run);
+  async function pausedSession(run: RecoveredRun): Promise<SessionHead | undefined> {
+    const session = await host.head(run.session, run);
     return isPaused(session) && runOf(session) === run.run ? session : undefined;
   }
 
@@ -53,7 +53,7 @@ export function reportEntriesOf(
     const pause = reportKey(run, pausedAt);
     if (lastEventNumber(await pausedSession(run)) === pausedAt) {
       await store.delete(reportKey(run));
-      if (!await store.load(pause)) return;
+      if (!await store.head(pause)) return;
       await add(run); // a process that resumes the run has found the removed entry
     }
     await store.delete(pause); // the entry of a run that was resumed stays for the end that follows

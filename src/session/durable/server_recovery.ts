@@ -5,7 +5,7 @@
  */
 import type { LeaseIndex, Recover } from "../../core/persistence/recovery.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import type { SessionHead } from "../../core/persistence/session.ts";
 import { idWithoutOwner } from "../owned_store.ts";
 import { RecordError } from "../record/record_error.ts";
 import type { Records } from "../record/records.ts";
@@ -31,14 +31,14 @@ export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover
   const { signal, recoveryVars, reports } = server;
 
   /** Returns the session as its owner's requests know it; undefined if no run of this server can continue it. */
-  function recoverable(session: Session): RecoveredRun | undefined {
+  function recoverable(session: SessionHead): RecoveredRun | undefined {
     const [run, id] = [runOf(session), idWithoutOwner(session)];
     if (run === undefined || id === undefined || !isRunning(session)) return undefined;
     const { owner } = session;
     return { run, session: id, ...(owner !== undefined && { owner }) };
   }
 
-  async function resume(stored: Session): Promise<{ readonly over: Promise<unknown> } | undefined> {
+  async function resume(stored: SessionHead): Promise<{ readonly over: Promise<unknown> } | undefined> {
     if (stored.report && reports) return { over: redeliver(store, stored, reports, server) };
     const recovered = recoverable(stored);
     if (!recovered) return undefined;

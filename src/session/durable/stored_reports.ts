@@ -4,7 +4,7 @@
  * @module
  */
 import type { LeaseIndex } from "../../core/persistence/recovery.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import type { SessionHead } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/records.ts";
@@ -35,7 +35,7 @@ const longest = 24 * 60 * 60 * 1_000;
 /** Reports the end of the run of an entry, if the run has ended. Never rejects. */
 export async function redeliver(
   store: Pick<LeaseIndex, "delete">,
-  { id, report: expected }: Session,
+  { id, report: expected }: SessionHead,
   reports: StoredReports,
   runs: StoredRuns,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function redeliver(
 /** Returns the last event of a run that is not running; undefined if neither its session nor its record tells it. */
 async function endOf(
   expected: RecoveredRun,
-  session: Session | undefined,
+  session: SessionHead | undefined,
   { records }: StoredRuns,
 ): Promise<NumberedEvent | undefined> {
   const { run } = expected;

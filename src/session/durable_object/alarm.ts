@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Store } from "../../core/persistence/store.ts";
+import { sessionsOf } from "../../core/persistence/session_version.ts";
+import type { Addition, Store } from "../../core/persistence/store.ts";
 
 /** The part of a Durable Object's `ctx.storage` that sets its alarm. The class needs a function `alarm()`. */
 export interface ObjectAlarm {
@@ -31,8 +32,8 @@ export function alarmed(store: Store, alarm: ObjectAlarm): Store {
     const ended = new Set(await store.pending(Date.now(), Number.MAX_SAFE_INTEGER));
     const first = await store.pending(Number.MAX_SAFE_INTEGER, ended.size + 1);
     const id = first.find((id) => !ended.has(id));
-    const session = id === undefined ? undefined : await store.load(id);
-    if (session?.lease) await set(Math.ceil(session.lease.until));
+    const until = id === undefined ? undefined : (await store.head(id))?.until;
+    if (typeof until === "number") await set(until);
   }
 
   async function clear(): Promise<void> {
@@ -41,13 +42,19 @@ export function alarmed(store: Store, alarm: ObjectAlarm): Store {
     await alarm.deleteAlarm();
   }
 
+  const appending = {
+    ...store,
+    async append(id: string, addition: Addition) {
+      const isStored = await store.append(id, addition);
+      const { until } = addition;
+      if (isStored && until !== undefined) await (until === null ? clear() : set(until));
+      return isStored;
+    },
+  };
   return {
     ...store,
-    async save(session) {
-      const version = await store.save(session);
-      if (version !== undefined) await (session.lease ? set(Math.ceil(session.lease.until)) : clear());
-      return version;
-    },
+    ...appending,
+    ...sessionsOf(appending),
     async touch(session, until) {
       const moved = await store.touch(session, until);
       if (moved) await set(until);

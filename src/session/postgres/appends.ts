@@ -6,89 +6,26 @@
 import { expiry } from "../expiry.ts";
 import type { Addition } from "../log.ts";
 import { textOfLines } from "../pieces.ts";
+import { inGroups } from "./groups.ts";
 import { type Query } from "./sql.ts";
 
 /** The channel of notifications. */
 export const channel = "jizai_log";
 
-/** The most statements at once. Additions that arrive meanwhile go together. */
-const mostStatements = 2;
-
-/** The most additions of a statement, and the characters beyond which it takes no more. */
-const mostAdditions = 200;
-const mostCharacters = 1_000_000;
-
-/** An addition that waits for its statement. */
-interface Waiting {
-  readonly run: string;
-  readonly addition: Addition;
-  readonly text: string;
-  readonly done: PromiseWithResolvers<boolean>;
-}
-
 /** Returns the function that appends to records. It resolves to false if the record does not end where the writer expects, or has expired. */
 export function appender(query: Query, expireIn: number): (run: string, addition: Addition) => Promise<boolean> {
-  let waiting: Waiting[] = [];
-  let statements = 0;
-
-  /** Takes the additions of the next statement: one for each run, since a statement changes a row once. */
-  function take(): readonly Waiting[] {
-    const taken = new Map<string, Waiting>();
-    const left: Waiting[] = [];
-    let characters = 0;
-    for (const each of waiting) {
-      if (taken.has(each.run) || taken.size >= mostAdditions || characters >= mostCharacters) {
-        left.push(each);
-      } else {
-        taken.set(each.run, each);
-        characters += each.text.length;
-      }
-    }
-    waiting = left;
-    return [...taken.values()];
-  }
-
-  /** Appends in one statement. If it fails, each addition is tried alone, so that none fails because of another one. */
-  async function append(group: readonly Waiting[]): Promise<void> {
-    try {
-      const appended = await execute(group);
-      for (const { run, done } of group) done.resolve(appended.has(run));
-    } catch (error) {
-      if (group.length === 1) group[0]?.done.reject(error);
-      else await Promise.all(group.map((each) => append([each])));
-    }
-  }
-
-  /** Returns the runs to which the statement has appended. */
-  async function execute(group: readonly Waiting[]): Promise<ReadonlySet<unknown>> {
-    const given = group.map(({ run, addition: { after, lines, ended }, text }) => ({
-      run,
-      after,
-      last: after + lines.length,
-      ended,
-      expires: expiry(expireIn),
-      body: text,
-      payload: payloadOf(run),
-    }));
-    const rows = await query(statement, JSON.stringify(given), Date.now());
+  const append = inGroups<object>(async (group) => {
+    const rows = await query(statement, JSON.stringify(group), Date.now());
     return new Set(rows.map(({ run }) => run));
-  }
-
-  function flush(): void {
-    while (waiting.length > 0 && statements < mostStatements) {
-      statements++;
-      void append(take()).finally(() => { // append() never rejects: it passes failures to the additions
-        statements--;
-        flush();
-      });
-    }
-  }
-
-  return (run, addition) => {
-    const done = Promise.withResolvers<boolean>();
-    waiting.push({ run, addition, text: textOfLines(addition.lines), done });
-    if (statements < mostStatements) queueMicrotask(flush); // so that additions of one turn go together
-    return done.promise;
+  });
+  return (run, { after, lines, ended }) => {
+    const body = textOfLines(lines);
+    const expires = expiry(expireIn);
+    return append(
+      run,
+      { run, after, last: after + lines.length, ended, expires, body, payload: payloadOf(run) },
+      body.length,
+    );
   };
 }
 

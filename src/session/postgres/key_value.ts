@@ -6,7 +6,7 @@
 import { expiry } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
-import { type PostgresSql, queryOf, sweeper } from "./sql.ts";
+import { deleteExpired, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /**
  * Keeps texts by key in Postgres. Each operation is one statement. Create the schema with `migrate()` before.
@@ -20,7 +20,7 @@ import { type PostgresSql, queryOf, sweeper } from "./sql.ts";
  */
 export function postgresKeyValue(sql: PostgresSql): KeyValue {
   const query = queryOf(sql);
-  const sweep = sweeper(query, "jizai_value", "key", 0);
+  const sweep = sweeper(query, deleteExpired("jizai_value", "key"), 0);
   return {
     async get(key) {
       const [row] = await query(select, encodeKey(key), Date.now());

@@ -9,7 +9,7 @@ import { follow, notifier } from "../notifier.ts";
 import { collectLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
 import { appender, channel, payloadOf } from "./appends.ts";
-import { type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+import { deleteExpired, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /** Options of `postgresLog()`. */
 export interface PostgresLogOptions extends PostgresOptions {
@@ -39,7 +39,7 @@ export function postgresLog(sql: PostgresSql, options: PostgresLogOptions = {}):
   expectNames("Cannot create postgresLog()", options, ["expireIn", "listen", "pollEvery"]);
   const { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 } = options;
   const query = queryOf(sql);
-  const sweep = sweeper(query, "jizai_log", "run", expireIn);
+  const sweep = sweeper(query, deleteExpired("jizai_log", "run"), expireIn);
   const additions = notifier(pollEvery, listen ? pollEvery : pollEvery / 8);
   const add = appender(query, expireIn);
   let listening: Promise<unknown> | undefined;

@@ -33,11 +33,24 @@ export interface PostgresOptions {
 /** A row of a result, by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/**
+ * The columns of sessions that have entries. `holder` and `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires.
+ * `body`, `lease` and `expires` belong to earlier versions of the package, which cannot read the body of a session that has entries.
+ */
+const sessionColumns = ["holder text", "base bigint", "last bigint", "head text", "until bigint", "ends bigint"];
+
 /** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
 export const schema: string = `CREATE TABLE IF NOT EXISTS jizai_session (
-  id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint
-);
+  id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint,
+  holder text, base bigint, last bigint, head text, until bigint, ends bigint
+) WITH (fillfactor = 50);
 ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS lease bigint;
+${sessionColumns.map((column) => `ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS ${column};`).join("\n")}
+CREATE TABLE IF NOT EXISTS jizai_session_entry (
+  id text COLLATE "C" NOT NULL, first bigint NOT NULL, body text NOT NULL, PRIMARY KEY (id, first)
+);
+CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session (until) WHERE until IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session (ends) WHERE ends IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS jizai_log (
@@ -91,16 +104,18 @@ function isSchemaMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "42P01" || error.code === "42703");
 }
 
-/** Returns a function that deletes expired rows of a table, at most 1,000 in a minute. An index finds them. */
-export function sweeper(query: Query, table: string, key: string, expireIn: number): () => Promise<void> {
+/** Returns a function that executes a statement at most once a minute, with the time: one that deletes a limited number of expired rows, which an index finds. */
+export function sweeper(query: Query, statement: string, expireIn: number): () => Promise<void> {
   let due = 0;
   return async () => {
     const now = Date.now();
     if (now < due || expireIn === Infinity) return;
     due = now + sweepEvery;
-    await query(
-      `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`,
-      now,
-    );
+    await query(statement, now);
   };
+}
+
+/** Returns the statement that deletes 1,000 expired rows of a table. */
+export function deleteExpired(table: string, key: string): string {
+  return `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`;
 }

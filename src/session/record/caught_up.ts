@@ -3,25 +3,25 @@
  *
  * @module
  */
-import { isPaused, type Session } from "../../core/persistence/session.ts";
+import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import type { Records } from "./records.ts";
 import { lastEventNumber } from "./run_state.ts";
 
 /** The part of a server that loads sessions. */
-export interface CaughtUpHost extends Pick<RunHost, "load"> {
+export interface CaughtUpHost extends Pick<RunHost, "head"> {
   /** The records of runs, if the server has a log. */
   readonly records: Pick<Records, "catchUp"> | undefined;
 }
 
-/** Loads a session, and completes the record of its run before if the run is paused: the pause may receive a lower number then. */
+/** Reads a session without its messages, and completes the record of its run before if the run is paused: the pause may receive a lower number then. */
 export async function loadCaughtUp(
-  { load, records }: CaughtUpHost,
+  { head, records }: CaughtUpHost,
   id: string,
   requester: Requester,
-): Promise<Session | undefined> {
-  const session = await load(id, requester);
+): Promise<SessionHead | undefined> {
+  const session = await head(id, requester);
   if (!session || !isPaused(session) || !records) return session;
   const last = await records.catchUp(session, requester) ?? Infinity;
-  return last < lastEventNumber(session) ? await load(id, requester) : session;
+  return last < lastEventNumber(session) ? await head(id, requester) : session;
 }

@@ -112,7 +112,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     const key = recordKey(run, requester);
     const page = await log.read(key, after);
     if (page && page.last > after) return true;
-    const stored = await host.load(session, requester);
+    const stored = await host.head(session, requester);
     const began = isRunning(stored, run) || (hasEnded(stored, run) && !isUnrecorded(stored));
     if (began) await log.append(key, { after, lines: [], ended: false }); // a live run continues here
     return began;
@@ -128,7 +128,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     const page = await log.read(recordKey(run, requester), after);
     const { first, lines: [started] } = page ?? { first: after + 1, lines: [] };
     if (started !== undefined) return first > after + 1 || JSON.parse(started).request === requestId;
-    return requestOf(await host.load(session, requester)) === requestId;
+    return requestOf(await host.head(session, requester)) === requestId;
   }
 
   return {

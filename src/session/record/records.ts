@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Mail, Session } from "../../core/persistence/session.ts";
+import type { Mail, SessionHead } from "../../core/persistence/session.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -46,9 +46,9 @@ export interface Records extends IdempotencyKeys {
     rollback?: boolean,
   ): Promise<LiveRun | undefined>;
   /** Ends the run that has a session if its process has died, so that another run can have the session. */
-  releaseIfLost(session: Session, requester: Requester): Promise<void>;
+  releaseIfLost(session: SessionHead, requester: Requester): Promise<void>;
   /** Completes the record of a paused run. Returns the number of the last logged event of the run that has the session. */
-  catchUp(session: Session, requester: Requester): Promise<number | undefined>;
+  catchUp(session: SessionHead, requester: Requester): Promise<number | undefined>;
   /** Returns the snapshot of a run, with the events and results that are logged and were not saved. */
   reconcile(run: RunSnapshot, requester: Owned): Promise<RunSnapshot>;
   /** Returns the last event of a run that has ended or paused; undefined if there is no such record. */

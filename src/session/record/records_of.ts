@@ -6,7 +6,7 @@
 import { anySignal } from "../../core/lib/any_signal.ts";
 import { withRetries } from "../../core/persistence/retries.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
-import { isPaused, type Session } from "../../core/persistence/session.ts";
+import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
 import { noUsage } from "../../protocol/message.ts";
 import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
@@ -29,11 +29,11 @@ export const records: RecordsOf = recordsOf;
 export function recordsOf(log: Log, host: RunHost): Records {
   const endOf = (run: string, requester: Owned) => readEnd(log, recordKey(run, requester));
   const load = async (id: string | undefined, requester: Requester) =>
-    id === undefined ? undefined : await host.load(id, requester);
+    id === undefined ? undefined : await host.head(id, requester);
   const sessions = runSessions(log, host);
 
   /** Whether the process of the run that has the session is dead. */
-  function isLost(session: Session, requester: Requester): boolean {
+  function isLost(session: SessionHead, requester: Requester): boolean {
     const run = runOf(session);
     if (run === undefined || !isRunning(session) || host.get(run, requester)) return false;
     return Date.now() >= leaseEnd(session) || host.isDead(run, requester);
@@ -63,12 +63,14 @@ export function recordsOf(log: Log, host: RunHost): Records {
    * Gives a pause the number after event `last`, if events before the pause could not be logged: its answers name the number in the record. Returns false if
    * another process has changed the record or the session meanwhile.
    */
-  async function renumberPause(session: Session, last: number, requester: Requester): Promise<boolean> {
+  async function renumberPause(session: SessionHead, last: number, requester: Requester): Promise<boolean> {
     const run = runOf(session);
     if (run === undefined || last + 1 >= lastEventNumber(session)) return true;
     const end = await endOf(run, requester); // all events of a pause that is stored are logged, or never will be
     if (end?.last !== last) return false;
-    return await host.save(numberPause(session, last + 1), requester) !== undefined;
+    const isUnchanged = ({ version }: SessionHead) => version === session.version;
+    const numbered = (head: SessionHead) => isUnchanged(head) ? numberPause(head, last + 1) : undefined;
+    return await host.changeHead(session.id, requester, numbered) === true;
   }
 
   /** Whether a paused run was resumed and has logged nothing yet. Its record is opened again, so that it can be followed. */

@@ -4,10 +4,24 @@
  * @module
  */
 import { maxWaiting } from "../../core/features/steering.ts";
-import { reviewForRemoteRun } from "../../core/start/remote_review.ts";
-import type { Mail } from "../../core/persistence/session.ts";
+import { reviewForRemoteRun, reviewsInput } from "../../core/start/remote_review.ts";
+import type { Mail, SessionHead } from "../../core/persistence/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import { addMail, isRunning, waitingMessages } from "./run_state.ts";
+
+/** Runs the `input` hooks for a message. Returns nothing if the run is over. */
+async function reviewedFor(
+  run: string,
+  id: string,
+  message: Mail,
+  requester: Requester,
+  { load, agent, onError }: RunHost,
+): Promise<Mail | undefined> {
+  if (message.type !== "message" || !reviewsInput(agent)) return message;
+  const session = await load(id, requester);
+  if (!session || !isRunning(session, run)) return undefined;
+  return await reviewForRemoteRun(agent, { session, mail: message, vars: requester.vars, onError });
+}
 
 /** Saves a message for a run, whatever the run saves meanwhile. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */
 export async function sendToRemoteRun(
@@ -16,18 +30,22 @@ export async function sendToRemoteRun(
   requester: Requester,
   host: RunHost,
 ): Promise<boolean | undefined> {
-  const { agent, onError } = host;
   let message = given;
-  for (let reviewed = false;;) {
-    const session = await host.load(id, requester);
-    if (session && isRunning(session, run) && message.type === "message" && !reviewed) {
-      const { vars } = requester;
-      message = await reviewForRemoteRun(agent, { session, mail: message, vars, onError });
+  for (let reviewed = given.type !== "message";;) {
+    if (!reviewed) {
+      const review = await reviewedFor(run, id, message, requester, host);
+      if (!review) return undefined;
+      message = review;
       reviewed = true;
     }
-    const changed = session && isRunning(session, run) ? addMail(session, message) : undefined;
-    if (!changed) return undefined;
-    if (message.type === "message" && waitingMessages(session) >= maxWaiting) return false;
-    if (await host.save(changed, requester) !== undefined) return true;
+    let isFull = false;
+    const add = (head: SessionHead) => {
+      if (!isRunning(head, run)) return undefined;
+      isFull = message.type === "message" && waitingMessages(head) >= maxWaiting;
+      return isFull ? undefined : addMail(head, message);
+    };
+    const isSaved = await host.changeHead(id, requester, add);
+    if (isFull) return false;
+    if (isSaved !== false) return isSaved;
   }
 }

@@ -9,7 +9,8 @@ import type { StopOptions } from "../../core/run/control.ts";
 import type { OnError } from "../../core/run/events.ts";
 import type { Patience } from "../../core/persistence/retries.ts";
 import type { StartOptions } from "../../core/start/options.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import type { Session, SessionHead } from "../../core/persistence/session.ts";
+import type { HistoryOptions, HistoryPage } from "../../core/persistence/store.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
 /** A request, a run or a session, by its owner. */
@@ -108,8 +109,19 @@ export interface RunHost {
   readonly signal: AbortSignal | undefined;
   /** Loads a session of the requester. */
   load(session: string, requester: Owned): Promise<Session | undefined>;
-  /** Saves a session of the requester, as `Store.save()` does. */
-  save(session: Session, requester: Owned): Promise<number | undefined>;
+  /** Reads a page of the history of a session of the requester. */
+  history(session: string, requester: Owned, options: HistoryOptions): Promise<HistoryPage | undefined>;
+  /** Reads a session of the requester without its messages. */
+  head(session: string, requester: Owned): Promise<SessionHead | undefined>;
+  /**
+   * Changes a session of the requester without its messages. `change` returns undefined for a session that it does not change. Resolves to undefined then, and to
+   * false if another process changed the session at the same time.
+   */
+  changeHead(
+    session: string,
+    requester: Owned,
+    change: (head: SessionHead) => SessionHead | undefined,
+  ): Promise<boolean | undefined>;
   /** Returns a run of the requester that lives in this process. */
   get(run: string, requester: Owned): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */

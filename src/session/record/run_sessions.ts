@@ -42,7 +42,7 @@ export function runSessions(log: Log, host: RunHost): RunSessions {
 
   /** Returns the id of a session if it knows the run. */
   async function ifKnown({ run, session: id }: RunAddress, requester: Requester): Promise<string | undefined> {
-    const session = id === undefined ? undefined : await host.load(id, requester);
+    const session = id === undefined ? undefined : await host.head(id, requester);
     return runOf(session) === run || hasEnded(session, run) ? id : undefined;
   }
 

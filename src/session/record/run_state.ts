@@ -9,10 +9,10 @@ import { withoutContext } from "../../core/run/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import { type Mail, questionsOf, type Session } from "../../core/persistence/session.ts";
+import { type Mail, questionsOf, type Session, type SessionHead } from "../../core/persistence/session.ts";
 
 /** A session, or nothing where there is none. */
-type Stored = Session | undefined;
+type Stored = SessionHead | undefined;
 
 /** Returns the id of the run that has the session, running or paused. */
 export function runOf(session: Stored): string | undefined {
@@ -46,7 +46,7 @@ export function lastEventNumber(session: Stored): number {
 }
 
 /** Returns a session whose paused run has another number for its `run.paused` event. */
-export function numberPause(session: Session, events: number): Session {
+export function numberPause(session: SessionHead, events: number): SessionHead {
   return session.run ? { ...session, run: { ...session.run, events } } : session;
 }
 
@@ -61,7 +61,9 @@ export function requestOf(session: Stored): string | undefined {
 }
 
 /** Returns what a client may see of the run that has the session. */
-export function runView(session: Session): { id: string; status: string; questions: readonly Question[] } | undefined {
+export function runView(
+  session: SessionHead,
+): { id: string; status: string; questions: readonly Question[] } | undefined {
   const { run } = session;
   return run && { id: run.id, status: run.exit ? "paused" : "running", questions: questionsOf(session) };
 }
@@ -82,12 +84,12 @@ export function waitingMessages(session: Stored): number {
 }
 
 /** Returns the session with a message or a request to finish added for its run; nothing if no run has it. */
-export function addMail(session: Session, mail: Mail): Session | undefined {
+export function addMail(session: SessionHead, mail: Mail): SessionHead | undefined {
   return session.run && { ...session, mail: [...session.mail ?? [], mail] };
 }
 
 /** Returns the position of a run that has not accepted its prompt yet. */
-export function waitingPrompt({ run }: Session): PositionAt<"arrived" | "input"> | undefined {
+export function waitingPrompt({ run }: SessionHead): PositionAt<"arrived" | "input"> | undefined {
   const { position } = run ?? {};
   return position?.at === "arrived" || position?.at === "input" ? position : undefined;
 }

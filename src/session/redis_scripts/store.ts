@@ -3,131 +3,276 @@
  *
  * @module
  */
+import type { Addition, Store, StoreAdapter, StoredHead } from "../../core/persistence/store.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
-import type { Store, StoreAdapter } from "../../core/persistence/store.ts";
-import { leaseEndOf, sessionOf, textOfSession } from "../pieces.ts";
-import { expireFunction, expiryOf, listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
+import { entriesOf, textOfEntries } from "../pieces.ts";
+import { listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
 
 /**
- * Creates a store. Each operation is one script. A session is a hash; sorted sets are the indexes of all ids, of leases and of expiries. All keys are in one slot
- * of a cluster.
+ * Creates a store. Each operation is one script on the keys of a session, a hash and a list of entries, which are in one slot of a cluster. Sorted sets in another slot
+ * are the indexes of all ids and of leases: a lease is in its index before it is stored or shortened, and what an index returns is looked up.
  */
-export function scriptStore(
-  run: RunScript,
-  { prefix = "jizai", expireIn = Infinity }: RedisOptions,
-): Store {
-  const keyOf = (id: string) => `{${prefix}}:session:${id}`;
-  const indexes = ["sessions", "leases", "expiries"].map((name) => `{${prefix}}:${name}`);
-  const sessions = keyOf(""); // the indexes also contain ids of expired sessions, which scripts look up
+export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infinity }: RedisOptions): Store {
+  const keysOf = (id: string) => ["head", "entries"].map((name) => `${prefix}:{${encodeURIComponent(id)}}:${name}`);
+  const [ids, ends] = [`{${prefix}}:ids`, `{${prefix}}:ends`];
+  /** The keys of earlier versions of the package: a session in one hash, and the indexes. */
+  const wholeKey = (id: string) => `{${prefix}}:session:${id}`;
+  const [wholeIds, wholeEnds] = [`{${prefix}}:sessions`, `{${prefix}}:leases`];
+  const keep = expireIn < Infinity ? expireIn : 0;
+
+  /** Returns a session of an earlier version of the package, also if its move was interrupted. */
+  async function wholeOf(id: string): Promise<StoredHead | undefined> {
+    const [version, lease, body] = listOf(await run(readWhole, [wholeKey(id)], []));
+    if (version === undefined) return undefined;
+    const mark = { holder: "", n: Number(version) };
+    return { mark, base: 1, last: 0, until: endOf(lease), head: textOf(body) };
+  }
+
+  /** Reads a head, and the entries from number `first` on, or from its base, if they are asked for. */
+  async function read(id: string, first?: number, last?: number) {
+    const reply = await run(open, keysOf(id), first === undefined ? [0, 0] : [first, last ?? -1]);
+    const [holder, n, base, end, until, head, from, ...entries] = listOf(reply);
+    if (n === undefined) return undefined;
+    const stored: StoredHead = {
+      mark: { holder: textOf(holder), n: Number(n) },
+      base: Number(base),
+      last: Number(end),
+      until: endOf(until),
+      head: textOf(head),
+    };
+    return { stored, first: Number(from), texts: entries.map(textOf) };
+  }
+
+  /** Returns entries, which are elements of the list. */
+  function numbered(id: string, texts: readonly string[], first: number, last: number) {
+    return entriesOf(id, texts.map((text, index) => ({ first: first + index, part: 0, text: `${text}\n` })), {
+      first,
+      last,
+    });
+  }
+
+  async function append(id: string, addition: Addition): Promise<boolean> {
+    const { from, to, head, entries, first, base, until } = addition;
+    const isMoved = from?.holder === "";
+    if (isMoved && Number(await run(markMoved, [wholeKey(id)], [from.n])) === 0) return false;
+    if (!from) await run(add, [ids], [0, id]);
+    if (typeof until === "number") await run(addEarlier, [ends], [until, id]);
+    const lines = textOfEntries(entries).split("\n").slice(0, -1);
+    const mark = isMoved || !from ? ["", ""] : [from.holder, from.n];
+    const values = [
+      ...mark,
+      to.holder,
+      to.n,
+      base,
+      first + entries.length - 1,
+      head,
+      until === undefined ? "keep" : until ?? "",
+    ];
+    const isStored = Number(await run(put, keysOf(id), [...values, keep, Date.now(), ...lines])) === 1;
+    if (!isStored) return false;
+    if (isMoved) {
+      await run(add, [ids], [0, id]);
+      await run(forgetWhole, [wholeKey(id), wholeIds, wholeEnds], [id]);
+    }
+    if (until === null) await run(remove, [ends], [id]);
+    else if (until !== undefined) await run(add, [ends], [until, id]);
+    return true;
+  }
+
+  /** Returns which of the ids in an index are of sessions, and forgets the others. */
+  async function livingOf(
+    index: string,
+    ids: readonly string[],
+  ): Promise<readonly (readonly [id: string, head: StoredHead])[]> {
+    const heads = await Promise.all(
+      ids.map(async (id) => [id, (await read(id))?.stored ?? await wholeOf(id)] as const),
+    );
+    const gone = heads.filter(([, head]) => !head).map(([id]) => id);
+    if (gone.length > 0) await run(remove, [index], gone);
+    return heads.flatMap(([id, head]) => head ? [[id, head] as const] : []);
+  }
+
+  /** Reads the ids of ended leases in an index. A lease that ends later is moved in the index. */
+  async function endedIn(
+    index: string,
+    before: number,
+    limit: number,
+  ): Promise<readonly (readonly [number, string])[]> {
+    const found = new Map<string, number>();
+    for (let size = limit;; size *= 2) {
+      const due = listOf(await run(earliest, [index], [Math.trunc(before), size])).map(textOf);
+      for (const [id, { until }] of await livingOf(index, due.filter((id) => !found.has(id)))) {
+        if (until === null) await run(remove, [index], [id]);
+        else if (until > before) await run(add, [index], [until, id]);
+        else found.set(id, until);
+      }
+      if (found.size >= limit || due.length < size) return [...found].map(([id, until]) => [until, id] as const);
+    }
+  }
+
+  /** Lists ids of an index. */
+  async function listIn(index: string, after: string, limit: number): Promise<readonly string[]> {
+    const found: string[] = [];
+    for (let from = after; found.length < limit;) {
+      const page = listOf(await run(listAfter, [index], [from, limit])).map(textOf);
+      found.push(...(await livingOf(index, page)).map(([id]) => id));
+      if (page.length < limit) break;
+      from = page.at(-1) ?? "";
+    }
+    return found;
+  }
+
   const adapter: StoreAdapter = {
-    async load(id) {
-      const [version, lease, body] = listOf(await run(load, [keyOf(id)], []));
-      if (version === undefined) return undefined;
-      return sessionOf(textOf(body), Number(version), textOf(lease) === "" ? null : Number(textOf(lease)));
+    head: async (id) => (await read(id))?.stored ?? await wholeOf(id),
+    async open(id) {
+      const found = await read(id, -1);
+      if (!found) {
+        const whole = await wholeOf(id);
+        return whole && { ...whole, entries: [] };
+      }
+      const { stored, first, texts } = found;
+      return { ...stored, entries: numbered(id, texts, first, stored.last) };
     },
-    async save(session) {
-      const { id, version } = session;
-      const lease = leaseEndOf(session);
-      const values = [id, expiryOf(expireIn, lease), version, textOfSession(session), lease ?? ""];
-      return Number(await run(save, [keyOf(id), ...indexes, sessions], values)) === 1 ? version + 1 : undefined;
+    async entries(id, first, last) {
+      const found = last < first ? undefined : await read(id, first, last);
+      return found ? numbered(id, found.texts, first, last) : [];
     },
+    append,
     async delete(id) {
-      await run(remove, [keyOf(id), ...indexes], [id]);
+      await run(remove, [ids], [id]);
+      await run(remove, [ends], [id]);
+      await run(drop, keysOf(id), []);
+      await run(forgetWhole, [wholeKey(id), wholeIds, wholeEnds], [id]);
+      await run(drop, [wholeKey(id)], []);
     },
     async list({ after = "", limit = 100 } = {}) {
-      return listOf(await run(list, [sessions, ...indexes], [after, limit])).map(textOf);
+      const found = new Set([...await listIn(ids, after, limit), ...await listIn(wholeIds, after, limit)]);
+      return [...found].sort(byBytes).slice(0, limit);
     },
     async pending(before, limit) {
-      return listOf(await run(pending, [sessions, ...indexes], [Math.trunc(before), limit])).map(textOf);
+      const found = [...await endedIn(ends, before, limit), ...await endedIn(wholeEnds, before, limit)];
+      return found.sort(([a], [b]) => a - b).slice(0, limit).map(([, id]) => id);
     },
-    async touch(session, until) {
-      const { id, version } = session;
-      const values = [id, expiryOf(expireIn, until), version, leaseEndOf(session) ?? "", Math.trunc(until)];
-      return Number(await run(touch, [keyOf(id), ...indexes], values)) === 1;
+    async touch({ id, version, lease }, until) {
+      if (!lease) return false;
+      const end = Math.trunc(until);
+      await run(addEarlier, [ends], [end, id]);
+      const values = [version, Math.trunc(lease.until), end, keep, Date.now()];
+      if (Number(await run(move, keysOf(id), values)) === 1) {
+        await run(add, [ends], [end, id]);
+        return true;
+      }
+      return Number(await run(moveWhole, [wholeKey(id), wholeEnds], [...values, id])) === 1;
     },
   };
-  return durable(byDatabaseClock(adapter, async () => Number(await run(time, [sessions], []))));
+  return durable(byDatabaseClock(adapter, async () => Number(await run(time, [ids], []))));
 }
 
-/** Lua: the time in milliseconds. */
-const nowFunction = `local function now()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-`;
+/** Returns the end of a lease that a script has returned; null without a lease. */
+function endOf(reply: unknown): number | null {
+  return textOf(reply) === "" ? null : Number(textOf(reply));
+}
+
+/** Compares ids as Redis does: by their UTF-8 bytes, which is the order of their code points. */
+function byBytes(a: string, b: string): number {
+  const [left, right] = [Array.from(a), Array.from(b)];
+  const at = left.findIndex((character, index) => character !== right[index]);
+  return at < 0 ? left.length - right.length : (left[at]?.codePointAt(0) ?? 0) - (right[at]?.codePointAt(0) ?? -1);
+}
 
 /** Reads the clock. Exported for simulations, which replace it. */
-export const time = `${nowFunction}
-return now()`;
+export const time = `local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-/** Lua: renews the expiry of the session KEYS[1], whose id and expiry are ARGV[1] and ARGV[2]. */
-const renewFunction = `${expireFunction}${nowFunction}
-local function renew()
-  expire(KEYS[1], ARGV[2])
-  if tonumber(ARGV[2]) > 0 then redis.call('ZADD', KEYS[4], now() + ARGV[2], ARGV[1])
-  else redis.call('ZREM', KEYS[4], ARGV[1]) end
+/** Lua: lets the keys of a session expire `keep` milliseconds after now, or after the end of its lease. 0: never. */
+const expireFunction = `local function expire(keep, now, lease)
+  for _, key in ipairs(KEYS) do
+    if tonumber(keep) > 0 then redis.call('PEXPIRE', key, math.ceil(math.max(tonumber(lease) or 0, tonumber(now)) - now + keep))
+    else redis.call('PERSIST', key) end
+  end
 end
 `;
 
-/** Lua: removes an id from all indexes. */
-const forgetFunction = `local function forget(id)
-  for index = 2, 4 do redis.call('ZREM', KEYS[index], id) end
+/** Reads a head, and the entries from ARGV[1] to ARGV[2]; from the base for -1, and none for 0. */
+const open = `local head = redis.call('HMGET', KEYS[1], 'holder', 'n', 'base', 'last', 'until', 'head')
+if not head[2] then return {} end
+local first = tonumber(ARGV[1])
+if first < 0 then first = tonumber(head[3]) end
+local reply = {':' .. head[1], tonumber(head[2]), tonumber(head[3]), tonumber(head[4]), ':' .. head[5], ':' .. head[6], first}
+if first > 0 then
+  local last = tonumber(ARGV[2])
+  if last > 0 then last = last - 1 end
+  for _, entry in ipairs(redis.call('LRANGE', KEYS[2], first - 1, last)) do reply[#reply + 1] = ':' .. entry end
 end
-`;
+return reply`;
 
-const load = `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease', 'body')
-if not stored[1] then return {} end
-return {tonumber(stored[1]), ':' .. (stored[2] or ''), ':' .. stored[3]}`;
-
-/** Saves a session, and removes a few expired ones from the indexes. */
-const save = `${renewFunction}${forgetFunction}
-local version = tonumber(redis.call('HGET', KEYS[1], 'version') or 0)
-if version ~= tonumber(ARGV[3]) then return 0 end
-redis.call('HSET', KEYS[1], 'version', version + 1, 'body', ARGV[4], 'lease', ARGV[5])
-redis.call('ZADD', KEYS[2], 0, ARGV[1])
-if ARGV[5] == '' then redis.call('ZREM', KEYS[3], ARGV[1]) else redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1]) end
-renew()
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now()), 'LIMIT', 0, 10)) do
-  if redis.call('EXISTS', KEYS[5] .. id) == 0 then forget(id) end
-end
+/** Stores a head, and appends entries, if the mark is that of the caller. */
+const put = `${expireFunction}
+local stored = redis.call('HMGET', KEYS[1], 'holder', 'n', 'until')
+if stored[1] == ARGV[3] and stored[2] == ARGV[4] then return 1 end
+if stored[2] then
+  if stored[1] ~= ARGV[1] or stored[2] ~= ARGV[2] then return 0 end
+elseif ARGV[2] ~= '' then return 0
+else redis.call('DEL', KEYS[2]) end
+local lease = ARGV[8]
+if lease == 'keep' then lease = stored[3] or '' end
+redis.call('HSET', KEYS[1], 'holder', ARGV[3], 'n', ARGV[4], 'base', ARGV[5], 'last', ARGV[6], 'head', ARGV[7], 'until', lease)
+for entry = 11, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[entry]) end
+expire(ARGV[9], ARGV[10], lease)
 return 1`;
 
-const remove = `${forgetFunction}
-redis.call('DEL', KEYS[1])
-forget(ARGV[1])
+/** Moves the lease that the caller has read. */
+const move = `${expireFunction}
+local stored = redis.call('HMGET', KEYS[1], 'n', 'until')
+if stored[1] ~= ARGV[1] or stored[2] ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'until', ARGV[3])
+expire(ARGV[4], ARGV[5], ARGV[3])
+return 1`;
+
+/** Adds ids with scores. */
+const add = "return redis.call('ZADD', KEYS[1], unpack(ARGV))";
+
+/** Adds an id, or lowers its score. */
+const addEarlier = "return redis.call('ZADD', KEYS[1], 'LT', unpack(ARGV))";
+
+const remove = "return redis.call('ZREM', KEYS[1], unpack(ARGV))";
+
+const drop = "return redis.call('DEL', unpack(KEYS))";
+
+const earliest = `local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
+for index, id in ipairs(found) do found[index] = ':' .. id end
+return found`;
+
+const listAfter =
+  `local found = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1] == '' and '-' or '(' .. ARGV[1], '+', 'LIMIT', 0, ARGV[2])
+for index, id in ipairs(found) do found[index] = ':' .. id end
+return found`;
+
+/** Reads a session of an earlier version of the package. One that is being moved is in other fields. */
+const readWhole =
+  `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease', 'body', 'moved_version', 'moved_lease', 'moved_body')
+if stored[6] then return {tonumber(stored[4]), ':' .. (stored[5] or ''), ':' .. stored[6]} end
+if not stored[1] or stored[3] == 'moved' then return {} end
+return {tonumber(stored[1]), ':' .. (stored[2] or ''), ':' .. stored[3]}`;
+
+/** Keeps earlier versions of the package away from a session before it is moved: they cannot read its body, and know neither its version nor a lease. */
+const markMoved = `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease', 'body', 'moved_version')
+if stored[4] then return stored[4] == ARGV[1] and 1 or 0 end
+if stored[1] ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', 2^52, 'lease', '', 'body', 'moved', 'moved_version', stored[1], 'moved_lease', stored[2] or '', 'moved_body', stored[3])
+return 1`;
+
+/** Removes what is left of a session that was moved, apart from what keeps earlier versions of the package away. */
+const forgetWhole = `redis.call('HDEL', KEYS[1], 'moved_version', 'moved_lease', 'moved_body')
+redis.call('PERSIST', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
 return 0`;
 
-/** Lists ids in the order of their bytes. */
-const list = `${forgetFunction}
-local found, from, limit = {}, ARGV[1] == '' and '-' or '(' .. ARGV[1], tonumber(ARGV[2])
-while #found < limit do
-  local ids = redis.call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, limit)
-  if #ids == 0 then break end
-  for _, id in ipairs(ids) do
-    from = '(' .. id
-    if redis.call('EXISTS', KEYS[1] .. id) == 0 then forget(id)
-    elseif #found < limit then found[#found + 1] = ':' .. id end
-  end
-end
-return found`;
-
-const pending = `${forgetFunction}
-local found, limit = {}, tonumber(ARGV[2])
-while #found < limit do
-  local ids = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', ARGV[1], 'LIMIT', #found, limit)
-  if #ids == 0 then break end
-  for _, id in ipairs(ids) do
-    if redis.call('EXISTS', KEYS[1] .. id) == 0 then forget(id)
-    elseif #found < limit then found[#found + 1] = ':' .. id end
-  end
-end
-return found`;
-
-/** Moves the lease that the caller has read. */
-const touch = `${renewFunction}
-local stored = redis.call('HMGET', KEYS[1], 'version', 'lease')
-if stored[1] ~= ARGV[3] or not stored[2] or stored[2] == '' or stored[2] ~= ARGV[4] then return 0 end
-redis.call('HSET', KEYS[1], 'lease', ARGV[5])
-redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])
-renew()
+/** Moves the lease of a session of an earlier version of the package. */
+const moveWhole = `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease')
+if stored[1] ~= ARGV[1] or stored[2] ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'lease', ARGV[3])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[6])
+if tonumber(ARGV[4]) > 0 then redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(tonumber(ARGV[3]), tonumber(ARGV[5])) - ARGV[5] + ARGV[4])) end
 return 1`;

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { writeInMemory } from "../../core/persistence/memory/writer.ts";
+import { appendTo, sessionCache, sessionsIn } from "../../core/persistence/memory/sessions.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import type { Event } from "../../protocol/event.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import { openSession, SessionVersion } from "../../core/persistence/session_version.ts";
+import type { RunStore } from "../../core/persistence/store.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 
@@ -15,7 +16,7 @@ export interface HeldSession {
   /** The session from the resume token; undefined for a new session. */
   readonly session: Session | undefined;
   /** The store for the run. It holds this session only. */
-  readonly store: Store;
+  readonly store: RunStore;
   /** Passes events on to `sink`. A resume token is added to `run.paused`. */
   to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
 }
@@ -25,28 +26,24 @@ export function holdSession(
   session: Session | undefined,
   seal: (session: Session) => Promise<string>,
 ): HeldSession {
-  let current = session;
+  const sessions = sessionCache();
   let resumeToken: string | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
   let unsaved: string | undefined;
+  if (session) {
+    const { addition } = SessionVersion.none.next(session, { holder: crypto.randomUUID() });
+    appendTo(sessions, session.id, addition);
+  }
 
-  const store: Store = {
-    writer: writeInMemory,
-    load: (id) => Promise.resolve(current?.id === id ? current : undefined),
-    async save(session) {
-      if ((current?.version ?? 0) !== session.version) return undefined;
-      const saved = { ...session, version: session.version + 1 };
-      if (isPaused(saved)) resumeToken = await seal(saved);
-      current = saved;
-      return saved.version;
+  const operations = sessionsIn(sessions);
+  const store: RunStore = {
+    ...operations,
+    async append(id, addition) {
+      if (!await operations.append(id, addition)) return false;
+      const { session } = await openSession(operations, id);
+      if (session && isPaused(session)) resumeToken = await seal(session);
+      return true;
     },
-    delete() {
-      current = undefined;
-      return Promise.resolve();
-    },
-    list: () => Promise.resolve(current ? [current.id] : []),
-    pending: () => Promise.resolve([]),
-    touch: () => Promise.resolve(false),
   };
 
   /** Returns the event that the client receives. A run whose pause was not saved has failed. */

@@ -9,7 +9,7 @@ import type { Addition, Log, LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
-import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper } from "./storage.ts";
+import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper, sweptLogs } from "./storage.ts";
 import type { Transact } from "./transactions.ts";
 
 /** Options of `sqlLog()`. */
@@ -28,7 +28,7 @@ export function sqlLog(
 ): Log {
   const { sql } = storage;
   const additions = notifier(pollEvery);
-  const sweep = sweeper(storage, "jizai_log", "run", sweepEvery);
+  const sweep = sweeper(storage, sweptLogs, sweepEvery);
   storage.transactionSync(sweep);
 
   /** Reads the end of a record. */

@@ -23,16 +23,37 @@ export interface SqlOptions {
   readonly sweepEvery: number;
 }
 
-/** The tables of sessions. */
+/**
+ * The columns of sessions. `holder` and `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
+ * package before them find a session without a lease, an expiry and a body, so they cannot write it.
+ */
+const sessionColumns: readonly (readonly [name: string, type: string])[] = [
+  ["lease", "INTEGER"],
+  ["holder", "TEXT"],
+  ["base", "INTEGER"],
+  ["last", "INTEGER"],
+  ["head", "TEXT"],
+  ["until", "INTEGER"],
+  ["ends", "INTEGER"],
+];
+
+/** The tables of sessions. `jizai_session_piece` has the bodies of sessions of earlier versions of the package. */
 export const sessionTables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_session (
-    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER
+    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, ${
+    sessionColumns.map((column) => column.join(" ")).join(", ")
+  }
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_session_entry (
+    id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
   ) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS jizai_session_piece (
     id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
   ) WITHOUT ROWID`,
   `CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL`,
   `CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session (until) WHERE until IS NOT NULL`,
+  `CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session (ends) WHERE ends IS NOT NULL`,
 ];
 
 /** The tables of logs. */
@@ -49,7 +70,8 @@ export const logTables: readonly string[] = [
 /** Creates the tables of sessions, and adds the columns that an older schema does not have. */
 export function addSessionTables({ sql }: SqlStorage): void {
   const columns = Array.from(sql.exec("SELECT name FROM pragma_table_info('jizai_session')"), ({ name }) => name);
-  if (columns.length > 0 && !columns.includes("lease")) sql.exec("ALTER TABLE jizai_session ADD COLUMN lease INTEGER");
+  const missing = sessionColumns.filter(([name]) => columns.length > 0 && !columns.includes(name));
+  for (const [name, type] of missing) sql.exec(`ALTER TABLE jizai_session ADD COLUMN ${name} ${type}`);
   for (const statement of sessionTables) sql.exec(statement);
 }
 
@@ -62,15 +84,42 @@ export function firstOf<T>(rows: Iterable<T>): T | undefined {
   return row;
 }
 
-/** Returns a function that deletes the expired rows of a table and their pieces, at most once in `every` milliseconds. */
-export function sweeper({ sql }: SqlStorage, table: string, key: string, every: number): () => void {
+/** Returns a function that deletes the rows that have expired by a column of a table, and those of its other tables, at most once in `every` milliseconds. */
+export function sweeper(
+  { sql }: SqlStorage,
+  { table, others, key, columns }: Swept,
+  every: number,
+): () => void {
   let due = 0;
   return () => {
     const now = Date.now();
     if (now < due) return;
     due = now + every;
-    for (const each of [`${table}_piece`, table]) {
-      sql.exec(`DELETE FROM ${each} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= ?)`, now);
+    for (const column of columns) {
+      for (const each of [...others, table]) {
+        sql.exec(`DELETE FROM ${each} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} <= ?)`, now);
+      }
     }
   };
 }
+
+/** Tables whose rows expire. */
+export interface Swept {
+  /** The table with the columns that contain when its rows expire. */
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** The tables with more rows of the same key. */
+  readonly others: readonly string[];
+  readonly key: string;
+}
+
+/** The tables of sessions. */
+export const sweptSessions: Swept = {
+  table: "jizai_session",
+  columns: ["expires", "ends"],
+  others: ["jizai_session_entry", "jizai_session_piece"],
+  key: "id",
+};
+
+/** The tables of logs. */
+export const sweptLogs: Swept = { table: "jizai_log", columns: ["expires"], others: ["jizai_log_piece"], key: "run" };

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import type { StoreAdapter } from "../../core/persistence/store.ts";
 import { expireIn, type ExpiryLaws, type Laws } from "./run_laws.ts";
-import { runningSession, sessionWith } from "./sample_sessions.ts";
+import { runningSession, sessionWith, type TestedStore } from "./sample_sessions.ts";
 
 /** The laws about finding the sessions whose process may have died, and about giving them to one process. */
-export const leaseLaws: Laws<StoreAdapter> = {
+export const leaseLaws: Laws<TestedStore> = {
   async "finds the sessions whose lease has ended"(store, expect) {
     const ends = [["c", 3_000], ["a'b", 1_000], ["😀", 2_000], ["late", 2 ** 45]] as const;
     for (const [id, until] of ends) await store.save({ ...sessionWith(id, "Hi"), lease: { until } });
@@ -70,7 +69,7 @@ export const leaseLaws: Laws<StoreAdapter> = {
 };
 
 /** The laws about leases of sessions that expire. */
-export const leaseExpiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
+export const leaseExpiryLaws: ExpiryLaws<TestedStore> = (pass) => ({
   async "deletes the lease of what has expired"(store, expect) {
     const lease = { until: 1_000 };
     await store.save({ ...sessionWith("old", "Hi"), lease });

@@ -69,7 +69,7 @@ export async function brokenLaws<P>(
   return paragraphs;
 }
 
-function isList<P>(made: Made<P>): made is readonly P[] {
+export function isList<P>(made: Made<P>): made is readonly P[] {
   return Array.isArray(made);
 }
 

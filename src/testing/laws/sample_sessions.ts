@@ -5,7 +5,11 @@
  */
 import { type Message, user } from "../../protocol/message.ts";
 import type { Session } from "../../core/persistence/session.ts";
+import type { Sessions, StoreAdapter } from "../../core/persistence/store.ts";
 import type { RunSnapshot } from "../../core/run/position.ts";
+
+/** The store that laws test: an adapter, and the operations on whole sessions that are made of its operations. */
+export interface TestedStore extends StoreAdapter, Sessions {}
 
 /** Returns a session with one message. */
 export function sessionWith(id: string, text: string, version = 0): Session {

@@ -3,10 +3,12 @@
  *
  * @module
  */
+import { sessionsOf } from "../../core/persistence/session_version.ts";
 import type { StoreAdapter } from "../../core/persistence/store.ts";
+import { appendLaws } from "./append_laws.ts";
 import { leaseExpiryLaws, leaseLaws } from "./lease_laws.ts";
-import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make } from "./run_laws.ts";
-import { long, sessions, sessionWith } from "./sample_sessions.ts";
+import { checkLaws, expireIn, type ExpiryLaws, isList, type LawOptions, type Laws, type Make } from "./run_laws.ts";
+import { long, sessions, sessionWith, type TestedStore } from "./sample_sessions.ts";
 import { transcriptLaws } from "./transcript_laws.ts";
 
 /**
@@ -36,11 +38,15 @@ import { transcriptLaws } from "./transcript_laws.ts";
  * ```
  */
 export async function storeLaws(make: Make<StoreAdapter>, options: LawOptions = {}): Promise<void> {
-  const expiry: ExpiryLaws<StoreAdapter> = (pass) => ({ ...expiryLaws(pass), ...leaseExpiryLaws(pass) });
-  await checkLaws(make, { ...laws, ...transcriptLaws, ...leaseLaws }, expiry, options);
+  const expiry: ExpiryLaws<TestedStore> = (pass) => ({ ...expiryLaws(pass), ...leaseExpiryLaws(pass) });
+  const makeTested: Make<TestedStore> = async (options) => {
+    const made = await make(options);
+    return (isList(made) ? made : [made]).map((adapter) => ({ ...adapter, ...sessionsOf(adapter) }));
+  };
+  await checkLaws(makeTested, { ...laws, ...appendLaws, ...transcriptLaws, ...leaseLaws }, expiry, options);
 }
 
-const laws: Laws<StoreAdapter> = {
+const laws: Laws<TestedStore> = {
   async "finds no session that was never saved"(store, expect) {
     expect("load()", await store.load("none"), undefined);
     expect("list()", await store.list(), []);
@@ -180,7 +186,7 @@ const laws: Laws<StoreAdapter> = {
   },
 };
 
-const expiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
+const expiryLaws: ExpiryLaws<TestedStore> = (pass) => ({
   async "deletes what has expired"(store, expect) {
     const long = "x".repeat(200_000);
     await store.save(sessionWith("old", long));
@@ -200,7 +206,7 @@ const expiryLaws: ExpiryLaws<StoreAdapter> = (pass) => ({
 });
 
 /** Lists all ids, `limit` at a time. */
-async function paged(store: StoreAdapter, limit: number): Promise<readonly (readonly string[])[]> {
+async function paged(store: TestedStore, limit: number): Promise<readonly (readonly string[])[]> {
   const pages: (readonly string[])[] = [];
   for (let after: string | undefined = ""; after !== undefined && pages.length < 100; after = pages.at(-1)?.at(-1)) {
     pages.push(await store.list({ after, limit }));

@@ -8,6 +8,7 @@ import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Run, Scope } from "../../core/hooks/scope.ts";
 import type { RecordedEmit } from "../../core/hooks/state.ts";
 import type { Session } from "../../core/persistence/session.ts";
+import { openSession } from "../../core/persistence/session_version.ts";
 import type { RunStore } from "../../core/persistence/store.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
@@ -176,14 +177,13 @@ export class Tape {
 export function watchedStore(store: RunStore, tape: Tape): RunStore {
   let loaded = false;
   return {
-    async load(id) {
-      const session = await store.load(id);
-      if (!loaded) tape.before = session;
+    ...store,
+    async open(id) {
+      const opened = await store.open(id);
+      if (!loaded) tape.before = (await openSession({ open: () => Promise.resolve(opened) }, id)).session;
       loaded = true;
-      return session;
+      return opened;
     },
-    save: (session) => store.save(session),
-    touch: (session, until) => store.touch(session, until),
     writer: (_, run, options) => store.writer(store, run, options),
   };
 }

@@ -107,7 +107,7 @@ async function awaitedRoundTrips(): Promise<number> {
       await delay(wait);
       return await work(...given);
     };
-    const slowStore = durable({ ...store, save: slow(store.save), touch: slow(store.touch) });
+    const slowStore = durable({ ...store, append: slow(store.append), touch: slow(store.touch) });
     const start = performance.now();
     await callingRun({ store: slowStore, log: memoryLog() }, turns);
     return performance.now() - start;

@@ -18,6 +18,7 @@ import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/poi
 import { endStatuses, mergeSettings, policyOf, requireStatus } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { expectNames } from "../../../protocol/option_names.ts";
+import { sessionsOf } from "../../persistence/session_version.ts";
 import { sessionsIn } from "../../persistence/memory/sessions.ts";
 import type { Session } from "../../persistence/session.ts";
 import type { OpenCall } from "../../calls/call.ts";
@@ -120,7 +121,8 @@ async function runChild(
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
   const store = sessionsIn();
   const { saved } = record as { readonly saved?: Session }; // the child's pause saved it
-  if (saved) await store.save({ ...saved, version: 0 });
+  const sessions = sessionsOf(store);
+  if (saved) await sessions.save({ ...saved, version: 0 });
 
   async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
     const id = saved?.run?.id ?? crypto.randomUUID();
@@ -157,7 +159,7 @@ async function runChild(
   if (status === "aborted") signal.throwIfAborted();
   if (status !== "paused") return failed(`${agent} did not finish: ${reason}`);
   const questions = result.questions.map((question) => questionOfChild(call, tool, question));
-  throw new Pause(questions, await store.load(result.session));
+  throw new Pause(questions, await sessions.load(result.session));
 }
 
 /** Returns a question of a child as its parent asks it. */

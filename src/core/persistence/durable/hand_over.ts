@@ -38,9 +38,10 @@ function releaseNow(run: EngineRun, release: Release): void {
   control.abort("shutdown", { handOver: saved.catch(failed).then(() => run.close()) });
 }
 
-/** Returns a copy of the session, since hooks that unwind may change its state. It notes whether clients have seen a part of an answer: the next process takes it back. */
+/** Returns the session with a copy of its head, since hooks that unwind may change its state. It notes whether clients have seen a part of an answer: the next process takes it back. */
 function frozenSession(run: EngineRun): Unsaved {
-  const session: Unsaved = JSON.parse(JSON.stringify(savedSession(run)));
+  const { messages, ...head } = savedSession(run);
+  const session: Unsaved = { ...JSON.parse(JSON.stringify(head)), messages };
   const { run: saved } = session;
   if (run.work.partial === undefined || saved?.position.at !== "model") return session;
   return { ...session, run: { ...saved, position: { ...saved.position, shown: true } } };

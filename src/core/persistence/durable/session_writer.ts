@@ -8,11 +8,10 @@ import { turn } from "../../../stream/turn.ts";
 import type { RunResult } from "../../hooks/points/run.ts";
 import type { Position } from "../../run/position.ts";
 import type { EngineRun } from "../../run/run.ts";
-import { saveWithRetries } from "../retries.ts";
 import { savedSession } from "../saved_session.ts";
 import type { Unsaved } from "../session.ts";
 import type { OpenWriter, SessionStore } from "../store.ts";
-import { archivedSession, endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
+import { endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
 import { handOver } from "./hand_over.ts";
 import { StoredSession } from "./stored_session.ts";
 import { takeOver } from "./take_over.ts";
@@ -90,12 +89,6 @@ class DurableWriter implements SessionWriter {
     this.#session.keepLate();
     this.#frozen = session;
     return this.#request(() => session, true, true).finally(() => this.close());
-  }
-
-  async archive(): Promise<string | undefined> {
-    if (!this.#saves) return undefined;
-    const session = archivedSession(savedSession(this.#run));
-    return await saveWithRetries(this.#store, session) === undefined ? undefined : session.id;
   }
 
   close(): void {

@@ -5,8 +5,9 @@
  */
 import { startTimer } from "../../lib/cancellation.ts";
 import type { EngineRun } from "../../run/run.ts";
-import { outage, saveWithRetries, withRetries } from "../retries.ts";
+import { outage, withRetries } from "../retries.ts";
 import type { Lease, Mail, Unsaved } from "../session.ts";
+import { isSameMark, openHead, type SessionVersion } from "../session_version.ts";
 import type { SessionStore } from "../store.ts";
 import { closingOf, type Draft, sessionToStore } from "./draft.ts";
 
@@ -16,7 +17,11 @@ export class StoredSession {
   readonly #run: EngineRun;
   /** Milliseconds for which a save claims the session. */
   readonly #leaseTime: number;
-  #version: number;
+  /** Makes the marks of this writer's saves. */
+  readonly #holder = crypto.randomUUID();
+  /** The version that is stored, and the one that a save has tried to store. */
+  #version: SessionVersion;
+  #tried: { readonly version: SessionVersion; readonly draft: Draft; readonly lease: Lease | undefined } | undefined;
   /** The lease that is stored. */
   #held: Lease | undefined;
   /** The draft that is stored, and the one that is saved next. */
@@ -98,33 +103,44 @@ export class StoredSession {
     return done;
   }
 
-  /** Stores a draft with a lease. Returns false if another process was faster. */
+  /** Stores a draft. Its lease is stored once a third of the stored one has passed, since an index contains it. Returns false if another process was faster. */
   async #put(draft: Draft): Promise<boolean> {
     const session = sessionToStore(draft, this.#run, this.#leaseTime);
-    const version = await saveWithRetries(this.#store, { ...session, version: this.#version }, this.#patience);
-    if (version === undefined) return false;
-    this.#version = version;
-    this.#held = session.lease;
-    this.#stored = draft;
+    const { lease } = session;
+    const held = this.#held;
+    const movesLease = !lease || !held || draft.released || this.#leaseLeft <= this.#leaseTime * 2 / 3;
+    const { addition, version } = this.#version.next(session, { holder: this.#holder, isWriter: true, movesLease });
+    this.#tried = { version, draft, lease: movesLease ? lease : { ...lease, until: held.until } };
+    if (!await withRetries(() => this.#store.append(session.id, addition), this.#patience)) return false;
+    this.#confirm(version);
     return true;
+  }
+
+  /** Notes that the draft which was tried last is stored. */
+  #confirm(version: SessionVersion): void {
+    this.#version = version;
+    this.#held = this.#tried?.lease;
+    this.#stored = this.#tried?.draft;
+    this.#tried = undefined;
   }
 
   /** Takes the messages that other processes put into the session. Returns false if they changed anything else. Reports a session that is gone. */
   async #receive(): Promise<boolean> {
     const id = this.#run.session;
-    const found = await withRetries(() => this.#store.load(id), this.#patience);
+    const { session: found, version } = await withRetries(() => openHead(this.#store, id), this.#patience);
     if (!found && this.#stored && !this.#isGone) {
       this.#isGone = true;
       this.#run.events.report(new Error(`Cannot continue session "${id}": the store has lost it`));
     }
-    const { version = 0, run, mail = [], lease } = found ?? {};
+    const { run, mail = [], lease } = found ?? {};
+    if (isSameMark(version.writer, this.#tried?.version.mark)) this.#confirm(this.#tried!.version); // only the acknowledgement was lost
     const arrived = mail.slice(
       this.#stored?.arrived.length ?? this.#run.claimed.mail.length + (this.#next?.arrived.length ?? 0),
     );
-    if (run?.id !== this.#run.id || arrived.length === 0 || version !== this.#version + arrived.length) {
+    if (run?.id !== this.#run.id || arrived.length === 0 || !isSameMark(version.writer, this.#version.writer)) {
       return false;
     }
-    this.#version = version;
+    this.#version = this.#version.followedBy(version);
     this.#held = lease;
     this.#run.arrivals.receive(arrived);
     this.#late?.push(...arrived);
@@ -149,11 +165,11 @@ export class StoredSession {
   async #extend(lease = this.#leaseTime): Promise<boolean> {
     const until = Math.ceil(Date.now() + lease);
     const moved = await withRetries(async (attempt) => {
-      const session = { id: this.#run.session, version: this.#version, ...(this.#held && { lease: this.#held }) };
+      const session = { id: this.#run.session, version: this.#version.n, ...(this.#held && { lease: this.#held }) };
       if (await this.#store.touch(session, until)) return true;
       if (attempt === 0) return false;
-      const { version, lease } = await this.#store.load(this.#run.session) ?? {};
-      return version === this.#version && lease?.until === until;
+      const { version, session: { lease } = {} } = await openHead(this.#store, this.#run.session);
+      return version.n === this.#version.n && lease?.until === until;
     });
     if (moved) this.#held = { ...this.#held, until };
     return moved;

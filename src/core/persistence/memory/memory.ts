@@ -5,10 +5,10 @@
  */
 import { promiseTry } from "../../../stream/promise_try.ts";
 import { expectNames } from "../../../protocol/option_names.ts";
-import type { Lease } from "../session.ts";
-import { isListed, type Store } from "../store.ts";
+import { sessionsOf } from "../session_version.ts";
+import { type Addition, isListed, type Store } from "../store.ts";
 import { boundNames } from "./bounded_cache.ts";
-import { saveIn, sessionCache, sessionsIn, touchIn } from "./sessions.ts";
+import { appendTo, sessionCache, sessionsIn, touchIn } from "./sessions.ts";
 
 /** The bounds of `memory()`. */
 export interface MemoryOptions {
@@ -48,19 +48,23 @@ export function memory(options: MemoryOptions = {}): Store {
   const leases = new Map<string, number>();
 
   /** Notes the lease of a stored session. */
-  function note(id: string, lease: Lease | undefined): void {
-    if (lease) leases.set(id, lease.until);
-    else leases.delete(id);
+  function note(id: string, until: number | null | undefined): void {
+    if (typeof until === "number") leases.set(id, until);
+    else if (until === null) leases.delete(id);
   }
 
-  return {
+  const operations = {
     ...sessionsIn(sessions),
-    save: (session) =>
+    append: (id: string, addition: Addition) =>
       promiseTry(() => {
-        const version = saveIn(sessions, session);
-        if (version !== undefined) note(session.id, session.lease);
-        return version;
+        const isStored = appendTo(sessions, id, addition);
+        if (isStored) note(id, addition.until);
+        return isStored;
       }),
+  };
+  return {
+    ...operations,
+    ...sessionsOf(operations),
     delete(id) {
       sessions.remove(id);
       return Promise.resolve();

@@ -1,88 +1,99 @@
 /**
- * The sessions of an agent or a server without a store: they are kept in memory, as JSON, so that no caller can change what is stored.
+ * Sessions in the memory of this process: heads as JSON, and entries whose messages are copied and frozen once, so that no caller can change what is stored.
  *
  * @module
  */
-import type { Message } from "../../../protocol/message.ts";
 import { promiseTry } from "../../../stream/promise_try.ts";
-import type { LeasedSession, Session } from "../session.ts";
-import type { RunStore } from "../store.ts";
+import type { NumberedEntry } from "../entries.ts";
+import type { LeasedSession } from "../session.ts";
+import { freeze, isSameMark } from "../session_version.ts";
+import type { Addition, OpenedSession, RunStore, StoredHead } from "../store.ts";
 import { type BoundedCache, boundedCache, type Bounds, boundsOf, type EntryOptions } from "./bounded_cache.ts";
 import { writeInMemory } from "./writer.ts";
 
 /** A session in memory. */
-interface Stored {
-  readonly version: number;
-  /** The messages as JSON. */
-  readonly texts: string[];
-  /** The number of characters of `texts`. */
+interface Stored extends StoredHead {
+  /** The entries. The list is shared with later versions, which extend it. */
+  readonly list: NumberedEntry[];
+  /** The number of characters of the entries, as JSON. */
   readonly length: number;
-  /** The messages of `texts` while a run has the session: each message is serialized once, since a transcript grows at its end. */
-  readonly messages: readonly Message[];
-  /** The session without its messages, as JSON. */
-  readonly rest: string;
-  readonly entry: EntryOptions;
+  readonly options: EntryOptions;
 }
 
+/** The sessions of one process. */
+export type SessionCache = BoundedCache<Stored>;
+
 /** Creates a bounded cache of sessions. */
-export function sessionCache(bounds: Partial<Bounds> = {}): BoundedCache<Stored> {
+export function sessionCache(bounds: Partial<Bounds> = {}): SessionCache {
   return boundedCache(boundsOf(bounds, Infinity));
 }
 
 /** Returns the operations of the runs whose sessions are in `sessions`. Default: a cache of their own. */
-export function sessionsIn(sessions: BoundedCache<Stored> = sessionCache()): RunStore {
+export function sessionsIn(sessions: SessionCache = sessionCache()): RunStore {
   return {
     writer: writeInMemory,
-    load(id) {
-      const stored = sessions.get(id);
-      return Promise.resolve(
-        stored && { ...JSON.parse(stored.rest), messages: JSON.parse(`[${stored.texts.join()}]`) },
-      );
-    },
-    save: (session) => promiseTry(() => saveIn(sessions, session)),
+    head: (id) => Promise.resolve(sessions.get(id)),
+    open: (id) => Promise.resolve(openIn(sessions, id)),
+    entries: (id, first, last) => Promise.resolve(entriesIn(sessions.get(id)?.list ?? [], first, last)),
+    append: (id, addition) => promiseTry(() => appendTo(sessions, id, addition)),
     touch: (session, end) => promiseTry(() => touchIn(sessions, session, end)),
   };
 }
 
-/** Saves a session as `Store.save()` does. */
-export function saveIn(sessions: BoundedCache<Stored>, { messages, ...session }: Session): number | undefined {
-  const { id, run, owner, lease } = session;
+function openIn(sessions: SessionCache, id: string): OpenedSession | undefined {
   const stored = sessions.get(id);
-  if ((stored?.version ?? 0) !== session.version) return undefined;
-  const version = session.version + 1;
-  const rest = JSON.stringify({ ...session, version });
-  const { texts, added, length } = serialize(messages, stored);
-  const inUse = until(run && !run.exit ? lease?.until ?? Infinity : 0);
-  const entry = { bytes: 2 * (length + rest.length), owner, pinned: run !== undefined, inUse };
-  sessions.put(id, { version, texts, length, messages: run ? messages : [], rest, entry }, entry);
-  texts.push(...added); // only once it is known to fit
-  return version;
+  return stored && { ...stored, entries: entriesIn(stored.list, stored.base, stored.last) };
 }
 
-/** Moves the end of a lease as `Store.touch()` does. */
-export function touchIn(sessions: BoundedCache<Stored>, { id, version, lease }: LeasedSession, end: number): boolean {
+/** Returns the entries from `first` to `last`. The first ones may have been deleted. */
+function entriesIn(list: readonly NumberedEntry[], first: number, last: number): readonly NumberedEntry[] {
+  const [begin = 1] = list[0] ?? [];
+  return list.slice(Math.max(first - begin, 0), Math.max(last - begin + 1, 0));
+}
+
+/** Saves a session as `StoreAdapter.append()` does. If it does not fit, the entries before its base are deleted, which no run reads. */
+export function appendTo(sessions: SessionCache, id: string, addition: Addition): boolean {
+  try {
+    return append(sessions, id, addition);
+  } catch (error) {
+    const stored = sessions.get(id);
+    const list = entriesIn(stored?.list ?? [], addition.base, addition.first - 1);
+    if (!stored || list.length === stored.list.length) throw error;
+    const length = list.reduce((sum, [, entry]) => sum + JSON.stringify(entry).length, 0);
+    return append(sessions, id, addition, { ...stored, list: [...list], length });
+  }
+}
+
+function append(
+  sessions: SessionCache,
+  id: string,
+  addition: Addition,
+  stored: Stored | undefined = sessions.get(id),
+): boolean {
+  const { from, to, head, entries, first, base, owner, run } = addition;
+  if (isSameMark(stored?.mark, to)) return true;
+  if (stored ? !isSameMark(stored.mark, from) : from) return false;
+  const { until = stored?.until ?? null } = addition;
+  const texts = entries.map((entry) => JSON.stringify(entry));
+  const length = texts.reduce((sum, text) => sum + text.length, stored?.length ?? 0);
+  const inUse = isBefore(run === "running" ? until ?? Infinity : 0);
+  const options = { bytes: 2 * (length + head.length), owner, pinned: run !== undefined, inUse };
+  const list = stored?.list ?? [];
+  sessions.put(id, { mark: to, base, last: first + entries.length - 1, until, head, list, length, options }, options);
+  for (const [index, text] of texts.entries()) list.push([first + index, freeze(JSON.parse(text))]); // only once they are known to fit
+  return true;
+}
+
+/** Moves the end of a lease as `StoreAdapter.touch()` does. */
+export function touchIn(sessions: SessionCache, { id, version, lease }: LeasedSession, until: number): boolean {
   const stored = sessions.get(id);
-  if (stored?.version !== version || !lease) return false;
-  const { lease: held, ...rest }: Omit<Session, "messages"> = JSON.parse(stored.rest);
-  if (held?.until !== lease.until) return false;
-  const entry = { ...stored.entry, inUse: until(end) };
-  sessions.put(id, { ...stored, rest: JSON.stringify({ ...rest, lease: { ...held, until: end } }), entry }, entry);
+  if (stored?.mark.n !== version || !lease || stored.until !== Math.trunc(lease.until)) return false;
+  const options = { ...stored.options, inUse: isBefore(until) };
+  sessions.put(id, { ...stored, until, options }, options);
   return true;
 }
 
 /** Returns a function that returns true until a time. It is kept with a session, so it must not keep anything else. */
-export function until(time: number): () => boolean {
+function isBefore(time: number): () => boolean {
   return () => time > Date.now();
-}
-
-/** Returns the messages as JSON: those that were stored before, in a list that can be extended, and those to add. `length` counts the characters of both. */
-function serialize(
-  messages: readonly Message[],
-  stored?: Stored,
-): { readonly texts: string[]; readonly added: string[]; readonly length: number } {
-  const isBeginning = stored?.texts.length === stored?.messages.length &&
-    stored?.messages.every((message, index) => message === messages[index]);
-  const { texts, length }: Pick<Stored, "texts" | "length"> = stored && isBeginning ? stored : { texts: [], length: 0 };
-  const added = messages.slice(texts.length).map((message) => JSON.stringify(message));
-  return { texts, added, length: added.reduce((sum, text) => sum + text.length, length) };
 }

@@ -9,8 +9,9 @@ import type { EngineRun } from "../../run/run.ts";
 import { startTimer } from "../../lib/cancellation.ts";
 import { savedSession } from "../saved_session.ts";
 import type { Lease } from "../session.ts";
+import { changeHead, openHead, type SessionVersion } from "../session_version.ts";
 import type { OpenWriter, SessionStore } from "../store.ts";
-import { archivedSession, endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
+import { endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
 
 /**
  * Opens a writer for a store that ends with the process. No process can find the run after a crash, so it saves only the claim, each turn, and the end. It
@@ -23,13 +24,12 @@ class MemoryWriter implements SessionWriter {
   readonly #store: SessionStore;
   readonly #run: EngineRun;
   readonly #leaseTime: number;
-  #version: number;
+  readonly #holder = crypto.randomUUID();
+  #version: SessionVersion;
   #saves: boolean;
   /** The lease that is stored. */
   #held: Lease | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
-  /** True if a copy of the messages was saved, and the session that names it was not. */
-  #archived = false;
 
   constructor(store: SessionStore, run: EngineRun, { always, lease }: WriterOptions) {
     this.#store = store;
@@ -47,8 +47,7 @@ class MemoryWriter implements SessionWriter {
   }
 
   checkpoint(position: Position): Promise<void> | undefined {
-    const isDue = this.#saves && (this.#archived || (position.at === "model" && position.turn > 1));
-    this.#archived = false;
+    const isDue = this.#saves && position.at === "model" && position.turn > 1;
     return isDue ? this.#saveOrAbort() : undefined;
   }
 
@@ -63,23 +62,17 @@ class MemoryWriter implements SessionWriter {
     }
   }
 
-  async archive(): Promise<string | undefined> {
-    if (!this.#saves) return undefined;
-    const session = archivedSession(savedSession(this.#run));
-    this.#archived = await this.#store.save(session) !== undefined;
-    return this.#archived ? session.id : undefined;
-  }
-
   close(): void {
     clearTimeout(this.#renewal);
   }
 
-  async #save(session = savedSession(this.#run)): Promise<boolean> {
+  async #save(unleased = savedSession(this.#run)): Promise<boolean> {
     // a run that is taken over ends: its calls since the last save may have had effects that it does not know
-    const lease = session.run && !session.run.exit ? { until: this.#leaseEnd(), closing: "lost" } : undefined;
-    const saved = await this.#store.save({ ...session, ...(lease && { lease }), version: this.#version });
-    if (saved === undefined) return false;
-    this.#version = saved;
+    const lease = unleased.run && !unleased.run.exit ? { until: this.#leaseEnd(), closing: "lost" } : undefined;
+    const session = { ...unleased, ...(lease && { lease }) };
+    const { addition, version } = this.#version.next(session, { holder: this.#holder, isWriter: true });
+    if (!await this.#store.append(session.id, addition)) return false;
+    this.#version = version;
     this.#held = lease;
     this.#saves = true;
     return true;
@@ -101,7 +94,7 @@ class MemoryWriter implements SessionWriter {
     const held = this.#held;
     if (!held) return;
     const until = this.#leaseEnd();
-    const moved = await this.#store.touch({ id: this.#run.session, version: this.#version, lease: held }, until);
+    const moved = await this.#store.touch({ id: this.#run.session, version: this.#version.n, lease: held }, until);
     if (moved && this.#held === held) this.#held = { ...held, until };
   }
 
@@ -111,9 +104,10 @@ class MemoryWriter implements SessionWriter {
 
   /** Removes the run from the session as it is stored, which takes less room. */
   async #removeRun(): Promise<void> {
-    const stored = await this.#store.load(this.#run.session);
-    if (!stored) return;
-    const { run: _, ...session } = stored;
-    await this.#save(session);
+    const { session: id } = this.#run;
+    const { session, version } = await openHead(this.#store, id);
+    if (!session) return;
+    const { run: _, ...head } = session;
+    await changeHead(this.#store, id, version, head);
   }
 }

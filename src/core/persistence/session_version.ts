@@ -1,0 +1,256 @@
+/**
+ * Versions of a session: a session as a store has it, and the save that makes the next version of it.
+ *
+ * @module
+ */
+import type { Message } from "../../protocol/message.ts";
+import {
+  changeTo,
+  emptyTranscript,
+  type Entry,
+  historyOf,
+  type NumberedEntry,
+  type StoredTranscript,
+  transcriptOf,
+} from "./entries.ts";
+import { FinalError } from "./final_error.ts";
+import type { Session, SessionHead } from "./session.ts";
+import type { Addition, HistoryOptions, HistoryPage, Mark, Sessions, SessionStore, StoredHead } from "./store.ts";
+import { outline, referencesIn, restore } from "./values.ts";
+
+/** The format of heads and entries that this version of the package writes. */
+const format = 1;
+
+/** A head as it is stored. */
+interface FormattedHead extends Omit<SessionHead, "version"> {
+  /** The format. A head without it is a whole session, as the versions of the package before the first format wrote it. */
+  readonly format?: number;
+  readonly messages?: readonly Message[];
+  /** The mark of the last save of a run's writer: other processes that change the head keep it. */
+  readonly writer?: Mark;
+}
+
+/** Returns true if two marks are of the same save. */
+export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
+  return a !== undefined && a.holder === b?.holder && a.n === b.n;
+}
+
+/** The session to save next. Without messages, the transcript stays. */
+type NextSession = Omit<SessionHead, "version"> & { readonly version?: number; readonly messages?: readonly Message[] };
+
+/** The options of a save. */
+interface NextOptions {
+  /** The holder of the next mark. */
+  readonly holder: string;
+  /** Whether the writer of the session's run saves it. Default: another process changes its head. */
+  readonly isWriter?: boolean;
+  /** Whether the lease is stored as it is in the session. Default: true. If not, the stored lease stays. */
+  readonly movesLease?: boolean;
+}
+
+/** A stored version of a session, or that of no session. A writer keeps it from one save to the next, so that it appends only what is new. */
+export class SessionVersion {
+  readonly mark: Mark | undefined;
+  /** The mark of the last save of the run's writer. */
+  readonly writer: Mark | undefined;
+  readonly #transcript: StoredTranscript;
+  /** The numbers of the large values of the head, by their JSON. */
+  readonly #values: ReadonlyMap<string, number>;
+  readonly #compactions: number;
+  /** The messages of a session that is stored as a whole, in the format before the first. */
+  readonly #whole: readonly Message[] | undefined;
+
+  private constructor(
+    mark: Mark | undefined,
+    transcript: StoredTranscript,
+    values: ReadonlyMap<string, number>,
+    { compactions = 0, writer, messages }: Pick<FormattedHead, "compactions" | "writer" | "messages">,
+  ) {
+    this.mark = mark;
+    this.#transcript = transcript;
+    this.#values = values;
+    this.#compactions = compactions;
+    this.#whole = messages;
+    this.writer = writer;
+  }
+
+  /** The version of no session. */
+  static readonly none: SessionVersion = new SessionVersion(undefined, emptyTranscript, new Map(), {});
+
+  /** Returns the version of a session that was opened, or of a head and its large values, which changes no transcript. */
+  static of(
+    { mark, base, last }: StoredHead,
+    transcript: Pick<StoredTranscript, "messages" | "numbers">,
+    values: ReadonlyMap<number, unknown>,
+    head: FormattedHead,
+  ): SessionVersion {
+    const numbers = new Map(Array.from(values, ([number, value]) => [JSON.stringify(value), number]));
+    return new SessionVersion(mark, { ...transcript, base, last }, numbers, head);
+  }
+
+  /** The number of the last entry; 0: there is none. */
+  get last(): number {
+    return this.#transcript.last;
+  }
+
+  /** The number of the save; 0 for no session. */
+  get n(): number {
+    return this.mark?.n ?? 0;
+  }
+
+  /** Returns this version with the mark of a later one, which another process has made without a change of the transcript. */
+  followedBy({ mark, last }: SessionVersion): SessionVersion {
+    return new SessionVersion(mark, { ...this.#transcript, last }, this.#values, {
+      compactions: this.#compactions,
+      ...(this.writer && { writer: this.writer }),
+      ...(this.#whole && { messages: this.#whole }),
+    });
+  }
+
+  /** Returns the save that makes the next version of a session, and that version. */
+  next(
+    { messages = this.#whole ?? this.#transcript.messages, version: _, ...head }: NextSession,
+    { holder, isWriter = false, movesLease = true }: NextOptions,
+  ): { readonly addition: Addition; readonly version: SessionVersion } {
+    const { compactions = 0, run, owner, lease } = head;
+    const { entries: changes, stored } = changeTo(messages, this.#transcript, compactions > this.#compactions);
+    const known = stored.base === this.#transcript.base ? this.#values : new Map<string, number>(); // values from before a base are not read
+    const first = this.#transcript.last + 1;
+    const to = { holder, n: this.n + 1 };
+    const writer = isWriter ? to : this.writer;
+    const formatted = { format, ...head, ...(writer && { writer }) };
+    const { text, added, numbers } = outline(formatted, known, first + changes.length);
+    const entries = [...changes, ...added.map((value): Entry => ({ type: "value", value: JSON.parse(value) }))];
+    const addition: Addition = {
+      from: this.mark,
+      to,
+      head: text,
+      entries,
+      first,
+      base: stored.base,
+      ...(movesLease && { until: lease ? Math.trunc(lease.until) : null }),
+      owner,
+      run: run && (run.exit ? "paused" : "running"),
+    };
+    const transcript = { ...stored, last: first + entries.length - 1 };
+    return {
+      addition,
+      version: new SessionVersion(to, transcript, numbers, { compactions, ...(writer && { writer }) }),
+    };
+  }
+}
+
+/** A session that was read, and its version. */
+export interface Opened<S = Session> {
+  readonly session: S | undefined;
+  readonly version: SessionVersion;
+}
+
+/** The result of opening a session that is not stored. */
+export const noSession: Opened<never> = { session: undefined, version: SessionVersion.none };
+
+/** Opens a session. Its messages cannot be changed. Throws a `FinalError` if a newer version of the package has written it. */
+export async function openSession(store: Pick<SessionStore, "open">, id: string): Promise<Opened> {
+  const opened = await store.open(id);
+  if (!opened) return noSession;
+  return read(id, opened, opened.entries);
+}
+
+/** Reads a session without its messages, as `openSession()` reads a whole one. */
+export async function openHead(
+  store: Pick<SessionStore, "head" | "entries">,
+  id: string,
+): Promise<Opened<SessionHead>> {
+  const stored = await store.head(id);
+  if (!stored) return noSession;
+  const numbers = referencesIn(stored.head);
+  const entries = numbers.length > 0 ? await store.entries(id, Math.min(...numbers), Math.max(...numbers)) : [];
+  const { session: { messages: _, ...session }, version } = read(id, stored, entries);
+  return { session, version };
+}
+
+function read(id: string, stored: StoredHead, entries: readonly NumberedEntry[]) {
+  const values = new Map(entries.flatMap(([number, entry]) => entry.type === "value" ? [[number, entry.value]] : []));
+  const head = restore(stored.head, values) as FormattedHead; // only this package writes heads
+  const { format: written = 0, writer: _, messages, lease, ...rest } = head;
+  if (written > format) {
+    const expected = `a newer version of the package has written it, in format ${written}; expected ${format} or lower`;
+    throw new FinalError(`Cannot read session "${id}": ${expected}`);
+  }
+  const transcript = transcriptOf(entries);
+  const session: Session = {
+    ...rest,
+    id,
+    version: stored.mark.n,
+    messages: freeze(messages ?? transcript.messages),
+    ...(lease && { lease: { ...lease, until: stored.until ?? lease.until } }), // it may have moved since
+  };
+  return { session, version: SessionVersion.of(stored, transcript, values, head) };
+}
+
+/** Replaces the head of a session, as a process that does not have it does. Resolves to false, and changes nothing, if another process was faster. */
+export async function changeHead(
+  store: Pick<SessionStore, "append">,
+  id: string,
+  version: SessionVersion,
+  head: SessionHead,
+): Promise<boolean> {
+  const { addition } = version.next(head, { holder: crypto.randomUUID() });
+  return await store.append(id, addition);
+}
+
+/** Returns the operations on whole sessions of a store. */
+export function sessionsOf(store: Pick<SessionStore, "head" | "open" | "entries" | "append">): Sessions {
+  return {
+    load: async (id) => (await openSession(store, id)).session,
+    async save({ version: n, ...session }) {
+      const { version } = await openSession(store, session.id);
+      if (version.n !== n) return undefined;
+      const { addition } = version.next(session, { holder: crypto.randomUUID(), isWriter: true });
+      return await store.append(session.id, addition) ? n + 1 : undefined;
+    },
+    history: async (id, options) => await historyIn(store, id, options),
+    async fork(id, to, { at } = {}) {
+      const { session, version } = await openSession(store, id);
+      if (!session || at !== undefined && !(at >= 0 && at <= version.last)) return false;
+      const messages = at === undefined ? session.messages : transcriptOf(await store.entries(id, 1, at)).messages;
+      const { owner, state, rules } = session;
+      const copy = {
+        id: to,
+        messages,
+        ...(owner !== undefined && { owner }),
+        ...(state && { state }),
+        ...(rules && { rules }),
+      };
+      return await store.append(to, SessionVersion.none.next(copy, { holder: crypto.randomUUID() }).addition);
+    },
+  };
+}
+
+/** Reads a page of a session's history. */
+export async function historyIn(
+  store: Pick<SessionStore, "open" | "entries">,
+  id: string,
+  { before = Infinity, limit = 100 }: HistoryOptions = {},
+): Promise<HistoryPage | undefined> {
+  const { session, version: { last } } = await openSession(store, id);
+  if (!session) return undefined;
+  const all = last === 0
+    ? session.messages.map((message, index) => [index + 1, message] as const) // stored as a whole
+    : historyOf(await store.entries(id, 1, last));
+  const earlier = all.filter(([number]) => number < before);
+  const page = earlier.slice(-limit);
+  const numbers = page.map(([number]) => number);
+  return {
+    messages: page.map(([, message]) => message),
+    numbers,
+    before: page.length < earlier.length ? numbers[0] : undefined,
+  };
+}
+
+/** Freezes a value and everything in it, so that a change in place of what is stored once, which no save would store, throws. */
+export function freeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) freeze(part);
+  return Object.freeze(value);
+}
