@@ -33,20 +33,20 @@ const served = "served.ts";
 const sharedByModels = "models/base.ts";
 
 const rows: readonly Row[] = [
-  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 35.3 },
+  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 37.35 },
   {
     what: "served, sessions in memory, beyond Hono and Zod",
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 45.55,
+    ceiling: 48.05,
   },
   {
     what: "served with everything, beyond Hono and Zod",
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 58.1,
+    ceiling: 61.05,
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 3.75 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 4.9 },
@@ -74,16 +74,16 @@ const rows: readonly Row[] = [
   { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5, ceiling: 1.25 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.25 },
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.5 },
-  { what: "plan", bundle: "features/plan.ts", without: served, budget: 1, ceiling: 1 },
+  { what: "plan", bundle: "features/plan.ts", without: served, budget: 1, ceiling: 1.05 },
   { what: "handoff", bundle: "features/handoff.ts", without: served, budget: 1.2, ceiling: 1.2 },
-  { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.25 },
+  { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.3 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 0.5 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.4 },
   { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.55 },
   { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3, ceiling: 3.1 },
   { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.4 },
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 5.45 },
-  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.55 },
+  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.6 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.7 },
   { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.6, ceiling: 4.6 },
   {
