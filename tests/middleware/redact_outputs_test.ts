@@ -367,6 +367,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
         reason: secret,
         answer: { text: secret, output: json },
         questions: [question],
+        schemas: [json],
         rollback: false,
         withhold: false,
         error: undefined,

@@ -132,7 +132,7 @@ function maskReviewed(result: ReviewedResult, mask: Mask): ReviewedResult {
 function maskExit(exit: Exit, mask: Mask): Exit {
   const { questions } = exit;
   return {
-    ...maskFields(exit, ["reason", "answer"], mask),
+    ...maskFields(exit, ["reason", "answer", "schemas"], mask),
     ...(questions && { questions: maskEach(questions, (question) => maskQuestion(question, mask)) }),
   };
 }

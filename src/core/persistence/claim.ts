@@ -14,7 +14,7 @@ import { noCounters, type Position, type RunSnapshot } from "../run/position.ts"
 import { matchAnswers, rulesOf, validateEdits } from "./answers.ts";
 import type { ClaimOptions, MustClose } from "./claim_options.ts";
 import type { Claimed } from "./claimed.ts";
-import { isPaused, mailedMessages, type Session } from "./session.ts";
+import { isPaused, mailedMessages, openedPause, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
 import { noSession, openSession, type SessionVersion } from "./session_version.ts";
 
@@ -149,7 +149,18 @@ async function resume(
     ...(recoveries > 0 && { recoveries }),
   };
   const rules = parent ? [] : [...claimed.rules, ...given.flatMap(rulesOf)];
-  return { ...claimed, start, rules, given, mail, resumed: true, lost, closing, rollback, pause };
+  return {
+    ...claimed,
+    start,
+    rules,
+    given,
+    mail,
+    resumed: true,
+    lost,
+    closing,
+    rollback,
+    pause: pause && openedPause(pause),
+  };
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */

@@ -128,8 +128,10 @@ export interface Exit {
   readonly reason?: string;
   /** The answer to the prompt, after its hooks. */
   readonly answer?: Pick<Answer, "text" | "output">;
-  /** The questions of a pause. */
+  /** The questions of a pause. If `schemas` is set, `schema` of a question is `{ $ref: "#/schemas/0" }`. */
   readonly questions?: readonly Question[];
+  /** In a saved pause: the schemas of its questions, each once. Default: the questions contain them. */
+  readonly schemas?: readonly NonNullable<Question["schema"]>[];
   /** Restores the transcript to the start of the run. */
   readonly rollback?: boolean;
   /** Keeps no result of the open batch. */

@@ -6,7 +6,7 @@
 import type { Question } from "../../protocol/question.ts";
 import { type CallResult, providerResultOf, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { AnswerPart } from "../../protocol/part.ts";
-import type { Session } from "../../core/persistence/session.ts";
+import { questionsOf, type Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
 import { messageIdOf } from "../message_id.ts";
@@ -31,7 +31,7 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
   const batch = position?.at === "tools" ? position : undefined;
   const reviewed = batch?.calls.flatMap((record) => record.state === "done" ? [record.result] : []) ?? [];
   const { id: run, before = stored.length } = current ?? { id: last?.run, before: last?.before };
-  const asked = (exit?.questions ?? []).filter((question) => !isForClient(question));
+  const asked = questionsOf(current && { run: current }).filter((question) => !isForClient(question));
   const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...reviewed];
   const states = callStates(results, asked, current?.events ?? 0);
   const shown: UiMessage[] = [];
