@@ -101,6 +101,7 @@ export function handoff<V = unknown>(
     before: ["fallback"],
     tools: [transfer, ...tools],
     async model(ctx, next) {
+      if (ctx.purpose === "summary") return await next();
       const { request } = ctx;
       const { output } = request.options;
       const name = activeAt(ctx);

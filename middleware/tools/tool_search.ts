@@ -93,6 +93,7 @@ export function toolSearch(options: ToolSearchOptions = {}): Middleware {
       return await next();
     },
     async model(ctx, next) {
+      if (ctx.purpose === "summary") return await next();
       definitions.set(ctx.run, ctx.request.tools);
       const shown = shownAt(ctx);
       return await next({ request: { tools: ctx.request.tools.filter(({ name }) => shown.has(name)) } });

@@ -17,7 +17,7 @@ export type { Issue, Validation } from "./agent/schema.ts";
 export type { ToolTable } from "./agent/tool.ts";
 export { approvalPolicyOf } from "./calls/approval.ts";
 export { toolResultOf } from "./calls/tool_io.ts";
-export { compact, compactionHooks, type CompactOptions, spend } from "./features/compaction.ts";
+export { compact, compactionHooks, type CompactOptions } from "./features/compaction.ts";
 export { type GroupContext, nameOf, type ToolHooks } from "./hooks/middleware.ts";
 export { compose, type HookAnswer, type Named, type Onion, type PointPolicy } from "./hooks/onion.ts";
 export { type Derive, merged, policyOf, type PolicyOptions } from "./hooks/policy.ts";

@@ -69,7 +69,7 @@ export type Event =
   | {
     readonly type: "compact.finished";
     readonly trigger: CompactTrigger;
-    /** `failed`: the oldest messages were left out instead, unless there were none. */
+    /** `failed`: the transcript stays as it is; if a provider has refused it, the oldest messages were left out instead. */
     readonly status: "compacted" | "declined" | "failed";
     /** The estimated tokens of the transcript before the compaction. */
     readonly before: number;
@@ -139,6 +139,7 @@ export type CompactTrigger = "auto" | "manual" | "overflow";
 /** The subject of a `warning`. */
 export type WarningCode =
   | "transcript.repaired"
+  | "transcript.trimmed"
   | "hook.failed"
   | "hook.abandoned"
   | "hook.skipped"

@@ -9,9 +9,17 @@ import type { Hook, Next } from "../core/hooks/onion.ts";
 import type { ApprovalContext, ExecuteContext, ToolContext } from "../core/hooks/points/call.ts";
 import type { AbortContext, ErrorContext } from "../core/hooks/points/failure.ts";
 import type { InputContext, PromptContext, SessionContext, SubagentContext } from "../core/hooks/points/run.ts";
-import type { CompactContext, ModelContext, StopContext, TurnContext } from "../core/hooks/points/turn.ts";
+import type {
+  CompactContext,
+  ModelContext,
+  ModelResponse,
+  StopContext,
+  TurnContext,
+} from "../core/hooks/points/turn.ts";
 import type { Run } from "../core/hooks/scope.ts";
 import { defaultLimits } from "../core/run/limits.ts";
+import { ResponseAccumulator } from "../core/steps/response.ts";
+import type { ModelRequest } from "../model/model.ts";
 import { scripted } from "../model/scripted.ts";
 import { noUsage, user } from "../protocol/message.ts";
 import { freeze } from "../core/hooks/strict.ts";
@@ -151,6 +159,20 @@ interface NamedCall {
   readonly input?: unknown;
 }
 
+/** Asks a model without hooks. */
+async function askModel(
+  { model = scripted(), instructions = "", messages = [], tools = [], options = {} }: Partial<ModelRequest>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ModelResponse> {
+  const unread = { announce() {}, warn() {} };
+  const answer = new ResponseAccumulator({ turn: 1, emit() {}, events: unread, uniqueId: (id) => id });
+  for await (const events of model.stream({ model, instructions, messages, tools, options }, { signal })) {
+    for (const event of events) answer.add(event);
+  }
+  const { finish = "other", usage } = answer;
+  return { parts: answer.end(), finish, usage, model: model.id, attempts: 1 };
+}
+
 /** Returns the default fields of each point. */
 function defaultsOf({ name = "echo", input = {} }: NamedCall) {
   const call = { id: "call_1", name, input };
@@ -168,7 +190,12 @@ function defaultsOf({ name = "echo", input = {} }: NamedCall) {
     input: { source: "prompt", messages: transcript, context: [] },
     prompt: { prompt: user("Hello"), transcript: [], context: [], resumed: false },
     turn: { index: 1, transcript, context: [], resumed: false },
-    model: { request: { model, instructions: "", messages: transcript, tools: [], options: {} }, attempt: 1, turn: 1 },
+    model: {
+      request: { model, instructions: "", messages: transcript, tools: [], options: {} },
+      attempt: 1,
+      turn: 1,
+      purpose: "turn",
+    },
     tool: { call, tool: echo, name, input, batchId: "run:1", index: 0, turn: 1, resumed: false, edited: false },
     approval: { call, tool: echo, name, input, parsed: input, turn: 1 },
     execute: {
@@ -183,7 +210,7 @@ function defaultsOf({ name = "echo", input = {} }: NamedCall) {
       progress() {},
     },
     stop: { message: { role: "assistant", parts: [] }, transcript, continuations: 0, limit: 8, resumed: false },
-    compact: { trigger: "auto", transcript, instructions: "", budget: 1_000, model },
+    compact: { trigger: "auto", transcript, instructions: "", budget: 1_000, model, askModel },
     subagent: { child: "child", prompt: user("Help"), depth: 1, call: call.id, settings: {} },
     error: { error: new Error("trouble"), source: "execute", recoverable: false, attempt: 1 },
     abort: { reason: "stop", source: "stop", message: undefined, open: [], usage: noUsage },

@@ -178,14 +178,19 @@ for (const trigger of ["auto", "overflow", "manual"] as const) {
   Deno.test(`${trigger}: a hook that throws fails the compaction, and the run continues if it can`, async () => {
     const boom = new Error("boom");
     const outcome = await play(trigger, [{ compact: () => Promise.reject(boom) }]);
-    if (goesOn) {
+    const trimmed = "transcript.trimmed The compaction failed, so the oldest messages were left out. compact";
+    if (trigger === "auto") {
+      assertEquals([outcome.status, outcome.messages], ["done", [...whole, ...last, ...end]]);
+      assertEquals(compactions(outcome), ["compact.finished auto failed 441 441"]);
+    } else if (goesOn) {
       assertEquals([outcome.status, outcome.messages], ["done", ["user First", ...last, ...end]]);
-      assertEquals(compactions(outcome), [`compact.finished ${trigger} failed 441 117`]);
+      assertEquals(compactions(outcome), ["compact.finished overflow failed 441 117"]);
     } else {
       assertEquals([outcome.status, outcome.messages, compactions(outcome)], ["failed", whole, []]);
     }
     assertEquals(outcome.errors, trigger === "overflow" ? [boom, tooLarge] : [boom]);
-    assertEquals(outcome.events.filter((line) => line.startsWith("warning")), []);
+    const warnings = outcome.events.filter((line) => line.startsWith("warning"));
+    assertEquals(warnings, trigger === "overflow" ? [`warning ${trimmed}`] : []);
   });
 
   Deno.test(`${trigger}: a run that is stopped during the compaction keeps its transcript`, async () => {
@@ -330,7 +335,8 @@ Deno.test("an error hook decides about a failed compaction: continue without it,
   };
   const first = "compact true 1";
   const trimmed = ["user First", "user Now", "assistant Done."];
-  assertEquals(await decide("auto", () => Promise.resolve(skip())), [[first], "done", trimmed, [busy]]);
+  const untouched = [...whole, "user Now", "assistant Done."];
+  assertEquals(await decide("auto", () => Promise.resolve(skip())), [[first], "done", untouched, [busy]]);
   assertEquals(await decide("overflow", (_, next) => next()), [[first], "done", trimmed, [busy, tooLarge]]);
   assertEquals(await decide("auto", () => Promise.resolve(tryAgain({ after: 1_000 }))), [
     [first, "compact true 2"],

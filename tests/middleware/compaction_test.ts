@@ -5,21 +5,29 @@ import {
   agent,
   declined,
   type Event,
+  mapText,
   memory,
   type Message,
   type Middleware,
   type Model,
   ModelError,
+  type ModelRequest,
   textOf,
   tryAgain,
   user,
 } from "@jizai/jizai";
 import { budget } from "@jizai/jizai/middleware/budget";
 import { compact, compaction, type SummaryOptions } from "@jizai/jizai/middleware/compaction";
+import { fallback } from "@jizai/jizai/middleware/fallback";
+import { handoff } from "@jizai/jizai/middleware/handoff";
+import { retry } from "@jizai/jizai/middleware/retry";
+import { timeout } from "@jizai/jizai/middleware/timeout";
+import { toolSearch } from "@jizai/jizai/middleware/tool_search";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { callHook, stubContext } from "@jizai/jizai/testing";
 import { estimateTokens } from "../../src/core/lib/estimate.ts";
 import { repairTranscript } from "../../src/core/lib/repair.ts";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { history, look, short, someTranscript } from "../support/long.ts";
 
@@ -258,7 +266,7 @@ Deno.test("compaction() declines without a request if there are too few messages
   );
 });
 
-Deno.test("a failed compaction leaves out the oldest messages", async () => {
+Deno.test("a summary that failed, was cut or was stopped leaves the transcript as it is", async () => {
   const failures: ScriptedAnswer[] = [
     { error: new ModelError("Overloaded", { recoverable: true }) },
     { text: "Half of it", error: new Error("cut") },
@@ -266,12 +274,192 @@ Deno.test("a failed compaction leaves out the oldest messages", async () => {
     { text: "" },
     { reasoning: "I had better not." },
     { error: new ModelError("Too long", { overflow: true }) },
+    { text: "Half of it", finish: "length" },
+    { text: "Half of it", finish: "filter" },
+    { text: "I cannot.", finish: "refusal" },
+    { text: " \n" },
   ];
   for (const failure of failures) {
-    const { status, messages, compactions, errors } = await play([failure, "Done."]);
-    assertEquals([status, compactions, errors.length], ["done", ["auto failed 441 117"], 1]);
-    assertEquals(short(messages), ["user First", "user Now", "assistant Done."]);
+    const { status, messages, compactions, errors, events } = await play([failure, "Done."]);
+    assertEquals([status, compactions, errors.length], ["done", ["auto failed 441 441"], 1]);
+    assertEquals(short(messages), [...short(history), "user Now", "assistant Done."]);
+    assertEquals(events.filter(({ type }) => type === "warning"), []);
   }
+});
+
+const overloaded = { error: new ModelError("Overloaded", { recoverable: true, status: 529 }) };
+const tooLarge = { error: new ModelError("Too long", { overflow: true }) };
+
+Deno.test("a failed summary is tried again at the next turn, until the provider refuses the transcript", async () => {
+  const call = { calls: [["look", { at: "a" }]] } as const;
+  const model = scripted(call, call, tooLarge, "Done.");
+  const summarize = scripted(overloaded, overloaded, overloaded, overloaded);
+  const use = [compaction({ at: 400, keep: 0, summarize })];
+  const run = agent({ model, tools: [look], use }).run({ messages: [...history, user("Now")], onError: () => {} });
+  const events = await eventsOfRun(run);
+  assertEquals(eventLines(events).filter((line) => /^(turn.started|compact.finished|warning)/.test(line)), [
+    "turn.started 1",
+    "compact.finished auto failed 441 441",
+    "turn.started 2",
+    "compact.finished auto failed 511 511",
+    "turn.started 3",
+    "compact.finished auto failed 580 580",
+    "warning transcript.trimmed The compaction failed, so the oldest messages were left out. compact",
+    "compact.finished overflow failed 580 186",
+  ]);
+  assertEquals(model.requests.slice(0, 3).map(({ messages }) => short(messages).slice(0, 4)), [
+    short(history),
+    short(history),
+    short(history),
+  ]);
+  const { status, messages } = await run.result;
+  assertEquals([status, short(messages).at(0), short(messages).includes("assistant One")], [
+    "done",
+    "user First",
+    false,
+  ]);
+});
+
+Deno.test("a summary that succeeds after one that failed replaces the conversation", async () => {
+  const call = { calls: [["look", { at: "a" }]] } as const;
+  const summarize = scripted(overloaded, "They talked.");
+  const use = [compaction({ at: 400, keep: 0, summarize })];
+  const run = agent({ model: scripted(call, "Done."), tools: [look], use }).run({
+    messages: [...history, user("Now")],
+    onError: () => {},
+  });
+  assertEquals(compactions(await eventsOfRun(run)).map((line) => line.replace(/[\d ]+$/, "")), [
+    "auto failed",
+    "auto compacted",
+  ]);
+  assertEquals(short((await run.result).messages)[1], `${heading}They talked.`);
+});
+
+Deno.test("compact() fails if its summary fails, and the transcript stays as it is", async () => {
+  const store = memory();
+  await store.save({ id: "s", version: 0, messages: history });
+  for (const failure of [overloaded, { text: "Half", finish: "length" } as const]) {
+    const assistant = agent({ model: scripted(failure), use: [compaction({ at: 400, keep: 0 })] });
+    const { status } = await compact(assistant, { session: "s", store, onError: () => {} }).result;
+    assertEquals([status, (await store.load("s"))?.messages], ["failed", history]);
+  }
+});
+
+Deno.test("requests for a summary pass retry() and fallback()", async () => {
+  using time = new FakeTime();
+  const model = scripted(overloaded, overloaded, "They talked.", "Done.");
+  const run = agent({ model, use: [retry(), compaction({ at: 400, keep: 0 })] }).run({
+    messages: [...history, user("Now")],
+    onError: () => {},
+  });
+  const { messages } = await advanceUntilSettled(time, run.result);
+  assertEquals(short(messages), ["user First", `${heading}They talked.`, "user Now", "assistant Done."]);
+
+  const other = scripted("They met.");
+  const use = [fallback([other]), compaction({ at: 400, keep: 0, summarize: scripted(overloaded) })];
+  const second = await agent({ model: scripted("Done."), use }).run({
+    messages: [...history, user("Now")],
+    onError: () => {},
+  }).result;
+  assertEquals(short(second.messages)[1], `${heading}They met.`);
+});
+
+Deno.test("retry() repeats a request for a summary that is cut, since clients receive nothing of it", async () => {
+  using time = new FakeTime();
+  const cut = { text: "Half of", error: new ModelError("cut", { recoverable: true }) };
+  const model = scripted(cut, "They talked.", "Done.");
+  const run = agent({ model, use: [retry(), compaction({ at: 400, keep: 0 })] }).run({
+    messages: [...history, user("Now")],
+    onError: () => {},
+  });
+  const events = await advanceUntilSettled(time, eventsOfRun(run));
+  assertEquals(eventLines(events).filter((line) => /^(text|model)/.test(line)), [
+    "model.started 1 scripted",
+    "text.delta 1 0 Done.",
+    "model.finished 1 stop 1",
+  ]);
+});
+
+Deno.test("timeout() bounds a request for a summary that hangs, and the run goes on", async () => {
+  using time = new FakeTime();
+  const hanging: Model = {
+    id: "hanging",
+    async *stream(_, { signal }) {
+      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      yield [];
+    },
+  };
+  const use = [timeout({ model: 5_000 }), compaction({ at: 400, keep: 0, summarize: hanging })];
+  const run = agent({ model: scripted("Done."), use }).run({ messages: [...history, user("Now")], onError: () => {} });
+  const { result } = run;
+  await time.tickAsync(5_000);
+  const { status, messages } = await result;
+  assertEquals([status, short(messages).length], ["done", 6]);
+});
+
+Deno.test("budget() sends no request for a summary that does not fit, and the last answer is that of the model", async () => {
+  const summarize = scripted("Never.");
+  const use = [budget({ tokens: 1_300 }), compaction({ at: 400, keep: 0, summarize })];
+  const run = agent({ model: scripted("Last."), use }).run({ messages: [...history, user("Now")], onError: () => {} });
+  const { status, text } = await run.result;
+  assertEquals([status, text, summarize.requests.length], ["limit", "Last.", 0]);
+});
+
+Deno.test("model hooks see requests for a summary with their purpose, and clients see nothing of the responses", async () => {
+  const seen: unknown[] = [];
+  const watch: Middleware = {
+    async model(ctx, next) {
+      const { purpose, turn, attempt, request: { tools, options } } = ctx;
+      ctx.emit({ type: "text.delta", turn, part: 0, text: "shown" });
+      const response = await next();
+      seen.push([purpose, turn, attempt, tools.length, options, textOf(response)]);
+      return response;
+    },
+  };
+  const mask: Middleware = {
+    model: async (ctx, next) =>
+      ctx.purpose === "turn" ? await next() : mapText(await next(), (text) => text.replace("secret", "***")),
+  };
+  const { messages, events } = await play(
+    [{ text: "A secret.", calls: [["look", {}]], reasoning: "Hm." }, "Done."],
+    [watch, mask, compaction({ at: 400, keep: 0 })],
+  );
+  assertEquals(seen, [["summary", 1, 1, 0, {}, "A ***."], ["turn", 1, 1, 0, {}, "Done."]]);
+  assertEquals(short(messages)[1], `${heading}A ***.`);
+  assertEquals(eventLines(events).filter((line) => /^(text|reasoning|call|model)/.test(line)), [
+    "model.started 1 scripted",
+    "text.delta 1 0 shown",
+    "text.delta 1 0 Done.",
+    "model.finished 1 stop 1 Done.",
+  ]);
+});
+
+Deno.test("a request for a summary that is too large is not compacted itself", async () => {
+  const summarize = scripted(tooLarge, tooLarge);
+  const use = [compaction({ at: 400, keep: 0, summarize })];
+  const run = agent({ model: scripted(tooLarge, "Done."), use }).run({
+    messages: [...history, user("Now")],
+    onError: () => {},
+  });
+  const events = await eventsOfRun(run);
+  assertEquals(compactions(events), ["auto failed 441 441", "overflow failed 441 117"]);
+  assertEquals([(await run.result).status, summarize.requests.length], ["done", 2]);
+});
+
+Deno.test("hooks that shape the conversation leave requests for a summary as they are", async () => {
+  const asked: string[] = [];
+  const specialist = { name: "billing", description: "Bills", instructions: "You bill." };
+  const answer = (text: string) => (request: ModelRequest) => {
+    asked.push(`${request.instructions.slice(0, 26)}, ${request.tools.length} tools`);
+    return text;
+  };
+  const summarize = scripted(answer(""), answer("They talked."));
+  const transfer = { calls: [["transfer", { agent: "billing" }]] } as const;
+  const use = [handoff([specialist]), toolSearch({ keep: ["transfer"] }), compaction({ at: 400, keep: 0, summarize })];
+  const model = scripted(transfer, "Done.");
+  await agent({ model, tools: [look], use }).run({ messages: [...history, user("Now")], onError: () => {} }).result;
+  assertEquals(asked, ["Summarize the conversation, 0 tools", "Summarize the conversation, 0 tools"]);
+  assertEquals(model.requests.map(({ instructions }) => instructions), ["", "You bill."]);
 });
 
 Deno.test("the tokens of a failed compaction count for the run and for budget()", async () => {

@@ -33,8 +33,14 @@ const name = "compaction";
  *
  * It stands last among the middleware with a `compact` hook, because it does not call `next()`. Instructions from `next({ instructions })` and from
  * `compact()` are given to the summarizer. A transcript that is too long for one request is summarized in parts. A summary of more than a quarter of a
- * request is shortened. If the summary fails, the run continues without the oldest messages. Requests for a summary do not pass the `model` hooks; their
- * tokens count for the run when they are answered, also if a later part or a hook fails.
+ * request is shortened.
+ *
+ * Requests for a summary pass the `model` hooks of the run, with the `purpose` "summary": retry, fallback, timeout, budget and masks apply to them. Clients
+ * receive nothing of their responses, and their tokens count for the run. A function that summarizes makes its own requests.
+ *
+ * A summary fails if its request fails, or if its answer has no text, was cut or was stopped. Then the transcript stays as it is, and the next turn tries
+ * again. If a provider refuses the transcript as too large and the summary fails, the oldest messages are left out, with the warning `transcript.trimmed`.
+ * `compact()` fails instead.
  *
  * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
  *
@@ -81,7 +87,7 @@ export function compaction(options: CompactionOptions = {}): Middleware {
 
   return {
     ...fit,
-    async compact({ run, trigger, transcript, budget, instructions, signal, model }) {
+    async compact({ trigger, transcript, budget, instructions, signal, model, askModel }) {
       const { opened, left, kept } = splitTranscript(transcript, budget, keep);
       if (left.length === 0 || (trigger === "auto" && estimateTokens(left) < budget / 4)) {
         return declined("There are too few messages to summarize.");
@@ -94,7 +100,7 @@ export function compaction(options: CompactionOptions = {}): Middleware {
         const messages = [...summary, ...part];
         const text = typeof summarize === "function"
           ? await summarize(messages, { instructions, signal })
-          : await summaryBy(summarize ?? model, messages, { instructions, signal, most, run });
+          : await summaryBy(summarize ?? model, messages, { instructions, signal, most, askModel });
         summary = [user(`This is a summary of what came before, in its place:\n\n${shortened(text, most / 4)}`, name)];
       }
       return compacted([...opened.filter((message) => !earlier.includes(message)), ...summary, ...kept]);

@@ -145,7 +145,8 @@ export function copilot_hooks(
     ...sessionHooks(handlers, models),
     ...callHooks(handlers, { mcp, document, groups }),
     async model(ctx: ModelContext, next: () => Promise<ModelResponse>) {
-      return await reviewCalls(handlers, ctx, await next());
+      const response = await next();
+      return ctx.purpose === "summary" ? response : await reviewCalls(handlers, ctx, response);
     },
   };
   const isNeeded = (name: HookName | "unknown") =>

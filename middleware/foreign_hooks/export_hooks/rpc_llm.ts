@@ -37,7 +37,8 @@ export function rpcModel({ model: around }: Onions, { runOf, pendingOf }: RpcRun
       tools: given.tools.map(fromWireTool),
       options: fromWireOptions(given.options, {}),
     };
-    const ctx: ModelContext = { ...scopeOf(runOf(meta)), request, attempt: 1, turn: meta.Iteration + 1 };
+    const turn = meta.Iteration + 1;
+    const ctx: ModelContext = { ...scopeOf(runOf(meta)), request, attempt: 1, turn, purpose: "turn" };
     const outcome = await descend(around, ctx);
     const descent = "descent" in outcome ? outcome.descent : answered(ctx, outcome.answer);
     all.model = descent;

@@ -85,6 +85,7 @@ function runHooks({ inwards, outwards }: Order): Pick<Middleware, "session" | "p
 function requestHook({ inwards }: Order): Pick<Middleware, "model"> {
   return {
     async model(ctx, next) {
+      if (ctx.purpose === "summary") return await next();
       const due = dueResponse(ctx);
       if (due) return due;
       if (!inwards.some((hook) => hook.pre_llm_request)) return await next();

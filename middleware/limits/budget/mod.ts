@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { addUsage, type Middleware, noUsage, refused, type Scope, state, type Usage } from "../../../mod.ts";
+import { type Middleware, noUsage, refused, type Scope, state } from "../../../mod.ts";
 import { expectNames } from "../../../src/core/kit.ts";
 import { countCalls } from "./calls.ts";
 import { charge, type Price, type Prices } from "./charge.ts";
@@ -48,7 +48,8 @@ const spent = "the budget is spent";
  * as skipped. A call counts once, when it is executed: a denied call does not count, nor does one that a hook answers. Running work is not stopped when the
  * time is up; use `limits.time` for that.
  *
- * Place it after `retry` and `fallback`, so that it counts every attempt, and before `compaction`, so that it counts the tokens of summaries.
+ * Place it after `retry` and `fallback`, so that it counts every attempt, and before `compaction`. A summary that does not fit fails, and the conversation
+ * stays as it is.
  *
  * Throws a `RangeError` if a limit or a price is not a number of 0 or more, and a `TypeError` for an unknown option, which would limit nothing.
  *
@@ -103,16 +104,10 @@ export function budget(options: BudgetOptions = {}): Budget {
     model: chargeRequests({ name, ledger, own, bounded, prices: applied, reserve }),
     execute: countCalls({ name, ledger, own, reason: spent }),
     async compact(ctx, next) {
-      const { usage: before } = ctx.run;
-      let returned: Usage = noUsage; // counts for the run after this hook
-      try {
-        const compaction = await next();
-        returned = compaction.usage ?? noUsage;
-        return compaction;
-      } finally {
-        const used = addUsage(usageSince(before, ctx.run.usage), returned);
-        ledger.reserve(ctx, {})(charge(ctx.model.id, used, applied)); // at the price of the run's own model
-      }
+      const compaction = await next();
+      const { usage = noUsage } = compaction; // of requests that a hook has made by itself; the others have passed `model`
+      ledger.reserve(ctx, {})(charge(ctx.model.id, usage, applied)); // at the price of the run's own model
+      return compaction;
     },
     async subagent(ctx, next) {
       const { tokens, cost, ms } = ledger.left(ctx);
@@ -121,18 +116,6 @@ export function budget(options: BudgetOptions = {}): Budget {
       const answered = result.status === "limit" && result.reason === name;
       return answered ? { ...result, status: "done" } : result; // the last answer of a subagent is its answer
     },
-  };
-}
-
-/** Returns the tokens that a run has used between two states of its usage. */
-function usageSince(before: Usage, after: Usage): Usage {
-  const since = (key: keyof Usage) => (after[key] ?? 0) - (before[key] ?? 0);
-  return {
-    input: since("input"),
-    output: since("output"),
-    cached: since("cached"),
-    cacheWrite: since("cacheWrite"),
-    reasoning: since("reasoning"),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type Event,
   type ModelChange,
   type ModelContext,
+  ModelError,
   type ModelRequest,
   type ModelResponse,
   type Next,
@@ -62,9 +63,10 @@ export function chargeRequests(
   async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
     const { request } = ctx;
     const spent = own.get(ctx);
-    if (spent?.answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
     const reserved = expected(request);
     const isLast = spent !== null || !fits(reserved, ledger.left(ctx));
+    if (isLast && ctx.purpose === "summary") throw new ModelError(`Cannot summarize: the budget "${name}" is spent`);
+    if (spent?.answer !== undefined) return reply(""); // a continuation after the last answer gets an empty answer
     const settle = ledger.reserve(ctx, reserved);
     let charged: Partial<Amounts> = {};
     try {

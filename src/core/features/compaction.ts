@@ -12,13 +12,13 @@
  *
  * @module
  */
-import { ModelError } from "../../model/model.ts";
+import { ModelError, type ModelRequest } from "../../model/model.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { RunOptions, StartCompactOptions, VarsOption } from "../agent/options.ts";
 import { type RunHandle, runHandle } from "../agent/run_handle.ts";
 import type { CompactTrigger } from "../../protocol/event.ts";
-import type { Usage } from "../../protocol/message.ts";
 import type { Middleware } from "../hooks/middleware.ts";
+import { declined } from "../hooks/results.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction, TurnContext } from "../hooks/points/turn.ts";
 import { policyOf, requireChoice } from "../hooks/policy.ts";
@@ -27,6 +27,7 @@ import { estimateTokens, tokenMeter } from "../lib/estimate.ts";
 import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
+import { askForSummary } from "../steps/model_step.ts";
 import { trim } from "./trim.ts";
 
 /** The options of `compact()`. */
@@ -79,7 +80,7 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
 
   model: (ctx, next) =>
     next().catch(async (error) => {
-      if (!(error instanceof ModelError && error.overflow)) throw error;
+      if (ctx.purpose === "summary" || !(error instanceof ModelError && error.overflow)) throw error;
       const { messages } = engineOf(ctx.run).loop.transcript;
       const added = ctx.request.messages.slice(messages.length); // context of this turn only
       const compaction = await compactTranscript(ctx, "overflow");
@@ -111,12 +112,10 @@ function exceedsLimit({ run, resumed }: TurnContext): boolean {
   return !resumed && measure(transcript.messages) > limits.context;
 }
 
-/** Counts tokens that a hook has used, in the run and its parents. The run of `stubContext()` counts none. */
-export function spend(run: Run, usage: Usage): void {
-  if ("~engine" in run) engineOf(run).spend(usage);
-}
-
-/** Runs the `compact` onion, and replaces the transcript. The `error` hooks decide about a failure, unless a caller waits for the compaction. */
+/**
+ * Runs the `compact` onion, and replaces the transcript. The `error` hooks decide about a failure, unless a caller waits for the compaction. If
+ * they skip it, the transcript stays as it is, and the next turn tries again; if a provider has refused it, the oldest messages are left out.
+ */
 async function compactTranscript(
   { run, signal, emit, vars }: Scope,
   trigger: CompactTrigger,
@@ -127,16 +126,28 @@ async function compactTranscript(
   const { messages } = transcript;
   const before = estimateTokens(messages);
   const budget = Math.floor(Math.min(before, limits.context) / 2);
-  const ctx = { run, signal, emit, vars, trigger, transcript: messages, instructions, budget, model };
+  const failing = { run, signal, emit, vars, engine };
+  const empty: ModelRequest = { model, instructions: "", messages: [], tools: [], options: {} };
+  const ctx: CompactContext = {
+    run,
+    signal,
+    emit,
+    vars,
+    trigger,
+    transcript: messages,
+    instructions,
+    budget,
+    model,
+    askModel: (request, within = signal) => askForSummary({ ...failing, signal: within }, { ...empty, ...request }),
+  };
   const compact = () => onions.compact(ctx, engine, policy);
-  const failing = { ...ctx, engine };
   let failed = false;
   events.announce(emit, { type: "compact.started", trigger });
   const compaction = trigger === "manual"
     ? await reportFatal(failing, "compact", compact())
     : await retried(failing, "compact", compact, () => {
       failed = true;
-      return trim(ctx);
+      return trigger === "auto" ? declined("It failed.") : trimmed(ctx, engine);
     });
   if (compaction.usage) engine.spend(compaction.usage);
   engine.control.signal.throwIfAborted();
@@ -152,5 +163,16 @@ async function compactTranscript(
     ...(!failed && compaction.type === "declined" && { reason: compaction.reason }),
   });
   engine.exit.check();
+  return compaction;
+}
+
+/** Leaves out the oldest messages of a transcript that no model takes and that could not be compacted. */
+async function trimmed(ctx: CompactContext, { events }: EngineRun): Promise<Compaction> {
+  const compaction = await trim(ctx);
+  if (compaction.type === "compacted") {
+    events.warn("transcript.trimmed", "The compaction failed, so the oldest messages were left out.", {
+      point: "compact",
+    });
+  }
   return compaction;
 }

@@ -20,7 +20,7 @@ const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> =
   finalize: checkDecision,
 });
 
-/** The core of `error`: the model reads a tool's failure, a failed compaction drops the oldest messages, and every other failure aborts the run. */
+/** The core of `error`: the model reads a tool's failure, the run continues after a failed compaction, and every other failure aborts the run. */
 function defaultDecision({ source }: ErrorContext): Promise<ErrorDecision> {
   return Promise.resolve(source === "execute" || source === "compact" ? skip() : abortRun());
 }

@@ -12,7 +12,7 @@ import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/t
 import { merged, policyOf, requireField } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { type Cancellation, withGracePeriod } from "../lib/cancellation.ts";
-import { retried } from "../run/failure.ts";
+import { type FailureScope, retried } from "../run/failure.ts";
 import { injected } from "./after_turn.ts";
 import { renameCalls, uniqueId } from "./call_ids.ts";
 import { finishOf, ResponseAccumulator, ShownText } from "./response.ts";
@@ -54,10 +54,10 @@ function cutsWith(calls: readonly Call[], finish: FinishReason, { loop }: Engine
 
 /** Returns the record of a call that is not decided. */
 function pendingRecord({ id, name, input, malformed, incomplete }: Call): CallRecord {
-  const call = malformed === undefined
-    ? { id, name, input }
-    : { id, name, input, malformed, ...(incomplete && { incomplete }) }; // copying all fields but one is slow
-  return { call, state: "pending" };
+  const call = { id, name, input }; // copying all fields but one is slow
+  if (malformed === undefined && !incomplete) return { call, state: "pending" };
+  const flaws = { ...(malformed !== undefined && { malformed }), ...(incomplete && { incomplete }) };
+  return { call: { ...call, ...flaws }, state: "pending" };
 }
 
 /** Returns the message that enters the transcript, or undefined for an empty response. */
@@ -74,6 +74,8 @@ interface ModelCall {
   attempts: number;
   /** True if a failed attempt may have been seen by a client. */
   shown: boolean;
+  /** True if clients receive nothing of the response. */
+  readonly quiet?: boolean;
 }
 
 const requireParts = /* @__PURE__ */ requireField<ModelContext, ModelResponse, ModelCall>(
@@ -110,7 +112,8 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
   engine.work.streamPartial(() => shownText.message);
   events.announce(emit, { type: "model.started", turn, model: request.model.id });
   const given = await retried(scope, "model", () => {
-    const ctx = { run, signal, vars, request, turn, attempt: call.attempts + 1, emit: shownText.emit };
+    const { emit } = shownText;
+    const ctx: ModelContext = { run, signal, vars, request, turn, attempt: call.attempts + 1, purpose: "turn", emit };
     return definition.onions.model(ctx, call, policy);
   }, () => reply(""));
   const response = { ...given, finish: finishOf(given), attempts: call.attempts };
@@ -121,6 +124,30 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
   events.gather();
   events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
   return response;
+}
+
+/** The events of a response, which clients do not receive for a summary. */
+const responseEvents = /^(text|reasoning|call|part|provider_tool|model)\./;
+
+/** Sends the request of a compaction through the `model` hooks, outside of a turn. */
+export async function askForSummary(
+  { engine, run, signal, emit, vars }: FailureScope,
+  request: ModelRequest,
+): Promise<ModelResponse> {
+  const { turns: turn } = engine.loop.counters;
+  const call: ModelCall = { engine, turn, attempts: 0, shown: false, quiet: true };
+  const ctx: ModelContext = {
+    run,
+    signal,
+    vars,
+    request,
+    turn,
+    attempt: 1,
+    purpose: "summary",
+    emit: (event) => !responseEvents.test(event.type) && emit(event),
+  };
+  const response = await engine.definition.onions.model(ctx, call, policy);
+  return { ...response, finish: finishOf(response), attempts: call.attempts };
 }
 
 function requestOf({ engine, turn }: StepScope): ModelRequest {
@@ -153,15 +180,16 @@ function request(ctx: ModelContext, call: ModelCall): Promise<ModelResponse> {
 }
 
 async function read(given: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
-  const { engine, turn, attempts } = call;
+  const { engine, turn, attempts, quiet = false } = call;
   const { sink, events, settings: { prepare }, definition: { senders } } = engine;
   const ctx = prepare ? await prepare(given) : given;
   const request = senders.reduce((request, change) => change(request), ctx.request);
   const { model } = request;
   const answer = new ResponseAccumulator({
     turn,
-    emit: ctx.emit,
-    events,
+    ...(quiet
+      ? { emit: ignore, events: { announce: ignore, warn: events.warn.bind(events) } }
+      : { emit: ctx.emit, events }),
     uniqueId: (id, taken) => uniqueId(engine, id, taken),
   });
   try {
@@ -177,7 +205,7 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
       if (full) await withGracePeriod(full, cancellation, 0, () => {});
     }
   } finally {
-    call.shown ||= answer.shown;
+    call.shown ||= answer.shown && !quiet;
     engine.spend(answer.usage);
   }
   if (sink.begun) await sink.begun; // if the log fails, nothing of the run is kept
@@ -189,3 +217,5 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
   }
   throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });
 }
+
+function ignore(): void {}

@@ -45,6 +45,7 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
       return result;
     },
     async model(ctx, next) {
+      if (ctx.purpose === "summary") return await next();
       const response = await display.during(ctx, next);
       if (hooks.has("PreToolUse", "PostToolBatch")) {
         memory.batch.set(ctx, { ids: callsOf(response).map(({ id }) => id), calls: {}, asked: false });

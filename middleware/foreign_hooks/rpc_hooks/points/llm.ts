@@ -70,6 +70,7 @@ export function llmHook({ chain, observers, notes, about, models, wire }: Hooks)
 
   return {
     async model(ctx, next) {
+      if (ctx.purpose === "summary") return await next();
       const { turn, attempt } = ctx;
       const change = chain.has("llm") ? await asked(ctx) : undefined;
       const request = { ...ctx.request, ...change };

@@ -79,9 +79,13 @@ export function fromWireResponse(wire: WireResponse, before: ModelResponse): Mod
   const thought: readonly AnswerPart[] = reasoning_content === ""
     ? []
     : [{ type: "reasoning", text: reasoning_content }];
-  const calls = tool_calls.map((call) =>
-    callsOf(before).find((each) => isSame(toWireCall(each), call)) ?? fromWireCall(call)
-  );
+  const made = callsOf(before);
+  const calls = tool_calls.map((call) => {
+    const same = made.find((each) => isSame(toWireCall(each), call));
+    if (same) return same;
+    const isIncomplete = made.some(({ id, incomplete }) => incomplete && id === call.id); // it stays so, whatever the hook writes
+    return isIncomplete ? { ...fromWireCall(call), incomplete: true } : fromWireCall(call);
+  });
   const finish = reasons.find(([, reason]) => reason === finish_reason)?.[0];
   return {
     ...before,

@@ -44,6 +44,11 @@ export interface ModelContext<V = unknown> extends Scope<V> {
   readonly attempt: number;
   /** The number of the turn, from 1. */
   readonly turn: number;
+  /**
+   * turn: the response is one of the conversation. summary: a compaction asks, see `CompactContext.askModel`; the request contains a part of the conversation as
+   * a text, no tools, and clients receive nothing of the response. A hook that adds something to the conversation leaves such a request as it is.
+   */
+  readonly purpose: "turn" | "summary";
 }
 /** The change of `model`. */
 export interface ModelChange extends Change {
@@ -95,6 +100,12 @@ export interface CompactContext<V = unknown> extends Scope<V> {
   readonly budget: number;
   /** The model of the run. */
   readonly model: Model;
+  /**
+   * Sends a request, such as one for a summary, through the `model` hooks of the run: retry, fallback, timeouts, budgets and masks apply to it. They read
+   * "summary" as its `purpose`. The fields that are not given are empty; the model is that of the run. Clients receive nothing of the response, and its tokens
+   * count for the run. The request stops if `signal` aborts. Default: the signal of the run. Throws what the model or a hook throws.
+   */
+  readonly askModel: (request: Partial<ModelRequest>, signal?: AbortSignal) => Promise<ModelResponse>;
 }
 /** The change of `compact`. */
 export interface CompactChange extends Change {
