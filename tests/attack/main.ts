@@ -9,6 +9,7 @@
 import { seeded } from "../support/seeded.ts";
 import { type Attack, runAttack } from "./attack.ts";
 import { callbacks } from "./callbacks.ts";
+import { denials } from "./denials.ts";
 import { dialectsAttack } from "./dialects.ts";
 import { files } from "./files.ts";
 import { guards } from "./guards.ts";
@@ -24,6 +25,7 @@ import { values } from "./values.ts";
 const all: readonly Attack[] = [
   guards,
   rules,
+  denials,
   requests,
   tokens,
   secrets,

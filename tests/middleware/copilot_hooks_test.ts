@@ -851,7 +851,7 @@ Deno.test("Copilot: nothing, an empty object, unknown fields and the input itsel
     undefined,
     {},
     { permissionDecision: undefined, modifiedArgs: null, additionalContext: null },
-    { hookSpecificOutput: {}, more: 1 },
+    { hookSpecificOutput: null, more: undefined },
     "input",
   ];
   for (const output of outputs) {
@@ -871,6 +871,16 @@ Deno.test("Copilot: nothing, an empty object, unknown fields and the input itsel
     assertEquals(lines, ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
     assertEquals([warnings, status], [[], "done"]);
   }
+});
+
+Deno.test("Copilot: a warning reports unknown fields of an output", async () => {
+  const output = () => ({ hookSpecificOutput: {}, more: 1 }) as object;
+  const { lines, warnings } = await runWith([...one], { onPreToolUse: output, onAgentStop: output });
+  assertEquals(lines, ["user Hi", "call weather", "ok sun in a", "assistant Done."]);
+  assertEquals(warnings, [
+    "tool onPreToolUse returned unknown members: hookSpecificOutput, more.",
+    "stop onAgentStop returned unknown members: hookSpecificOutput, more.",
+  ]);
 });
 
 Deno.test("Copilot: a handler that fails changes nothing, and a warning reports it", async () => {
@@ -923,7 +933,7 @@ Deno.test("Copilot: an invalid field is ignored and does not remove a denial", a
     [{ permissionDecision: "maybe" }, "ok sun in a", [
       `permissionDecision: Invalid option: expected one of "allow"|"deny"|"ask"`,
     ]],
-    ["deny", "ok sun in a", ["expected an object, received string"]],
+    ["allow", "ok sun in a", ["expected an object, received string"]],
     [[], "ok sun in a", ["expected an object, received object"]],
   ];
   for (const [output, line, complaints] of outputs) {
@@ -981,11 +991,25 @@ Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a f
   }
 });
 
-Deno.test("Copilot: no output of onUserPromptSubmitted refuses the prompt", async () => {
-  for (const output of [{ decision: "block" }, { continue: false }, { permissionDecision: "deny" }]) {
-    const { lines, status } = await runWith(["Hello."], { onUserPromptSubmitted: () => output as object });
-    assertEquals([lines, status], [["user Hi", "assistant Hello."], "done"]);
+Deno.test("Copilot: no output of its own refuses a prompt, and a denial in the form of another system does", async () => {
+  const outcome = async (output: object) => {
+    const { lines, status, warnings } = await runWith(["Hello."], { onUserPromptSubmitted: () => output });
+    return [lines, status, warnings];
+  };
+  const briefly = ["user Hi", "prompt Be brief.", "assistant Hello."];
+  assertEquals(await outcome({ additionalContext: "Be brief." }), [briefly, "done", []]);
+  for (const [output, member] of [[{ decision: "block" }, "decision"], [{ continue: false }, "continue"]] as const) {
+    assertEquals(await outcome(output), [[], "cancelled", [
+      `prompt onUserPromptSubmitted denies in the form of another system: ${member}.`,
+    ]]);
   }
+});
+
+Deno.test("Copilot: a denial of onPreMcpToolCall in the form of another system denies the call", async () => {
+  const tools = [weather(undefined, { name: "mcp__sky__look" })];
+  const hooks = copilot_hooks({ onPreMcpToolCall: () => ({ approved: false, reason: "Not here." }) as object });
+  const { lines } = await batch([call("a", { name: "mcp__sky__look" })], { tools, use: [hooks] }).run().outcome;
+  assertEquals(lines[1], "denied Denied by preMcpToolCall hook: Not here.");
 });
 
 Deno.test("Copilot: a handler that never answers does not keep a stopped run open", async () => {

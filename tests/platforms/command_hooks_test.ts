@@ -154,7 +154,8 @@ Deno.test("Qoder: JSON is found among other lines at events without plain text",
   assertEquals(await outcome(`\\xef\\xbb\\xbf${block.replaceAll("\n", "\r\n")}\r\n`), denied);
   assertEquals(await outcome("checked\n{ nothing }\n"), passed);
   assertEquals(await outcome("[1]"), passed);
-  assertEquals(await outcome(`{}\n${block}`), [...passed, "A hook of PreToolUse failed."]);
+  assertEquals(await outcome(`{}\n${block}`), denied);
+  assertEquals(await outcome(`{}\n{"decision":"approve"}`), [...passed, "A hook of PreToolUse failed."]);
   assertEquals(await outcome(`On main\n{}`, "UserPromptSubmit"), ["prompt On main\n{}", "call Bash"]);
 });
 

@@ -40,10 +40,12 @@ Deno.test("Copilot commands: JSON or an exit code except 0 denies a call", async
   assertEquals(await outcome(bash("exit 1", { matcher: "ba.*|view" })), [`${denied} hook exited with code 1`]);
 });
 
-Deno.test("Copilot commands: invalid JSON is a failure", async () => {
-  const { lines, events, errors } = await ran({ preToolUse: [bash(`echo '{"permissionDecision":"deny",}'`)] });
+Deno.test("Copilot commands: invalid JSON is a failure, and loses no denial", async () => {
+  const denying = await ran({ preToolUse: [bash(`echo '{"permissionDecision":"deny",}'`), bash("true")] });
+  assertEquals(denying.lines[1], "denied Denied by preToolUse hook: No reason provided");
+  const { lines, events, errors } = await ran({ preToolUse: [bash(`echo '{"permissionDecision":"allow",}'`)] });
   assertEquals([lines[1], ...warnings(events)], ["ok ran rm -rf dist", "onPreToolUse failed."]);
-  const why = `expected JSON, got text that only looks like it (echo '{"permissionDecision":"deny",}')`;
+  const why = `expected JSON, got text that only looks like it (echo '{"permissionDecision":"allow",}')`;
   assertEquals(errors.map(String), [`Error: Cannot use the output of the hook: ${why}`]);
 });
 

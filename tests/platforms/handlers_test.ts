@@ -32,7 +32,7 @@ const claude = { dialect: "claude" } as const;
 const decides = (permissionDecision: string) =>
   JSON.stringify({ hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision } });
 
-Deno.test("Claude: standard output is JSON only if all of it is one object", async () => {
+Deno.test("Claude: standard output is JSON only if all of it is one object, except a deny", async () => {
   const outcome = async (output: string, event = "PreToolUse") => {
     const { lines, result, events } = await ran(event, [
       `printf '%s\\n' ${output.split("\n").map((line) => `'${line}'`).join(" ")}`,
@@ -44,7 +44,7 @@ Deno.test("Claude: standard output is JSON only if all of it is one object", asy
   };
   assertEquals(await outcome(decides("allow")), ["ok ran ls"]);
   assertEquals(await outcome(`ready\n${decides("allow")}`), ["paused"]);
-  assertEquals(await outcome(`ready\n${decides("deny")}`), ["paused"]);
+  assertEquals(await outcome(`ready\n${decides("deny")}`), ["denied Blocked by a hook."]); // text loses an allow, not a deny
   assertEquals(await outcome("{oops}"), ["paused"]);
   assertEquals(await outcome("{oops}", "UserPromptSubmit"), ["prompt {oops}"]);
   assertEquals(await outcome(`On main\n{}`, "UserPromptSubmit"), ["prompt On main\n{}"]);
@@ -191,7 +191,8 @@ Deno.test("Claude: an mcp_tool handler calls a tool of a server with fields of t
       callTool(call: { name: string; arguments: Record<string, unknown> }) {
         calls.push([call.name, call.arguments]);
         const isError = call.name === "broken";
-        return Promise.resolve({ content: [{ type: "text", text: decides("deny") }], isError });
+        const text = call.name === "down" ? "offline" : decides("deny");
+        return Promise.resolve({ content: [{ type: "text", text }], isError: isError || call.name === "down" });
       },
     },
   };
@@ -199,6 +200,7 @@ Deno.test("Claude: an mcp_tool handler calls a tool of a server with fields of t
   const hook = (tool: string) => ({ type: "mcp_tool", server: "guard", tool, input }) as const;
   assertEquals((await ran("PreToolUse", [hook("check")], { ...claude, mcp })).lines[1], "denied Blocked by a hook.");
   assertEquals(calls, [["check", { line: "run ls", all: ['{"command":"ls"}'], n: 1 }]]);
-  const { lines, events } = await ran("PreToolUse", [hook("broken")], { ...claude, mcp });
+  assertEquals((await ran("PreToolUse", [hook("broken")], { ...claude, mcp })).lines[1], "denied Blocked by a hook.");
+  const { lines, events } = await ran("PreToolUse", [hook("down")], { ...claude, mcp });
   assertEquals([lines[1], warnings(events)], ["ok ran ls", ["A hook of PreToolUse failed."]]);
 });

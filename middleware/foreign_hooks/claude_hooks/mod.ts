@@ -58,6 +58,10 @@ export interface ClaudeHooksOptions {
  * All matching hooks of an event run at the same time, each with its own copy of the input, its own `AbortSignal` and its own timeout in seconds. If a hook
  * throws, is late or returns an invalid output, it has no opinion, unless it has `onFailure: "block"`; a `warning` reports it, and the error goes to `onError`.
  *
+ * A denial in the form of another system, such as `{ permission_decision: "deny" }`, `{ approved: false }` or `{ result: { action: "deny_tool" } }`, denies the
+ * call or refuses the prompt at `PreToolUse`, `PermissionRequest`, `UserPromptSubmit`, `UserPromptExpansion` and `WorktreeCreate`, and a question in such a
+ * form asks. A `warning` reports it, and every other unknown member of an output.
+ *
  * A `warning` reports matchers that match no tool: an invalid regular expression, or a permission rule such as `Bash(rm *)`.
  *
  * If hooks concern calls, the calls of one response run one after another, each with `PreToolUse`, its work and `PostToolUse` before the next one begins; only

@@ -8,9 +8,9 @@ import { invalidPattern, isForNoTool, noTool, patternOf } from "../claude_hooks/
 import { invalidHooks } from "../claude_hooks/config/config.ts";
 import { neverRun } from "../claude_hooks/config/events.ts";
 import type { HookOptions, SessionHooks } from "../copilot_hooks/hooks.ts";
-import { type HookName, hookNames } from "../copilot_hooks/outputs.ts";
+import { foreignOutput, foreignText, type HookName, hookNames } from "../copilot_hooks/outputs.ts";
 import { callWithin } from "../kit/deadline.ts";
-import { joinLines, maybe } from "../kit/fields.ts";
+import { joinLines, maybe, parseJson } from "../kit/fields.ts";
 import { expectDirectory, type Place, start } from "./handlers/process.ts";
 import { commandError, readJson } from "./output.ts";
 import { type CommandSettings, make, parse } from "./settings.ts";
@@ -50,7 +50,7 @@ export function readCopilot({ hooks = {}, disableAllHooks = false }: CommandSett
         if (problem) skip(...problem);
         return problem === undefined;
       });
-      handlers[name] = handlerOf(event, usable.map((entry) => commandOf(event, entry, place)));
+      handlers[name] = handlerOf(event, usable.map((entry) => commandOf(event, name, entry, place)));
     }
   }
   return { hooks: handlers as SessionHooks, silent }; // outputs of commands are validated like those of every handler
@@ -72,7 +72,7 @@ function wholeName(matcher: string): string {
 
 type Command = (input: Fields, signal: AbortSignal) => Promise<Fields>;
 
-function commandOf(event: string, entry: Entry, place: Place): Command {
+function commandOf(event: string, name: HookName, entry: Entry, place: Place): Command {
   const { bash, command = bash, powershell, cwd = ".", env, timeoutSec = 30, matcher = ".*" } = entry;
   const line = command ?? powershell;
   if (line === undefined) throw invalidHooks(event, "expected `bash`, a line for the shell");
@@ -85,8 +85,9 @@ function commandOf(event: string, entry: Entry, place: Place): Command {
     if (typeof input.toolName === "string" && !pattern.test(input.toolName)) return {};
     const run = (signal: AbortSignal) => start(hook, `${JSON.stringify(input)}\n`, at, signal).exited;
     const { code, stdout, stderr } = await callWithin(timeoutSec * 1_000, signal, run);
+    const { json = {}, broken, denies } = decisionIn(name, stdout.trim());
+    if (denies) return json;
     if (code === 0) {
-      const { json = {}, broken } = readJson(stdout.trim(), false, { wholeOutput: false });
       if (broken) throw commandError(broken, line);
       return json;
     }
@@ -95,6 +96,18 @@ function commandOf(event: string, entry: Entry, place: Place): Command {
     }
     throw commandError(`exit code ${code}. ${stderr.trim()}`, line);
   };
+}
+
+/** Reads an output. A denial in it counts in whatever form, also amid other text. */
+function decisionIn(name: HookName, written: string) {
+  const read = readJson(written, false, { wholeOutput: false });
+  const { json = {} } = read;
+  const found = foreignOutput(name, json) ??
+    (parseJson(written) === undefined ? foreignText(name, written) : undefined);
+  const denies = decisionOf(json) === "deny" || found?.type === "deny";
+  if (!found || decisionOf(json) === "deny") return { ...read, denies };
+  const { type: permissionDecision, reason: permissionDecisionReason } = found;
+  return { ...read, json: { ...json, permissionDecision, permissionDecisionReason }, denies };
 }
 
 /** Runs commands in sequence, until one denies. A command that fails is skipped. */

@@ -73,7 +73,8 @@ export interface CommandHooksOptions {
  * Exit code 0 has no objection, and JSON on standard output is the output of the hook. Exit code 2 blocks; the reason is the one in the JSON, or the text on
  * standard error. Any other exit code is a failure. In "claude", standard output is JSON only if all of it is one object, and exit code 2 has no effect at
  * `PermissionRequest`, `PermissionDenied` and `Notification`; in the other dialects, an object in some lines of it counts too. Other text is context for the
- * model at `SessionStart`, `UserPromptSubmit`, `UserPromptExpansion` and `PostModelSwitch`. A failure, also of a late command, blocks only with
+ * model at `SessionStart`, `UserPromptSubmit`, `UserPromptExpansion` and `PostModelSwitch`. Before a call and a prompt, a denial in any form counts, with any
+ * exit code and status, also amid other text and in broken JSON; at events where text is context, the output has to begin as JSON does. A failure, also of a late command, blocks only with
  * `onFailure: "block"`; a `warning` reports it, and the error, with the command and its output, goes to `onError`.
  *
  * A command that is late, or whose run is stopped, is killed with all processes that it has started. A command in the background decides nothing. Its context

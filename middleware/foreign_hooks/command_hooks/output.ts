@@ -5,8 +5,9 @@
  */
 import * as z from "zod";
 import type { Dialect } from "../claude_hooks/config/dialect.ts";
-import { events } from "../claude_hooks/config/events.ts";
+import { events, guardsCall } from "../claude_hooks/config/events.ts";
 import type { HookEvent } from "../claude_hooks/config/input.ts";
+import { decisionInText, type ForeignDecision, foreignDecision } from "../kit/denial.ts";
 import { isObject, joinLines, parseJson } from "../kit/fields.ts";
 import type { Exited } from "./handlers/process.ts";
 
@@ -34,14 +35,18 @@ export interface Speaker {
 }
 
 /**
- * Returns the output of a command that has exited. Exit code 2 blocks at events that can be blocked. Throws if the command failed: for every other code
- * except 0, and for invalid JSON.
+ * Returns the output of a command that has exited. Exit code 2 blocks at events that can be blocked, and a denial in the output in any form, also amid other
+ * text. Throws if the command failed: for every other code except 0, and for invalid JSON.
  */
 export function outputOf({ code, stdout, stderr }: Exited, { event, dialect, name }: Speaker): unknown {
   const written = stdout.trim();
   const { json, broken } = readJson(written, dialect.wholeOutput || events[event].plainText === true, dialect);
-  if (code === 2) return dialect.ignoresExit2.includes(event) ? undefined : blockedOutput(event, json, stderr.trim());
-  if (json && (code === 0 || !dialect.wholeOutput || denies(json))) return json;
+  const denial = guardsCall(event) ? denialIn(written, event) : undefined;
+  const isInJson = denial !== undefined && json !== undefined && denialOf(event, json) !== undefined;
+  if (code === 2 && dialect.ignoresExit2.includes(event)) return denial && blocked(denial);
+  if (code === 2) return blockedOutput(event, json, stderr.trim());
+  if (denial && !isInJson) return blocked(denial);
+  if (json && (code === 0 || !dialect.wholeOutput || isInJson || denies(json))) return json;
   if (broken) throw commandError(broken, name);
   if (code !== 0) throw commandError(`exit code ${code}. ${stderr.trim()}`, name);
   if (json || written === "") return json;
@@ -49,6 +54,23 @@ export function outputOf({ code, stdout, stderr }: Exited, { event, dialect, nam
     return specificOutput(event, { worktreePath: written.slice(written.lastIndexOf("\n") + 1) });
   }
   return events[event].plainText ? specificOutput(event, { additionalContext: written }) : undefined;
+}
+
+/** Finds a denial in the output of a guard. At events with plain text, an output is no text only if it begins as JSON does. */
+function denialIn(written: string, event: HookEvent): ForeignDecision | undefined {
+  if (events[event].plainText && !/^[[{"]/.test(written)) return undefined;
+  const found = decisionInText(written);
+  return found?.type === "deny" ? found : undefined;
+}
+
+/** Returns the output for a denial, in any form, in the answer of a handler that failed; undefined without one, and at events that guard nothing. */
+export function denialOf(event: HookEvent, answer: unknown): Fields | undefined {
+  const found = guardsCall(event) ? foreignDecision(answer) : undefined;
+  return found?.type === "deny" ? blocked(found) : undefined;
+}
+
+function blocked({ reason }: ForeignDecision): Fields {
+  return { decision: "block", ...(reason !== undefined && { reason }) };
 }
 
 /** Creates the error for a handler that failed. */
@@ -64,11 +86,21 @@ interface ReadJson {
 
 /** Finds the JSON object in an output: all of it, or else the lines of it that are an object. */
 export function readJson(written: string, isWhole: boolean, { wholeOutput }: Pick<Dialect, "wholeOutput">): ReadJson {
-  const [text] = written.match(isWhole ? /^\{[^]*\}$/ : /^\{[^]*\}$/m) ?? [];
-  if (text === undefined) return {};
+  const text = isWhole ? written : linesOfObject(written);
+  if (!text.startsWith("{") || !text.endsWith("}")) return {};
   const json = parseJson(text);
   if (isObject(json)) return { json };
   return text === written && !wholeOutput ? { broken: "expected JSON, got text that only looks like it" } : {};
+}
+
+/** Returns the lines from the first one that begins an object to the last one that ends one; empty without such lines. */
+function linesOfObject(written: string): string {
+  const start = written.search(/^\{/m);
+  let end = written.lastIndexOf("}");
+  while (end > start && !/^(?:[\r\n\u2028\u2029]|$)/.test(written.slice(end + 1, end + 2))) {
+    end = written.lastIndexOf("}", end - 1);
+  }
+  return start < 0 || end < start ? "" : written.slice(start, end + 1);
 }
 
 function denies(json: Fields): boolean {

@@ -9,7 +9,8 @@ import { outermostRun, workingDirectory } from "../kit/run.ts";
 import { warnFailed } from "../kit/warn.ts";
 import type { HookInput } from "./hook_input.ts";
 import type { HookHandler, SessionHooks } from "./hooks.ts";
-import { type HookName, hookNames, type Outputs, readOutput } from "./outputs.ts";
+import type { ForeignDecision } from "../kit/denial.ts";
+import { foreignOutput, type HookName, hookNames, type Outputs, readOutput, unknownOutput } from "./outputs.ts";
 
 /** The time in inputs. */
 export type Time = number | Date;
@@ -20,6 +21,9 @@ export type Fields<K extends HookName> = Omit<
   keyof HookInput
 >;
 
+/** The output of a hook, and a decision in it that has the form of another system. */
+export type Answer<K extends HookName> = Outputs[K] & { readonly foreign?: ForeignDecision };
+
 /** The handlers. */
 export interface Handlers {
   /** Registered names that look like hooks but are unknown. */
@@ -27,7 +31,7 @@ export interface Handlers {
   /** Whether one of these hooks has a handler. */
   has(...names: readonly HookName[]): boolean;
   /** Calls the handler of a hook. The output is empty if there is no handler, or if it fails or returns nothing. */
-  ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Outputs[K]>;
+  ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Answer<K>>;
 }
 
 /** Collects the handlers of several registrations: of each hook, the last one. Throws a `TypeError` if a handler is not a function. */
@@ -49,7 +53,7 @@ export function handlersOf(
     unknown: registered.flatMap((hooks) => Object.keys(hooks))
       .filter(isMisspelt),
     has: (...names) => names.some((name) => holderOf(name)),
-    async ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Outputs[K]> {
+    async ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Answer<K>> {
       const hooks = holderOf(name);
       if (!hooks) return {};
       const warn = (problem: string, error?: unknown) =>
@@ -63,7 +67,13 @@ export function handlersOf(
         const invocation = { sessionId: outermostRun(ctx.run).session };
         const output = await handler.call(hooks, input, invocation, { signal: ctx.signal, onFailed });
         if (output === undefined || output === null) return {};
-        return readOutput(name, output, (problem) => warn(`returned an invalid output: ${problem}`));
+        const read = readOutput(name, output, (problem) => warn(`returned an invalid output: ${problem}`));
+        const foreign = foreignOutput(name, output);
+        const unknown = foreign ? undefined : unknownOutput(name, output, input);
+        if (unknown !== undefined) warn(`returned ${unknown}.`);
+        if (!foreign) return read;
+        warn(`${foreign.type === "deny" ? "denies" : "asks"} in the form of another system: ${foreign.member}.`);
+        return { ...read, foreign };
       } catch (error) {
         onFailed(error);
         return {};

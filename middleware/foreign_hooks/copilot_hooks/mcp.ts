@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type ExecuteContext, state, type ToolExecutionContext, type ToolResult } from "../../../mod.ts";
+import { denied, type ExecuteContext, state, type ToolExecutionContext, type ToolResult } from "../../../mod.ts";
 import type { Handlers } from "./handlers.ts";
 
 /** A tool of an MCP server. */
@@ -55,7 +55,8 @@ export async function runWithMeta(
 ): Promise<ToolResult> {
   const { callId, input } = ctx;
   const fields = { toolCallId: callId, ...tool, arguments: input };
-  const { metaToUse } = await handlers.ask("onPreMcpToolCall", ctx, "execute", fields);
+  const { metaToUse, foreign } = await handlers.ask("onPreMcpToolCall", ctx, "execute", fields);
+  if (foreign) return denied(`Denied by preMcpToolCall hook: ${foreign.reason || "No reason provided"}`); // no person can be asked any more
   if (metaToUse === undefined) return await next();
   metas.get(ctx)[callId] = metaToUse;
   try {

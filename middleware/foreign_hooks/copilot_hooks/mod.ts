@@ -59,11 +59,12 @@ const needs: Needs<HookName | "unknown"> = {
 /**
  * Runs hooks that were written for GitHub Copilot's SDK, unchanged: the six in its documents, and the four that came later. Each hook has one handler: of
  * several registrations, the last one. A handler that fails, or returns nothing, changes nothing. An invalid field is ignored, and the other fields count. A
- * `warning` reports failures, invalid fields and unknown hooks.
+ * denial in the form of another system, such as `{ decision: "block" }` or `{ approved: false }`, denies the call or refuses the prompt that a hook runs
+ * before. A `warning` reports failures, invalid and unknown fields, and unknown hooks.
  *
  * - `onSessionStart` runs when a session begins, and when it continues with another prompt. Its context is a message before the prompt; in a known session,
  *   after it.
- * - `onUserPromptSubmitted` and `onUserPromptTransformed` run for a prompt, and for a message to a run while it works; neither can refuse it.
+ * - `onUserPromptSubmitted` and `onUserPromptTransformed` run for a prompt, and for a message to a run while it works. No output of their own refuses it.
  * - `onPreToolUse` runs before each call, in the model's order; the call and `onPostToolUse` end before the next one begins. `modifiedArgs` replace the
  *   input, also in the transcript. A denial is final, "ask" asks a person, and "allow" answers questions of the tool and of inner guards, and overrides no
  *   denial. It runs once per call.

@@ -4,7 +4,8 @@
  * @module
  */
 import * as z from "zod";
-import { isObject, readFields, word } from "../kit/fields.ts";
+import { decisionInText, type ForeignDecision, foreignDecision } from "../kit/denial.ts";
+import { isObject, readFields, unknownMembers, word } from "../kit/fields.ts";
 import type { SessionHooks } from "./hooks.ts";
 
 /** The name of a hook. */
@@ -50,6 +51,33 @@ const schemas: Required<Schemas> = {
 
 /** The names of all hooks. */
 export const hookNames = Object.keys(schemas) as readonly HookName[]; // the type of `schemas` says so
+
+/** The hooks before a call or a prompt: there, a denial counts in whatever form. */
+const guards: readonly HookName[] = [
+  ...["onPreToolUse", "onPreMcpToolCall", "onUserPromptSubmitted", "onUserPromptTransformed"] as const,
+];
+
+/** Returns the decision in an output that has the form of another system, if the hook guards a call or a prompt. */
+export function foreignOutput(name: HookName, given: unknown): ForeignDecision | undefined {
+  if (!guards.includes(name)) return undefined;
+  const isValid = (decision: unknown) => z.safeParse(schemas.onPreToolUse.permissionDecision, decision).success;
+  return foreignDecision(
+    given,
+    (member) =>
+      member === "permissionDecision" && name === "onPreToolUse" && isObject(given) &&
+      isValid(given.permissionDecision),
+  );
+}
+
+/** Returns the decision in a text that is no output, if the hook guards a call or a prompt. */
+export function foreignText(name: HookName, text: string): ForeignDecision | undefined {
+  return guards.includes(name) ? decisionInText(text) : undefined;
+}
+
+/** Returns a text that names the members of an output that are unknown, and that the input of the hook does not have. */
+export function unknownOutput(name: HookName, given: unknown, input: object): string | undefined {
+  return unknownMembers(given, [...Object.keys(schemas[name]), ...Object.keys(input)]);
+}
 
 /** Reads the output of a hook. `onInvalid` receives one text per invalid field. */
 export function readOutput<K extends HookName>(

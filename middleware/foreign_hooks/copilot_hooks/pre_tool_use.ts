@@ -85,7 +85,10 @@ async function askAbout(
   { name: toolName, input: toolArgs }: Call,
 ): Promise<DecidedCall> {
   const output = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
-  const { permissionDecision: decision, permissionDecisionReason: reason, additionalContext: context } = output;
+  const { additionalContext: context, foreign } = output;
+  const isOverridden = foreign !== undefined && output.permissionDecision !== "deny";
+  const decision = isOverridden ? foreign.type : output.permissionDecision;
+  const reason = isOverridden ? foreign.reason : output.permissionDecisionReason;
   const decided: Decided = {
     ...(decision && { decision }),
     ...(reason !== undefined && { reason }),

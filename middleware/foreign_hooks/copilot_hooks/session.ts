@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  cancelled,
   type Change,
   continueWith,
   type Event,
@@ -11,6 +12,7 @@ import {
   type Middleware,
   type Model,
   type Point,
+  refused,
   type RunResult,
   type Scope,
   type SessionContext,
@@ -44,11 +46,13 @@ export function sessionHooks(
   async function submitted(ctx: Scope, message: UserMessage, point: Point) {
     const given = textOf(message);
     const output = await handlers.ask("onUserPromptSubmitted", ctx, point, { prompt: given });
-    const { modifiedPrompt: prompt = given, additionalContext, suppressOutput = false } = output;
+    const { modifiedPrompt: prompt = given, additionalContext, suppressOutput = false, foreign } = output;
     const fields = { prompt, transformedPrompt: prompt };
     const transformed = await handlers.ask("onUserPromptTransformed", ctx, point, fields);
     const { modifiedTransformedPrompt: text = prompt } = transformed;
+    const denial = [foreign, transformed.foreign].find((each) => each?.type === "deny");
     return {
+      ...(denial && { refusal: denial.reason ?? "Refused by a hook." }),
       prompt: text === given ? message : replacePrompt(message, text),
       context: additionalContext,
       suppressOutput,
@@ -94,7 +98,8 @@ export function sessionHooks(
     async prompt(ctx, next) {
       if (ctx.run.parent) return await next();
       if (ctx.resumed) return await next(withoutAnswer(ctx));
-      const { prompt, context: added, suppressOutput } = await submitted(ctx, ctx.prompt, "prompt");
+      const { refusal, prompt, context: added, suppressOutput } = await submitted(ctx, ctx.prompt, "prompt");
+      if (refusal !== undefined) return cancelled(refusal);
       hidden.set(ctx, suppressOutput);
       const texts = [opening.get(ctx), added ?? ""].filter((text) => text !== "");
       return await next({ prompt, context: [...ctx.context, ...texts], ...withoutAnswer(ctx) });
@@ -102,7 +107,8 @@ export function sessionHooks(
     async input(ctx, next) {
       const [message] = ctx.messages;
       if (ctx.source !== "steering" || message?.role !== "user") return await next();
-      const { prompt, context } = await submitted(ctx, message, "input");
+      const { refusal, prompt, context } = await submitted(ctx, message, "input");
+      if (refusal !== undefined) return refused(refusal);
       return await next({ messages: [prompt], context: [...ctx.context, ...context ? [context] : []] });
     },
     async stop(ctx, next) {

@@ -32,6 +32,19 @@ export function readFields<S extends Shape>(
   return read as Fields<S>; // each field was parsed by its own schema
 }
 
+/** Returns a text that names the members of an answer that its system does not know; undefined if there are none. Null counts as absent. */
+export function unknownMembers(
+  given: unknown,
+  known: readonly string[],
+  fold: (name: string) => string = (name) => name,
+): string | undefined {
+  const names = Object.entries(objectOf(given)).filter(([name, value]) =>
+    value !== undefined && value !== null && !known.includes(fold(name))
+  ).map(([name]) => name.slice(0, 64));
+  const more = names.length > 10 ? ` and ${names.length - 10} more` : "";
+  return names.length === 0 ? undefined : `unknown members: ${names.slice(0, 10).join(", ")}${more}`;
+}
+
 /** Whether a value is an object with fields, not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

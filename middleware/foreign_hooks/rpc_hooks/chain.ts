@@ -7,6 +7,8 @@ import * as z from "zod";
 import type { End, Point, Scope } from "../../../mod.ts";
 import { describeIssues } from "../../../src/core/kit.ts";
 import { callWithin, isLate } from "../kit/deadline.ts";
+import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
+import { unknownMembers } from "../kit/fields.ts";
 import type { Mode, Stage } from "./config.ts";
 import type { Mounted } from "./mounted.ts";
 import type { Observers } from "./observers.ts";
@@ -67,15 +69,18 @@ export interface Chain {
   approve(ctx: Scope, params: object): Promise<string | undefined>;
 }
 
-/** The reply of one hook, or its failure. */
-type Asked<R> = { readonly reply: R } | { readonly failed: string; readonly error?: unknown };
+/** The reply of one hook, or its failure; and a decision about a call that it has in the form of another system, and its unknown members. */
+type Asked<R> = ({ readonly reply: R } | { readonly failed: string; readonly error?: unknown }) & {
+  readonly foreign?: ForeignDecision | undefined;
+  readonly unknown?: string | undefined;
+};
 
 const tooLong = "took too long";
 
 /** Creates the chain. */
 export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }: ChainOptions): Chain {
   /** Asks one hook. Throws if the run was stopped. */
-  async function ask<R>(
+  async function ask<R extends object>(
     hook: Mounted,
     { signal }: Scope,
     { stage, reply, ms }: { readonly stage: Stage; readonly reply: z.core.$ZodType<R>; readonly ms: number },
@@ -89,7 +94,11 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
       return { failed: isLate(error) ? tooLong : "failed", error };
     }
     const { success, data, error } = z.safeParse(reply, answer);
-    return success ? { reply: data } : { failed: `returned an invalid reply (${describeIssues(error.issues)})` };
+    const known = (member: string) => success && isRead(stage, member, data);
+    const foreign = stage === "before_tool" || stage === "approve_tool" ? foreignDecision(answer, known) : undefined;
+    const unknown = foreign ? undefined : unknownMembers(answer, members[stage], (name) => name.toLowerCase());
+    if (success) return { reply: data, foreign, unknown };
+    return { failed: `returned an invalid reply (${describeIssues(error.issues)})`, foreign };
   }
 
   function endOf(ctx: Scope, stage: Stage, turn: number, { action, reason }: Decision): End {
@@ -107,6 +116,12 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
       for (const hook of hooks.filter(({ modes }) => modes.has(mode))) {
         const onProblem = (problem: string, error?: unknown) => warn(ctx, { hook: hook.name, point, problem, error });
         const asked = await ask(hook, ctx, { stage, reply, ms: timeouts.interceptor }, params);
+        if (asked.unknown !== undefined) onProblem(`returned ${asked.unknown}`);
+        if (asked.foreign) {
+          onProblem(foreignProblem(stage, asked.foreign));
+          const { reason = "" } = asked.foreign;
+          return { params, end: { ...z.parse(reply, {}), action: "deny_tool", reason, by: hook.name } };
+        }
         if ("failed" in asked) {
           onProblem(`${asked.failed} at ${stage} and is skipped`, asked.error);
           continue;
@@ -123,6 +138,12 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
       const stage = "approve_tool";
       for (const hook of hooks.filter(({ modes }) => modes.has("approve"))) {
         const asked = await ask(hook, ctx, { stage, reply: approveToolReply, ms: timeouts.approval }, params);
+        const report = (problem: string) => warn(ctx, { hook: hook.name, point: "approval", problem });
+        if (asked.unknown !== undefined) report(`returned ${asked.unknown}`);
+        if (asked.foreign) {
+          report(foreignProblem(stage, asked.foreign));
+          return asked.foreign.reason ?? "";
+        }
         if ("failed" in asked) {
           const problem = `${asked.failed} at ${stage} and denies the call`;
           warn(ctx, { hook: hook.name, point: "approval", problem, error: asked.error });
@@ -133,4 +154,28 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
       return undefined;
     },
   };
+}
+
+/** The members of replies. */
+const members: Readonly<Record<Stage, readonly string[]>> = {
+  before_llm: ["action", "reason", "request"],
+  after_llm: ["action", "reason", "response"],
+  before_tool: ["action", "reason", "call", "result"],
+  after_tool: ["action", "reason", "result"],
+  approve_tool: ["approved", "reason"],
+};
+const actions = ["", "continue", "modify", "respond", "deny_tool", "abort_turn", "hard_abort"];
+
+/** Whether the meaning of a member of a valid reply is known. */
+function isRead(stage: Stage, member: string, reply: object): boolean {
+  const name = member.toLowerCase();
+  if (stage === "approve_tool") return name === "approved";
+  return name === "action" && "action" in reply && actions.some((action) => action === reply.action);
+}
+
+/** Describes a decision in the form of another system. There is no person whom a hook can ask: a question denies. */
+function foreignProblem(stage: Stage, { type, member }: ForeignDecision): string {
+  return `${
+    type === "deny" ? "denies" : "asks"
+  } at ${stage} in the form of another system (${member}) and denies the call`;
 }

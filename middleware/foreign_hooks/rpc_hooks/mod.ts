@@ -61,7 +61,8 @@ export type RpcHooks = Middleware & AsyncDisposable;
  *
  * `config` is the object under `hooks` in PicoClaw's configuration file. Hooks in this process are asked first, then hooks of lower priority, then by name;
  * each receives the changes of the hooks before it. A hook that fails, is late or returns an invalid reply is skipped, and a `warning` reports it; an
- * approver denies in that case. Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the
+ * approver denies in that case. A denial in the form of another system, such as `{ decision: "block" }`, denies a call all the same, and so does a question,
+ * because hooks cannot ask; a `warning` reports it, and unknown members of replies. Observers run later: at most 64 events wait, further ones are dropped, and failures go to `onError`. Subagents inherit the
  * hooks.
  *
  * If a hook responds to a call, the call neither runs nor is approved by other hooks of this kind; every other guard is still asked. An approval answers no

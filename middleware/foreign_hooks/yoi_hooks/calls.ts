@@ -6,6 +6,7 @@
 import * as z from "zod";
 import {
   type AnyTool,
+  denied,
   type EndOptions,
   type Message,
   type Scope,
@@ -50,7 +51,7 @@ export interface Made {
 export async function beforeCall(hooks: readonly YoiHook[], ctx: Calling): Promise<Made | OurResult> {
   const { signal, call: { id }, name, input } = ctx;
   removeOpen(ctx, ctx.call);
-  const { draft, answer } = await consult(hooks, {
+  const { draft, answer, foreign } = await consult(hooks, {
     ctx,
     point: "tool",
     event: "pre_tool_call",
@@ -59,6 +60,7 @@ export async function beforeCall(hooks: readonly YoiHook[], ctx: Calling): Promi
     schema: beforeSchema,
     answers: answers.pre_tool_call,
   });
+  if (foreign) return denied(foreign.reason ?? "Denied by a hook."); // also a question, which yoi cannot ask
   if (answer?.[0] === "Abort") throw abort(ctx, answer[1]);
   if (answer?.[0] === "Pause") throw ctx.run.pause(`A hook paused the run before ${name}. Go on?`);
   if (answer?.[0] !== "Skip") return { type: "made", ctx, call: draft.call, change: changeOf(ctx, draft.call) };

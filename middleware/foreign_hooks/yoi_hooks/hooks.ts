@@ -6,6 +6,8 @@
 import * as z from "zod";
 import type { AnyTool, Point, Scope } from "../../../mod.ts";
 import { describeIssues } from "../../../src/core/kit.ts";
+import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
+import { isObject, unknownMembers } from "../kit/fields.ts";
 import { warnFailed } from "../kit/warn.ts";
 import type { Message } from "./messages.ts";
 import type {
@@ -105,6 +107,8 @@ export interface Consulted<D, A> {
   readonly draft: D;
   /** The answer that ended the chain. */
   readonly answer: A | undefined;
+  /** The decision that ended the chain, in the form of another system. */
+  readonly foreign?: ForeignDecision;
 }
 
 /** Asks one hook after another, each with the changes of those before it, until one decides. */
@@ -121,8 +125,33 @@ export async function consult<D, A extends readonly [word: string, ...unknown[]]
     current = read(copy, schema, asking, ctx) ?? current;
     const answer = read(given, answers, asking, ctx);
     if (answer && answer[0] !== "Continue" && answer[0] !== "Finish") return { draft: current, answer };
+    const foreign = reportForeign(given, answer?.[0], asking, ctx);
+    if (foreign) return { draft: current, answer: undefined, foreign };
   }
   return { draft: current, answer: undefined };
+}
+
+/** The events before a call or a prompt: there, a denial counts in whatever form. */
+const guards: readonly (keyof YoiHook)[] = ["on_prompt_submit", "pre_tool_call"];
+
+/** Returns the decision in an answer besides its known word. Emits a warning about it, or about other unknown members. A prompt is not asked about. */
+function reportForeign(
+  given: unknown,
+  word: string | undefined,
+  { event, point }: { readonly event: keyof YoiHook; readonly point: Point },
+  ctx: Scope,
+): ForeignDecision | undefined {
+  if (word !== undefined && !isObject(given)) return undefined;
+  const warn = (message: string) =>
+    warnFailed(ctx, { middleware: "yoi_hooks", point, message: `${event} ${message}.` });
+  const found = guards.includes(event) ? foreignDecision(given) : undefined;
+  if (found && (found.type === "deny" || event === "pre_tool_call")) {
+    warn(`${found.type === "deny" ? "denies" : "asks"} in the form of another system: ${found.member}`);
+    return found;
+  }
+  const unknown = word === undefined ? undefined : unknownMembers(given, [word, "type", "reason", "messages"]);
+  if (unknown !== undefined) warn(`returned ${unknown}`);
+  return undefined;
 }
 
 /** Parses a draft or an answer. Emits a warning if it is invalid. */

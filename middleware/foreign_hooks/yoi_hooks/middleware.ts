@@ -56,7 +56,7 @@ function runHooks({ inwards, outwards }: Order): Pick<Middleware, "session" | "p
     async prompt(ctx, next) {
       if (ctx.resumed) return await next();
       const { signal } = ctx;
-      const { draft, answer } = await consult(inwards, {
+      const { draft, answer, foreign } = await consult(inwards, {
         ctx,
         point: "prompt",
         event: "on_prompt_submit",
@@ -66,6 +66,7 @@ function runHooks({ inwards, outwards }: Order): Pick<Middleware, "session" | "p
         answers: answers.on_prompt_submit,
       });
       if (answer?.[0] === "Cancel") return cancelled(answer[1]);
+      if (foreign?.type === "deny") return cancelled(foreign.reason ?? "Refused by a hook.");
       return await next({ prompt: userMessage(draft) });
     },
     async error(ctx, next) {

@@ -52,7 +52,8 @@ const events = [...new Set(Object.values(needs).flat())];
 
 /**
  * Runs hooks that were written for yoi's `llm-worker`: objects with some of its six methods, one after another in their order. Each receives a draft with the
- * changes of those before it, and its own changes count. An invalid answer is ignored with a `warning`.
+ * changes of those before it, and its own changes count. An invalid answer is ignored with a `warning`. A denial in the form of another system, such as
+ * `{ decision: "block" }`, refuses the prompt or denies the call all the same, and so does a question about a call.
  *
  * - `Cancel` refuses the prompt, which is not stored; before a request it ends the run as cancelled.
  * - `Skip` means "not now": the call is answered as skipped, listed in `openCalls()`, reported at the end of the run by an event `data` named `yoi_hooks.open`,

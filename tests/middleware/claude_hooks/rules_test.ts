@@ -291,21 +291,29 @@ Deno.test("Claude, Qoder: an allow overrides no deny of a rule, and a deny count
   assertEquals(lines.slice(1, -1), ["ok ran a", "denied Not here.", "ok ran c"]);
 });
 
-Deno.test("Claude, Qoder: output without its event name, or at the wrong level, is ignored with a warning", async () => {
-  const wrong = [
+Deno.test("Claude, Qoder: output without its event name, or at the wrong level, is ignored with a warning, except a deny", async () => {
+  const denying = [
     { hookSpecificOutput: { permissionDecision: "deny" } },
     { hookSpecificOutput: { hookEventName: "PostToolUse", permissionDecision: "deny" } },
     { permissionDecision: "deny" },
-    { updatedInput: { command: "rm" }, additionalContext: "Beside." },
   ];
-  for (const answer of wrong) {
+  const other = [
+    { updatedInput: { command: "rm" }, additionalContext: "Beside." },
+    { hookSpecificOutput: { permissionDecision: "allow", updatedInput: { command: "rm" } } },
+  ];
+  for (const answer of [...denying, ...other]) {
     const { lines, events } = await ran({ PreToolUse: hooks(returning(answer as never)) }); // untyped code may return this
-    assertEquals(lines, ["call Bash", "ok ran ls", "assistant Done."]);
+    const outcome = denying.some((each) => each === answer) ? "denied Blocked by a hook." : "ok ran ls";
+    assertEquals(lines, ["call Bash", outcome, "assistant Done."]);
     assertEquals(warnings(events).length, 1);
   }
-  const { events } = await ran({ PreToolUse: hooks(returning(wrong[0] as never)) });
-  assertEquals(warnings(events), [
+  const reported = async (answer: unknown) =>
+    warnings((await ran({ PreToolUse: hooks(returning(answer as never)) })).events); // as untyped code returns it
+  assertEquals(await reported(other[1]), [
     "A hook of PreToolUse returned an invalid output: hookSpecificOutput has no hookEventName.",
+  ]);
+  assertEquals(await reported(denying[0]), [
+    "A hook of PreToolUse returned an invalid output: hookSpecificOutput has no hookEventName, hookSpecificOutput.permissionDecision denies in the form of another system.",
   ]);
 });
 
@@ -321,19 +329,28 @@ Deno.test("Qoder: an invalid field does not remove a deny", async () => {
 });
 
 Deno.test("Claude, Qoder: nothing, an empty object and unknown fields are no opinion", async () => {
-  const answers = [undefined, null, {}, { hookSpecificOutput: null }, { mood: "good", decision: null }, {
-    hookSpecificOutput: {},
+  const answers = [undefined, null, {}, { hookSpecificOutput: null }, { mood: null, decision: null }, {
+    sessionTitle: "Mine",
   }];
-  for (const answer of answers.slice(0, -1)) {
-    const { lines, events } = await ran({
-      PreToolUse: hooks(returning(answer as never)),
-      Stop: hooks(returning(answer as never)),
-    });
-    assertEquals([lines, warnings(events)], [["call Bash", "ok ran ls", "assistant Done."], []]);
-  }
+  const outcome = async (answer: unknown) => {
+    const same = hooks(returning(answer as never)); // as untyped code returns it
+    const { lines, events } = await ran({ PreToolUse: same, Stop: same });
+    assertEquals(lines, ["call Bash", "ok ran ls", "assistant Done."]);
+    return warnings(events);
+  };
+  for (const answer of answers) assertEquals(await outcome(answer), []);
+  assertEquals(await outcome({ mood: "good", weather: 1, decision: null }), [
+    "A hook of PreToolUse returned unknown members: mood, weather.",
+    "A hook of Stop returned unknown members: mood, weather.",
+  ]);
+  const many = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`m${at}`, at]));
+  assertEquals(
+    (await outcome(many))[0]?.endsWith("unknown members: m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 2 more."),
+    true,
+  );
   const echo: HookCallback = (input) => input as never;
   assertEquals((await ran({ PreToolUse: hooks(echo), Stop: hooks(echo) })).lines[1], "ok ran ls");
-  for (const answer of ["yes", 1, true, ["deny"]]) {
+  for (const answer of ["yes", 1, true, ["allow"]]) {
     const { lines, events } = await ran({ PreToolUse: hooks(returning(answer as never)) });
     assertEquals([lines[1], warnings(events)], [
       "ok ran ls",

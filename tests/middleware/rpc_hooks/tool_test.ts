@@ -305,7 +305,7 @@ Deno.test("PicoClaw: an interceptor that fails is skipped; an approver that fail
 });
 
 Deno.test("PicoClaw: an invalid reply is skipped before a call, and denies as an approval", async () => {
-  const wrongs: readonly unknown[] = [7, "deny_tool", { action: 1 }, { call: "x" }, { call: { arguments: [] } }];
+  const wrongs: readonly unknown[] = [7, "respond", { action: 1 }, { call: "x" }, { call: { arguments: [] } }];
   for (const wrong of wrongs) {
     const { lines, events } = await runBatch([call("a")], { use: [builtins({ a: { before_tool: () => wrong } })] });
     assertEquals(lines[1], "ok sun in a");
@@ -317,6 +317,23 @@ Deno.test("PicoClaw: an invalid reply is skipped before a call, and denies as an
     const { lines } = await runBatch([call("a")], { use: [builtins({ a: { approve_tool: () => wrong } })] });
     assertEquals(lines[1]?.split(":")[0], "denied Tool execution denied by approval hook");
   }
+});
+
+Deno.test("PicoClaw: an invalid reply loses no denial, and a warning reports unknown members", async () => {
+  const outcome = async (reply: unknown) => {
+    const { lines, events } = await runBatch([call("a")], { use: [builtins({ a: { before_tool: () => reply } })] });
+    return [lines[1], warnings(events)];
+  };
+  const denied = (member: string) =>
+    `The hook "a" denies at before_tool in the form of another system (${member}) and denies the call.`;
+  const text = "denied Tool execution denied by hook";
+  assertEquals(await outcome("deny_tool"), [text, [denied("the answer itself")]]);
+  assertEquals(await outcome({ action: ["deny_tool"], reason: "No." }), [`${text}: No.`, [denied("action")]]);
+  assertEquals(await outcome({ action: "continue", approved: false }), [text, [denied("approved")]]);
+  assertEquals(await outcome({ action: "deny_tool", reason: 7 }), [text, [denied("action")]]);
+  assertEquals(await outcome({ Action: "continue", mood: 1 }), ["ok sun in a", [
+    'The hook "a" returned unknown members: mood.',
+  ]]);
 });
 
 Deno.test("PicoClaw: replies are read as Go reads JSON", async () => {

@@ -7,9 +7,10 @@ import { anySignal, startTimer } from "../../../../src/core/kit.ts";
 import { callWithin, lateAfter } from "../../kit/deadline.ts";
 import { isObject } from "../../kit/fields.ts";
 import type { Definition } from "../config/config.ts";
+import type { Dialect } from "../config/dialect.ts";
 import type { HookInput } from "../config/input.ts";
 import type { Work } from "./background.ts";
-import { backgroundWork, type ReadOutput, readOutput } from "./read.ts";
+import { backgroundWork, readAnswer, type ReadOutput } from "./read.ts";
 
 /** The outcome of one hook. */
 export interface Outcome extends ReadOutput {
@@ -27,7 +28,7 @@ export interface DispatchOptions {
   readonly signal: AbortSignal;
   /** An upper bound of every timeout, in milliseconds. Default: none. */
   readonly most?: number | undefined;
-  readonly voidsInvalid: boolean;
+  readonly dialect: Dialect;
 }
 
 /** Runs hooks and returns one outcome per hook, in their order. Never rejects. */
@@ -40,7 +41,7 @@ export async function dispatch(
   const ask = async (definition: Definition, input: HookInput): Promise<Outcome> => {
     try {
       const { returned, work } = await call(definition, structuredClone(input), options);
-      const read = readOutput(returned, input.hook_event_name, options.voidsInvalid);
+      const read = readAnswer(returned, input, options.dialect);
       return { ...read, definition, given: given++, work };
     } catch (error) {
       return { failed: { error }, invalid: [], definition, given: given++ };

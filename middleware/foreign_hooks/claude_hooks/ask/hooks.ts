@@ -112,7 +112,7 @@ export function hooksOf(
     signal.throwIfAborted();
     const input = { ...commonInput(ctx), hook_event_name: event, ...own } as HookInput; // the fields belong to the event
     const toolUseId = "tool_use_id" in input ? input.tool_use_id : call;
-    const outcomes = await dispatch(matched, input, { toolUseId, signal, most, voidsInvalid });
+    const outcomes = await dispatch(matched, input, { toolUseId, signal, most, dialect });
     signal.throwIfAborted();
     return outcomes.flatMap((outcome) => {
       if (outcome.work) continueLater(outcome.work, event, ctx);
@@ -141,14 +141,16 @@ export function hooksOf(
 
   /** Returns the answer of one hook. Emits its message for the person, and a warning about its failure. */
   function answersOf(outcome: Outcome, event: HookEvent, ctx: Scope): Answer[] {
-    const { output, invalid, failed, given } = outcome;
+    const { output, invalid, unknown, failed, given } = outcome;
     const { systemMessage, suppressOutput } = output ?? {};
     const isHidden = (suppressOutput && dialect.suppresses) || dialect.discardsMessages.includes(event);
     if (systemMessage && !isHidden) ctx.emit({ type: "notice", text: systemMessage });
+    const warn = (message: string, error?: unknown) =>
+      warnFailed(ctx, { middleware: name, point: events[event].point, message, error });
+    if (unknown !== undefined) warn(`A hook of ${event} returned ${unknown}.`);
     const problem = failed ? "failed" : invalid.length > 0 ? `returned an invalid output: ${invalid.join(", ")}` : "";
     if (problem !== "") {
-      const message = `A hook of ${event} ${problem}.`;
-      warnFailed(ctx, { middleware: name, point: events[event].point, message, error: failed?.error });
+      warn(`A hook of ${event} ${problem}.`, failed?.error);
       const reason = blockedBy(outcome, event);
       if (reason) return [{ ...output, decision: "deny", reason, specific: output?.specific ?? {}, given }];
     }

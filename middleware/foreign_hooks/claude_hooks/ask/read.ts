@@ -4,8 +4,11 @@
  * @module
  */
 import * as z from "zod";
-import { type Fields, isObject, readFields } from "../../kit/fields.ts";
-import type { HookEvent } from "../config/input.ts";
+import { type ForeignDecision, foreignDecision } from "../../kit/denial.ts";
+import { type Fields, isObject, objectOf, readFields, unknownMembers } from "../../kit/fields.ts";
+import type { Dialect } from "../config/dialect.ts";
+import { guardsCall } from "../config/events.ts";
+import type { HookEvent, HookInput } from "../config/input.ts";
 import type { Work } from "./background.ts";
 
 const object = z.looseObject({});
@@ -72,10 +75,78 @@ export function backgroundWork(returned: unknown): Work | undefined {
   return isLater ? (returned as BackgroundAnswer)[laterAnswer] : undefined; // only command handlers know the symbol
 }
 
-/** A parsed output, and the names of its invalid parts. */
+/** A parsed output, the names of its invalid parts, and a text that names its unknown members. */
 export interface ReadOutput {
   readonly output?: Output;
   readonly invalid: readonly string[];
+  readonly unknown?: string | undefined;
+}
+
+/** Reads the output of a hook that the run waits for. A denial in the form of another system counts at events that guard a call or a prompt. */
+export function readAnswer(returned: unknown, input: HookInput, dialect: Dialect): ReadOutput {
+  const { hook_event_name: event } = input;
+  const read = readOutput(returned, event, dialect.voidsInvalid);
+  if (isObject(returned) && returned.async === true) return read;
+  const isVoid = dialect.voidsInvalid && read.invalid.length > 0;
+  const known = readMembers(returned, event, dialect.ending.includes(event) && !isVoid);
+  const found = guardsCall(event) ? foreignDecision(returned, (member) => known.has(member)) : undefined;
+  const own = [...Object.keys(common), ...Object.keys(specific), ...withoutEffect, ...Object.keys(input)];
+  const ofEvent = [...Object.keys(specific), ...withoutEffect, "hookEventName"];
+  const unknown = unknownMembers(withoutMember(returned, found), own) ??
+    unknownMembers(withoutMember(objectOf(returned).hookSpecificOutput, found), ofEvent);
+  if (!found) return { ...read, unknown };
+  const problem = `${found.member} ${found.type === "deny" ? "denies" : "asks"} in the form of another system`;
+  return { output: decided(read.output ?? { specific: {} }, found), invalid: [...read.invalid, problem], unknown };
+}
+
+/** Members of outputs in the home systems that have no effect here. */
+const withoutEffect = [
+  ...["async", "asyncTimeout", "terminalSequence", "sessionTitle", "reloadSkills", "suppressOriginalPrompt"],
+  "classifierContext",
+];
+
+type UnknownFields = Readonly<Record<string, unknown>>;
+
+/** Returns the members whose meaning at an event is known. `ends` says whether `continue: false` ends the run. */
+function readMembers(returned: unknown, event: HookEvent, ends: boolean): ReadonlySet<string> {
+  const { decision, hookSpecificOutput, continue: continues } = objectOf(returned);
+  const { hookEventName, permissionDecision, decision: permissionGiven } = objectOf(hookSpecificOutput);
+  const isOwn = (at: HookEvent) => event === at && hookEventName === at;
+  const isValid = (schema: z.core.$ZodType, value: unknown) => z.safeParse(schema, value).success;
+  const read: readonly (readonly [member: string, isRead: boolean])[] = [
+    ["decision", isValid(common.decision, decision)],
+    ["continue", ends && typeof continues === "boolean"],
+    [
+      "hookSpecificOutput.permissionDecision",
+      isOwn("PreToolUse") && isValid(specific.permissionDecision, permissionDecision),
+    ],
+    [
+      "hookSpecificOutput.decision.behavior",
+      isOwn("PermissionRequest") && isValid(permission.behavior, objectOf(permissionGiven).behavior),
+    ],
+  ];
+  return new Set(read.flatMap(([member, isRead]) => isRead ? [member] : []));
+}
+
+/** Returns an object without the member that decides, which is reported as such. */
+function withoutMember(given: unknown, found: ForeignDecision | undefined): UnknownFields {
+  const names = found?.member.split(".") ?? [];
+  return Object.fromEntries(Object.entries(objectOf(given)).filter(([name]) => !names.includes(name)));
+}
+
+/** Adds a decision in the form of another system to an output, unless the output denies. */
+function decided(output: Output, { type, reason }: ForeignDecision): Output {
+  const { permission: _, ...specific } = output.specific;
+  const { permissionDecision = output.decision } = specific;
+  const because = reason === undefined ? {} : { permissionDecisionReason: reason };
+  if (type === "ask" && permissionDecision === "deny") return output;
+  if (type === "ask") return { ...output, specific: { ...specific, permissionDecision: "ask", ...because } };
+  return {
+    ...output,
+    decision: "deny",
+    ...(reason !== undefined && { reason }),
+    specific: { ...specific, permissionDecision: "deny", ...because },
+  };
 }
 
 /** Reads the output of a hook of `event`. With `voidsInvalid`, an invalid field leaves only a deny. A hook in the background has no output. */
@@ -124,8 +195,12 @@ function denyIn({ decision, reason, specific }: Output): Output {
   };
 }
 
-/** Reads an answer in place of a person; undefined without a decision. */
-export function readPermission(given: unknown): Permission | undefined {
+/** Reads an answer in place of a person; undefined without a decision. `onForeign` receives the member that denies or asks in the form of another system. */
+export function readPermission(given: unknown, onForeign: (member: string) => void): Permission | undefined {
   const answer = isObject(given) ? readFields(permission, given, () => {}) : {};
-  return answer.behavior && answer;
+  const found = foreignDecision(given, (member) => member === "behavior" && answer.behavior !== undefined);
+  if (!found) return answer.behavior && answer;
+  onForeign(found.member);
+  if (found.type === "ask") return answer.behavior === "deny" ? answer : undefined;
+  return { behavior: "deny", ...(found.reason !== undefined && { message: found.reason }) };
 }

@@ -84,6 +84,12 @@ export function isGuard(event: string): boolean {
   return Object.entries(events).some(([name, { guards }]) => guards && name.toLowerCase() === event.toLowerCase());
 }
 
+/** Whether a hook can prevent a call or a prompt that an event announces: there, a denial counts in whatever form. */
+export function guardsCall(event: HookEvent): boolean {
+  const { guards = false, point } = events[event];
+  return guards && (point === "tool" || point === "approval" || point === "prompt");
+}
+
 /** Returns the message that hooks of an event, or those of them that `which` describes, never run. For guards, it adds that nothing is blocked. */
 export function neverRun(event: string, reason: string, which?: string): string {
   const hooks = `Hooks of ${event}${which === undefined ? "" : ` with ${which}`}`;

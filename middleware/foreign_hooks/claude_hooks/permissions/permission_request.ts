@@ -6,6 +6,7 @@
 import type { ApprovalContext, Call } from "../../../../mod.ts";
 import { anySignal, cancellationOf, withGracePeriod } from "../../../../src/core/kit.ts";
 import { isSameJson } from "../../kit/call.ts";
+import { warnFailed } from "../../kit/warn.ts";
 import { type Answers, blockOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import { type Permission, readPermission } from "../ask/read.ts";
@@ -57,7 +58,10 @@ export function permissionRequest(
     const agent = run.parent && { agentID: run.id };
     const options = { signal, suggestions: suggestionsFor(ctx), toolUseID: call.id, requestId: call.id, ...agent };
     const ask = async () => await canUseTool(name, input, options);
-    return readPermission(await withGracePeriod(ask(), cancellationOf(signal), 0, () => {}));
+    return readPermission(await withGracePeriod(ask(), cancellationOf(signal), 0, () => {}), (member) => {
+      const message = `canUseTool returned ${member} in the form of another system.`;
+      warnFailed(ctx, { middleware: hooks.name, point: "approval", message });
+    });
   }
 
   async function firstAnswer(ctx: ApprovalContext): Promise<Permission | undefined> {

@@ -7,7 +7,8 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { expectNames, wildcard } from "../../../../src/core/kit.ts";
 import { readBody } from "../../kit/body.ts";
-import { commandError, outputOf } from "../output.ts";
+import { parseJson } from "../../kit/fields.ts";
+import { commandError, denialOf, outputOf } from "../output.ts";
 import type { HttpHook } from "../handler_config.ts";
 import type { Handler } from "./handler.ts";
 
@@ -72,12 +73,12 @@ export function httpHandler(
       redirect: "error",
       signal,
     });
-    if (!response.ok) {
-      await response.body?.cancel();
-      throw commandError(`status ${response.status}`, url);
-    }
     const stdout = await readBody(response, most);
-    return outputOf({ code: 0, stdout, stderr: "" }, { event: input.hook_event_name, dialect, name: url });
+    const event = input.hook_event_name;
+    if (response.ok) return outputOf({ code: 0, stdout, stderr: "" }, { event, dialect, name: url });
+    const denial = denialOf(event, parseJson(stdout));
+    if (!denial) throw commandError(`status ${response.status}`, url);
+    return denial;
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import { agent, type Model } from "../../../../mod.ts";
 import { isObject, parseJson } from "../../kit/fields.ts";
-import { commandError, outputOf } from "../output.ts";
+import { commandError, denialOf, outputOf } from "../output.ts";
 import type { McpToolHook, PromptHook } from "../handler_config.ts";
 import type { Handler } from "./handler.ts";
 
@@ -40,9 +40,10 @@ export function agentHandler({ prompt }: PromptHook, decider: HookAgent): Handle
     const text = prompt.includes("$ARGUMENTS") ? prompt.replaceAll("$ARGUMENTS", () => json) : `${prompt}\n\n${json}`;
     const { status, text: answer } = await decider.run({ prompt: text, signal }).result;
     if (status !== "done") throw commandError(`its run is ${status}`, prompt);
-    const [found = ""] = answer.match(/\{[^]*\}/) ?? [];
-    const decision = parseJson(found);
+    const decision = parseJson(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1));
     if (!isObject(decision) || typeof decision.ok !== "boolean") {
+      const denial = denialOf(input.hook_event_name, decision ?? answer);
+      if (denial) return denial;
       throw commandError('expected JSON with a boolean "ok"', prompt);
     }
     return decision.ok ? undefined : { decision: "block", reason: String(decision.reason ?? "Blocked by a hook.") };
@@ -60,6 +61,8 @@ export function mcpToolHandler({ server, tool, input: template = {} }: McpToolHo
     const { content, isError } = await client.callTool(call, { signal });
     const parts = Array.isArray(content) ? content : [];
     const stdout = parts.map((part) => isObject(part) && typeof part.text === "string" ? part.text : "").join("");
+    const denial = isError === true ? denialOf(input.hook_event_name, parseJson(stdout)) : undefined;
+    if (denial) return denial;
     if (isError === true) throw commandError(`the tool failed: ${stdout}`, name);
     return outputOf({ code: 0, stdout, stderr: "" }, { event: input.hook_event_name, dialect, name });
   };
