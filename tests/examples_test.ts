@@ -199,6 +199,7 @@ Deno.test("the first agent of the README answers two prompts with tools, from a 
     function: { name: "weather", arguments: '{"city":"Oslo"}' },
   };
   using _key = stub(Deno.env, "get", () => "sk-0123456789");
+  using listening = stub(Deno, "addSignalListener", () => {});
   using _ = stub(globalThis, "fetch", (_, init) => {
     bodies.push(String(init?.body));
     const answered = String(init?.body).includes("Sunny in Oslo");
@@ -210,6 +211,10 @@ Deno.test("the first agent of the README answers two prompts with tools, from a 
     assertEquals((await read(app, "/runs", { prompt })).text, "It is sunny.");
   }
   assertEquals(bodies.length, 4);
+  const [[signal, onSignal] = []] = listening.calls.map(({ args }) => args);
+  assertEquals(signal, "SIGINT");
+  onSignal?.();
+  assertEquals((await app.request("/runs", { method: "POST" })).status, 503);
 });
 
 Deno.test("the assistant searches twice in parallel, reads twice in parallel, and quotes", async () => {

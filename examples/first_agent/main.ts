@@ -22,4 +22,6 @@ const assistant = agent({
   instructions: "You know the weather.",
   tools: [weather],
 });
-export default serve(assistant, { onError: (error, { id }) => console.error(id, error) });
+const closing = new AbortController();
+Deno.addSignalListener("SIGINT", () => closing.abort()); // Ctrl-C ends the streams, which would keep the server open
+export default serve(assistant, { signal: closing.signal, onError: (error, { id }) => console.error(id, error) });

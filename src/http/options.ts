@@ -17,8 +17,9 @@ import type { Wire } from "../wire/wire.ts";
 import type { OnFailure } from "./respond/error_response.ts";
 
 /**
- * The effect on a run if its client disconnects: `stop` stops it, `drain` lets it finish its turn, `detach` lets it continue to its end. With `drain` and
- * `detach`, a platform that ends with the response is asked to wait for the run.
+ * The effect on a run if its client disconnects: `stop` stops it, `drain` lets it finish its turn, `detach` lets it continue to its end. A platform that ends
+ * with the response, such as Cloudflare Workers, is asked to wait for the run: for its cleanup and its last save, its turn, or its end. If the platform ends it
+ * all the same, the run counts as lost after a `lease`.
  */
 export type ClientGone = "stop" | "drain" | "detach";
 
@@ -61,7 +62,10 @@ export interface ServeOptions {
   readonly busy?: Busy;
   /** The effect on a run if its client disconnects, for all requests or for one. Default: `stop`. */
   readonly onClientGone?: ClientGone | ((c: Context) => ClientGone | Promise<ClientGone>);
-  /** Milliseconds after which another process resumes a run whose process has stopped renewing its lease. Default: 30,000. */
+  /**
+   * Milliseconds after which a run is lost if its process, or on Cloudflare Workers its request, has stopped renewing its lease. Another one resumes it; if
+   * sessions are in memory, it ends. Default: 30,000.
+   */
   readonly lease?: number;
   /** Whether this process alone uses the store, as in a Durable Object: a run that it does not execute is dead then. Default: false. */
   readonly singleProcess?: boolean;

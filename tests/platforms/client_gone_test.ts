@@ -3,14 +3,22 @@ import { assertEquals } from "@std/assert";
 import { type App, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { eventually } from "./eventually.ts";
 import { folder } from "./folder.ts";
+import { sendAndReset } from "./resetting.ts";
 import { bundled, type Served, served } from "./workerd.ts";
 
-const script = await bundled("tests/platforms/plain_worker.ts");
+const script = await bundled("tests/platforms/leaving_worker.ts");
 
 /** Serves the apps of the Worker. */
 async function workers(): Promise<Served> {
-  await using disk = await folder();
-  return await served(script, {}, disk.path);
+  const disk = await folder();
+  const worker = await served(script, { className: "Room" }, disk.path);
+  return {
+    ...worker,
+    async [Symbol.asyncDispose]() {
+      await worker[Symbol.asyncDispose]();
+      await disk[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** Returns one app of the Worker. */
@@ -77,7 +85,7 @@ async function promptUntilFree(app: App, session: string): Promise<readonly unkn
 
 const notesOf = async ({ request }: Served): Promise<readonly string[]> => await (await request("/notes")).json();
 
-const apps = ["stop", "stop-stored", "stop-logged"];
+const apps = ["stop", "stop-stored", "stop-logged", "object"];
 for (const name of apps) {
   Deno.test(`in workerd, ${name}: a run whose client leaves is cleaned up and saved, and its session is free`, async () => {
     await using worker = await workers();
@@ -224,5 +232,18 @@ for (const name of [...apps, ...cutApps]) {
       "user Hi",
       `assistant ${answer}.`,
     ]], ""]);
+  });
+}
+
+for (const name of apps) {
+  Deno.test(`in workerd, ${name}: a run stops whose client resets the connection before its JSON`, async () => {
+    await using worker = await workers();
+    const url = new URL(`${name}/v1/chat/completions`, worker.url);
+    const reset = await sendAndReset(url, { model: "any", messages: [{ role: "user", content: "count" }] });
+    await eventually(async () => await (await worker.request("/waits")).json() > 3 || undefined);
+    reset();
+    const notes: string[] = [];
+    await eventually(async () => notes.push(...await notesOf(worker)) === 3 || undefined);
+    assertEquals(notes, [1, 2, 3].map((step) => `cleaned up client-gone ${step}`));
   });
 }

@@ -9,7 +9,10 @@ import { Chat, texts } from "../support/chat.ts";
 const [app] = Deno.args;
 const chat = new Chat({ request: fetch }, { transport: new DefaultChatTransport({ api: `${app}/chat` }) });
 const counted = chat.sendMessage({ text: "count" });
-while (!chat.lastMessage?.parts.some((part) => part.type === "text" && part.text.startsWith("1 2 3 "))) {
+while (
+  chat.status !== "error" &&
+  !chat.lastMessage?.parts.some((part) => part.type === "text" && part.text.startsWith("1 2 3 "))
+) {
   await new Promise((resolve) => setTimeout(resolve));
 }
 await chat.stop();

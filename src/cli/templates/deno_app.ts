@@ -17,6 +17,12 @@ import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { assistant } from "./src/agent.ts";
 
 const kv = await Deno.openKv();
+const closing = new AbortController();
+
+// Deno Deploy and Ctrl-C send SIGINT, containers SIGTERM. Streams end, and another process continues the runs.
+for (const signal of Deno.build.os === "windows" ? ["SIGINT"] as const : ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => closing.abort());
+}
 
 export default serve(assistant, {
   vars: () => ({
@@ -27,6 +33,7 @@ export default serve(assistant, {
   store: denoKvStore(kv),
   log: denoKvLog(kv), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
+  signal: closing.signal,
 });
 `;
 

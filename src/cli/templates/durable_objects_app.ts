@@ -37,10 +37,15 @@ const conversation = `/**
  *
  * @module
  */
-import { serve, workers } from "@jizai/jizai";
+import { serve, type ServedApp, workers } from "@jizai/jizai";
 import { forwarded, type SecretKey } from "@jizai/jizai/forward";
 import { playground } from "@jizai/jizai/playground";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import {
+  durableObjectLog,
+  durableObjectStore,
+  type ObjectAlarm,
+  type ObjectStorage,
+} from "@jizai/jizai/session/durable_object";
 import { type ExecutionContext, Hono } from "hono";
 import { assistant } from "./agent.ts";
 import type { Keys } from "./model.ts";
@@ -58,21 +63,23 @@ export function keysOf({ FORWARD_SECRET }: Settings): readonly SecretKey[] {
 
 /** The context of an object. */
 interface ObjectContext extends ExecutionContext {
-  readonly storage: ObjectStorage;
+  readonly storage: ObjectStorage & ObjectAlarm;
 }
 
 /** The class of the objects. */
 export class Conversation {
   readonly #ctx: ObjectContext;
+  readonly #served: ServedApp;
   readonly #app: Hono;
 
   constructor(ctx: ObjectContext, settings: Settings) {
     const claims = forwarded<{ user: string }>({ keys: keysOf(settings) });
-    const served = serve(assistant, {
+    this.#served = serve(assistant, {
       vars: () => settings,
+      recoveryVars: () => settings,
       owner: async (c) => (await claims(c)).user,
       session: (c) => c.req.param("conversation"),
-      store: durableObjectStore(ctx.storage),
+      store: durableObjectStore(ctx.storage, { alarm: ctx.storage }), // an object that was killed starts again
       log: durableObjectLog(ctx.storage), // a client that reconnects receives the events that it missed
       singleProcess: true, // there is one object of a name
       limits: workers, // at most six open connections
@@ -80,7 +87,13 @@ export class Conversation {
       page: playground(),
     });
     this.#ctx = ctx;
-    this.#app = new Hono().route("/:conversation", served);
+    this.#app = new Hono().route("/:conversation", this.#served);
+  }
+
+  /** Continues a run whose object was killed, although no client asks. */
+  async alarm(): Promise<void> {
+    const { over } = await this.#served.recover();
+    await over;
   }
 
   /** Answers a request that the Worker forwards. */

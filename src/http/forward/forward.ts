@@ -48,7 +48,9 @@ interface Forwarded {
 
 /**
  * Forwards a request to `stub` together with `vars`, which must be JSON. The signature covers method, path, query, body and vars. A signature that the client
- * itself sent is removed. The response streams. If the client disconnects, the signal of the forwarded request aborts.
+ * itself sent is removed. The response streams. If the client disconnects, the stream is cancelled and the signal of the forwarded request aborts. On
+ * Cloudflare, the signal needs the compatibility date 2026-11-17, or before that the flag `enable_request_signal`: without it, a run whose response is JSON
+ * does not stop. A connection that is closed, not reset, is noticed at the next write: a stream writes its heartbeat, JSON writes nothing before its end.
  *
  * Throws a `RangeError` for a key that is too short and for no keys, a `TypeError` for an invalid key id, and an `HTTPException` with status 413 for a body
  * that is too large.

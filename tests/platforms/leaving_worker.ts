@@ -1,5 +1,5 @@
 /**
- * A Worker without Durable Objects, whose runs live in the requests that launch them. The first part of a path names the app.
+ * A Worker whose runs live in the requests that launch them, and a Durable Object, whose runs live in it. The first part of a path names the app.
  *
  * @module
  */
@@ -10,9 +10,12 @@ import {
   type Model,
   type ModelEvent,
   serve,
+  type ServedApp,
   type ServeOptions,
   tool,
 } from "@jizai/jizai";
+import { forward, type Stub } from "@jizai/jizai/forward";
+import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { durable, type StoreAdapter } from "@jizai/jizai/session/durable";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -128,16 +131,43 @@ const assistant = agent({ model, tools: [work], use: [cleaning], limits: { grace
 /** Milliseconds after which a stream notices that its client has left. */
 const heartbeat = 50;
 
-const app = new Hono().get("/notes", (c) => c.json(notes.splice(0))).get("/waits", (c) => c.json(waits));
+/** A Durable Object that serves the agent. */
+export class Room {
+  readonly #ctx: ExecutionContext;
+  readonly #served: ServedApp;
+
+  constructor(ctx: ExecutionContext & { readonly storage: ObjectStorage }) {
+    const stores = { store: durableObjectStore(ctx.storage), log: durableObjectLog(ctx.storage) };
+    this.#ctx = ctx;
+    this.#served = serve(assistant, { lease, heartbeat, wires, ...stores, singleProcess: true });
+  }
+
+  fetch(request: Request): Response | Promise<Response> {
+    return this.#served.fetch(request, {}, this.#ctx);
+  }
+}
+
+/** Returns a request without the first part of its path. */
+function inner(raw: Request): Request {
+  const { pathname, search } = new URL(raw.url);
+  return new Request(new URL(pathname.replace(/^\/[^/]*/, "") + search, raw.url), raw);
+}
+
+const keys = [{ id: "k1", secret: "32 bytes that cannot be guessed.." }];
+const app = new Hono<{ Bindings: { readonly ROOM: { getByName(name: string): Stub } } }>()
+  .all("/object/*", (c) => {
+    const room = c.env.ROOM.getByName("room");
+    const stub: Stub = { fetch: (request) => room.fetch(inner(request)) };
+    return forward(c, stub, {}, { keys });
+  })
+  .get("/notes", (c) => c.json(notes.splice(0))).get("/waits", (c) => c.json(waits));
 for (const [name, kind] of Object.entries(kinds)) {
   const { options, cut = false } = kind();
   const served = serve(assistant, { lease, heartbeat, wires, ...options });
   app.all(`/${name}/*`, (c) => {
-    const { pathname, search } = new URL(c.req.url);
-    const url = new URL(pathname.slice(name.length + 1) + search, c.req.url);
-    const isCut = cut && /\/(runs|chat)$/.test(pathname);
+    const isCut = cut && /\/(runs|chat)$/.test(c.req.path);
     const context: ExecutionContext = { waitUntil() {}, passThroughOnException() {}, props: {} };
-    return served.fetch(new Request(url, c.req.raw), c.env, isCut ? context : c.executionCtx);
+    return served.fetch(inner(c.req.raw), c.env, isCut ? context : c.executionCtx);
   });
 }
 

@@ -1,0 +1,123 @@
+import { assertEquals } from "@std/assert";
+import { denoApp } from "../../src/cli/templates/deno_app.ts";
+import { durableObjectsApp } from "../../src/cli/templates/durable_objects_app.ts";
+import type { Template } from "../../src/cli/templates/template.ts";
+import { type App, eventsOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { eventually } from "./eventually.ts";
+import { folder } from "./folder.ts";
+import { killing } from "./killing.ts";
+import { bundled, served } from "./workerd.ts";
+
+const secret = "32 bytes that cannot be guessed..";
+
+/** A demo model that says a word every 20 milliseconds for a minute. */
+const slow = `for (let word = 1; word <= 3_000; word++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      yield [{ type: "text", text: "word " }];
+    }`;
+
+/** A demo model that answers at once. */
+const fast = `yield [{ type: "text", text: "Awake." }];`;
+
+/** Writes the modules of a template, which use the sources of this repository. `changes` are made to their texts. */
+async function write(path: string, template: Template, changes: Readonly<Record<string, string>> = {}): Promise<void> {
+  const files = template.files({ name: "my-agent", range: "^0.1.0", secret });
+  for (const [name, text] of Object.entries(files).filter(([name]) => name.endsWith(".ts"))) {
+    if (name.includes("/")) await Deno.mkdir(`${path}/${name.replace(/\/[^/]*$/, "")}`, { recursive: true });
+    const changed = Object.entries(changes).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+    await Deno.writeTextFile(`${path}/${name}`, changed);
+  }
+}
+
+/** Replaces the demo model of a project. */
+async function answer(path: string, how: string): Promise<void> {
+  const model = `import type { Model } from "@jizai/jizai";
+export const demo: Model = {
+  id: "demo",
+  async *stream() {
+    ${how}
+    yield [{ type: "finish", reason: "stop" }];
+  },
+};
+`;
+  await Deno.writeTextFile(`${path}/src/demo_model.ts`, model);
+}
+
+/** Starts the app of the template for Deno as its own task does. */
+async function start(path: string) {
+  const { tasks } = JSON.parse(denoApp.files({ name: "my-agent", range: "^0.1.0", secret })["deno.json"] ?? "");
+  const [, ...args] = tasks.start.replace("8000", "0").replace("main.ts", `${path}/main.ts`).split(" ");
+  const process = new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1" }, stderr: "piped" }).spawn();
+  const kill = killing(process);
+  const lines = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let printed = "";
+  while (!/:\d+\//.test(printed)) printed += (await lines.read()).value;
+  const [url] = printed.match(/http:[^ ]+/) ?? [];
+  const app: App = { request: (path, init) => fetch(new URL(path, url), init) };
+  return {
+    ...app,
+    async interrupt(signal: Deno.Signal): Promise<number> {
+      process.kill(signal);
+      return (await process.status).code;
+    },
+    async [Symbol.asyncDispose]() {
+      await kill();
+      while (!(await lines.read()).done);
+    },
+  };
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.test(`the app of the template for Deno ends on ${signal}, and hands its runs over`, async () => {
+    await using disk = await folder();
+    await write(disk.path, denoApp);
+    await answer(disk.path, slow);
+    const begun: { readonly run: string; readonly session: string }[] = [];
+    {
+      await using app = await start(disk.path);
+      const streams = await Promise.all([1, 2].map(async () => piecesOf(await post(app, "/runs", { prompt: "Hi" }))));
+      for (const stream of streams) {
+        const [, run = "", session = ""] =
+          (await stream.until("text.delta")).match(/"run":"([^"]+)","session":"([^"]+)"/) ??
+            [];
+        begun.push({ run, session });
+      }
+      const ended = app.interrupt(signal);
+      await Promise.all(streams.map((stream) => stream.rest()));
+      assertEquals(await ended, 0);
+    }
+    await answer(disk.path, fast);
+    await using app = await start(disk.path);
+    const [first, second] = begun;
+    const events = await eventsOf(app.request(`/runs/${first?.run}`));
+    const outline = events.flatMap((event) => event.type === "run.started" ? [event.resumed] : []);
+    assertEquals([outline, events.at(-1)?.type], [[false, true], "run.finished"]);
+    const prompted = await post(app, "/runs", { prompt: "Hi", session: second?.session });
+    assertEquals((await eventsOf(prompted)).at(-1)?.type, "run.finished"); // the session is not locked for a lease
+  });
+}
+
+Deno.test("in workerd, the alarm of the template for Durable Objects continues the run of a killed object", async () => {
+  await using disk = await folder();
+  await write(disk.path, durableObjectsApp, { "limits: workers,": "limits: workers, lease: 1_000," });
+  const bindings = { className: "Conversation", settings: { FORWARD_SECRET: secret } };
+  const scripts = [];
+  for (const how of [slow, fast]) {
+    await answer(disk.path, how);
+    scripts.push(await bundled(`${disk.path}/src/worker.ts`));
+  }
+  const [slowly = "", fastly = ""] = scripts;
+  {
+    await using worker = await served(slowly, bindings, disk.path);
+    const pieces = piecesOf(await post(worker, "/tea/runs", { prompt: "Hi" }));
+    await pieces.until("text.delta");
+    await pieces.cancel();
+    assertEquals((await refusalOf(post(worker, "/tea/runs", { prompt: "Hi" })))[0], 409);
+  }
+  await using worker = await served(fastly, bindings, disk.path);
+  const messages = await eventually(async () => {
+    const session = await (await worker.request("/tea/sessions/tea")).json(); // reading a session continues nothing
+    return session.run ? undefined : session.messages;
+  });
+  assertEquals(messages.at(-1).parts, [{ type: "text", text: "Awake." }]);
+});
