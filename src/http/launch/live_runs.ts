@@ -32,8 +32,8 @@ export interface LiveRuns extends RunHost {
   launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun>;
   /** Resolves when each run has ended or paused, and was reported, or was handed over to another process. */
   settled(): Promise<void>;
-  /** Lets `settled()` and the platform wait for work that follows a run. `work` never rejects. */
-  track(work: Promise<void>, requester: Requester): void;
+  /** Lets `settled()` wait for work that begins or follows runs, and the platform, if there is a requester. `work` never rejects. */
+  track(work: Promise<void>, requester?: Requester): void;
   /** The records of runs, if the server has a log. */
   readonly records: Records | undefined;
   /** The reports of the ends of runs, if the server has the `onEnd` option. */
@@ -66,24 +66,30 @@ export function liveRuns(
   /** Returns the store as the requester sees it. */
   const storeOf = ({ owner }: Owned) => owner === undefined || !sessions ? sessions : ownedSessions(sessions, owner);
 
-  /** The work that follows runs, such as the reports of their ends. */
+  /** The work that begins or follows runs, such as the reports of their ends. */
   const tracked = new Set<SharedWork>();
 
-  function track(work: Promise<void>, requester: Requester): void {
+  function track(work: Promise<void>, requester?: Requester): void {
     const shared = new SharedWork(lease);
     tracked.add(shared);
-    requester.outlive(work.then(() => {
+    const done = work.then(() => {
       shared.end();
       tracked.delete(shared);
-    }));
+    });
+    requester?.outlive(done);
   }
 
-  async function settled(): Promise<void> {
-    await Promise.all(Array.from(live.values(), (run) => run.untilOver()));
-    for (const work of tracked) { // a stop may begin a run, whose end is reported
+  async function untilTracked(): Promise<void> {
+    for (const work of tracked) {
       await work.untilOver();
       tracked.delete(work);
     }
+  }
+
+  async function settled(): Promise<void> {
+    await untilTracked(); // a recovery begins runs
+    await Promise.all(Array.from(live.values(), (run) => run.untilOver()));
+    await untilTracked(); // a stop may begin a run, whose end is reported
   }
 
   /** Reads a session without its messages. */

@@ -18,8 +18,6 @@ export function recovery(
   // its type is `recoveryOf` of the same package
   const open = store?.recovery as typeof recoveryOf | undefined;
   const recoverRuns = store && open?.(store, { ...runs, singleProcess, recoveryVars, report });
-  /** Resolves when all calls so far have taken over their runs, or have left them. */
-  let calls: Promise<unknown> = Promise.resolve();
   return {
     async recover(given) {
       const limit = given?.limit;
@@ -31,12 +29,9 @@ export function recovery(
       }
       if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
       const recovered = recoverRuns(given);
-      calls = Promise.allSettled([calls, recovered]).then(() => {}); // keeps no result
+      runs.track(recovered.then(() => {}, () => {})); // the caller receives the failure
       return await recovered;
     },
-    async settled() {
-      await calls;
-      await runs.settled();
-    },
+    settled: runs.settled,
   };
 }
