@@ -91,10 +91,10 @@ const rows: readonly Row[] = [
     bundle: "models/openai_responses.ts",
     without: sharedByModels,
     budget: 3,
-    ceiling: 3.15,
+    ceiling: 3.2,
   },
   { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3, ceiling: 3.2 },
-  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3.1 },
+  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3.2 },
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.8 },
 ];
 

@@ -244,10 +244,21 @@ Deno.test("aiSdk() ignores part types that have no event", async () => {
     "source",
     "file",
     "tool-result",
-    "custom",
     "text-end",
   ];
   assertEquals(await eventsOf(null, ...parts.map((type) => ({ type }))), []);
+});
+
+Deno.test("aiSdk() warns once of each kind of part that it does not know, and throws for a question of the provider", async () => {
+  const warnings = ["custom", "reasoning-file"].map((type) =>
+    ({ type: "warning", message: `The response of m contains a part of type "${type}".` }) as const
+  );
+  assertEquals(await eventsOf({ type: "custom" }, { type: "reasoning-file" }, { type: "custom" }), warnings);
+  const asked = await eventsOf({ type: "tool-approval-request", approvalId: "a", toolCallId: "b" }).catch(String);
+  assertEquals(
+    asked,
+    "ModelError: Cannot read the response of m: its provider asks before it runs a call, which aiSdk() cannot answer",
+  );
 });
 
 Deno.test("aiSdk() sends provider metadata back with its reasoning, text or call", async () => {
@@ -284,6 +295,12 @@ Deno.test("aiSdk() maps finish reasons and token counts of each specification", 
     (await readAll(aiSdk(fake([{ type: "finish", finishReason, usage }]).model))).flat();
   assertEquals(await ended({ unified: "stop" }, finish.usage), [end]);
   assertEquals(await ended("stop", { inputTokens: 9, outputTokens: 2, cachedInputTokens: 5 }), [end]);
+  const details = { ...end, usage: { input: 9, output: 2, cached: 5, cacheWrite: 3, reasoning: 1 } };
+  const inputTokens = { total: 9, cacheRead: 5, cacheWrite: 3 };
+  assertEquals(await ended("stop", { inputTokens, outputTokens: { total: 2, reasoning: 1 } }), [details]);
+  const { cacheWrite: _, ...older } = details.usage;
+  const numbers = { inputTokens: 9, outputTokens: 2, cachedInputTokens: 5, reasoningTokens: 1 };
+  assertEquals(await ended("stop", numbers), [{ ...end, usage: older }]);
   const reasons = { "tool-calls": "calls", length: "length", "content-filter": "filter", unknown: "other" } as const;
   for (const [theirs, reason] of Object.entries(reasons)) {
     assertEquals(await ended(theirs, undefined), [{ type: "finish", reason }]);

@@ -278,8 +278,13 @@ Deno.test("anthropic() maps the stop reason, also without the last frame", async
 
 Deno.test("anthropic() adds cached tokens to the input and uses the last count of each", async () => {
   const usage = { input_tokens: 3, output_tokens: 1, cache_read_input_tokens: 40, cache_creation_input_tokens: 500 };
-  assertEquals(await eventsOf({ type: "message_start", message: { usage } }, stop("end_turn", { output_tokens: 9 })), [
-    { type: "finish", reason: "stop", usage: { input: 543, output: 9, cached: 40 } },
+  const last = { output_tokens: 9, output_tokens_details: { thinking_tokens: 4 } };
+  assertEquals(await eventsOf({ type: "message_start", message: { usage } }, stop("end_turn", last)), [
+    {
+      type: "finish",
+      reason: "stop",
+      usage: { input: 543, output: 9, cached: 40, cacheWrite: 500, reasoning: 4 },
+    },
   ]);
 });
 

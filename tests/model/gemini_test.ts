@@ -22,7 +22,7 @@ async function contentsFor(...messages: readonly Message[]) {
   return (await requestFor({ messages })).body.contents;
 }
 
-const finish = { type: "finish", reason: "stop", usage: { input: 7, output: 7 } } as const;
+const finish = { type: "finish", reason: "stop", usage: { input: 7, output: 7, reasoning: 3 } } as const;
 
 Deno.test("gemini() sends the key and every field of the request to Google", async () => {
   const { url, headers, body } = await requestFor({
@@ -206,7 +206,7 @@ Deno.test("gemini() adds reasoning and tool results to the token counts", async 
     cachedContentTokenCount: 5,
   };
   const stream = sse([{ candidates: [{ finishReason: "STOP" }], usageMetadata }]);
-  assertEquals(await eventsIn(stream), [{ ...finish, usage: { input: 10, output: 5, cached: 5 } }]);
+  assertEquals(await eventsIn(stream), [{ ...finish, usage: { input: 10, output: 5, cached: 5, reasoning: 3 } }]);
 });
 
 Deno.test("gemini() reads how long to wait from the details of an error", async () => {

@@ -189,6 +189,18 @@ Deno.test("openaiResponses() streams a refusal as text and finishes with refusal
   ]);
 });
 
+Deno.test("openaiResponses() counts tokens of cache writes and of reasoning", async () => {
+  const counts = {
+    ...usage(9, 5, 3),
+    input_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 },
+    output_tokens_details: { reasoning_tokens: 4 },
+  };
+  const last = { type: "response.completed", response: { status: "completed", output: [], usage: counts } };
+  assertEquals(await eventsIn(sse([last])), [
+    { type: "finish", reason: "stop", usage: { input: 9, output: 5, cached: 3, cacheWrite: 2, reasoning: 4 } },
+  ]);
+});
+
 Deno.test("openaiResponses() maps the reasons of incomplete responses and counts cached tokens", async () => {
   const reasons = { max_output_tokens: "length", content_filter: "filter", something: "other" } as const;
   for (const [theirs, reason] of Object.entries(reasons)) {

@@ -496,6 +496,24 @@ Deno.test("openai() reads cached tokens from either field", async () => {
   assertEquals(await usageOf({}), { type: "finish", reason: "stop", usage: { input: 0, output: 0 } });
 });
 
+Deno.test("openai() adds reasoning to the output if the server counts it apart", async () => {
+  const usageOf = async (usage: object) => {
+    const last = (await eventsIn(sse([{ choices: [{ finish_reason: "stop" }], usage }]))).at(-1);
+    return last?.type === "finish" ? last.usage : undefined;
+  };
+  const details = { completion_tokens_details: { reasoning_tokens: 290 } };
+  const counts = { prompt_tokens: 12, completion_tokens: 1, total_tokens: 303 };
+  const expected = { input: 12, output: 291, reasoning: 290 };
+  assertEquals(await usageOf({ ...counts, ...details }), expected); // xAI
+  assertEquals(await usageOf({ ...counts, reasoning_tokens: 290 }), expected); // Perplexity
+  assertEquals(await usageOf({ ...counts, ...details, completion_tokens: 500, total_tokens: 802 }), {
+    input: 12,
+    output: 790,
+    reasoning: 290,
+  });
+  assertEquals(await usageOf({ ...counts, ...details, completion_tokens: 291 }), expected); // OpenAI
+});
+
 Deno.test("openai() emits a refusal as text and finishes with refusal", async () => {
   assertEquals(await eventsOf({ refusal: "I cannot." }, "stop"), [
     { type: "text", text: "I cannot." },

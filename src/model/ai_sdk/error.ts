@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError } from "../model.ts";
 import { providerErrors } from "../provider_error.ts";
 
@@ -41,5 +41,5 @@ function otherError(error: Error, model: string, streaming: boolean): ModelError
 /** Converts headers from the SDK's record. */
 export function headersOf(given: unknown): Headers {
   const fields = Object.entries(isObject(given) ? given : {});
-  return new Headers(fields.map(([name, value]) => [name, stringOrEmpty(value)]));
+  return new Headers(fields.map(([name, value]) => [name, `${value ?? ""}`]));
 }

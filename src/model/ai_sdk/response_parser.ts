@@ -4,11 +4,12 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { Json } from "../../protocol/part.ts";
-import { isObject, jsonOrText, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
-import type { ModelEvent } from "../model.ts";
+import { isObject, jsonOrText, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { ModelError, type ModelEvent } from "../model.ts";
 import { callEvent, resultEvent, sourceEvent } from "../provider_note.ts";
+import { numberIn, stringIn } from "../response_members.ts";
 import { cutError } from "./error.ts";
 
 const reasons = new Map<unknown, FinishReason>([
@@ -18,6 +19,18 @@ const reasons = new Map<unknown, FinishReason>([
   ["content-filter", "filter"],
 ]);
 
+/** The types of parts without content that no other part contains. */
+const silent: ReadonlySet<string> = new Set([
+  "stream-start",
+  "response-metadata",
+  "ping",
+  "raw",
+  "text-end",
+  "reasoning-start",
+  "tool-input-end",
+  "tool-result", // a preliminary one, which the final one replaces
+]);
+
 /** Creates a parser for one response of `model`. It returns the events of a part, and throws the error of an error part. */
 export function partParser(model: string): (part: unknown) => readonly ModelEvent[] {
   /** The calls that have begun, and whether their input was streamed. */
@@ -25,6 +38,13 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   /** The end of the last call, if its input is empty: SDKs write `{}` also for a call that was cut before its input. */
   let held: readonly ModelEvent[] = [];
   let metadata: unknown;
+  const warned = new Set<string>();
+
+  /** Warns of a kind of part that is left out, once. */
+  function warn(type: string): readonly ModelEvent[] {
+    warned.add(type);
+    return [{ type: "warning", message: `The response of ${model} contains a part of type "${type}".` }];
+  }
 
   /** Stores provider metadata in an empty reasoning part, to send it back with the part that follows. */
   function note(metadata: unknown): readonly ModelEvent[] {
@@ -37,15 +57,16 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
     return [{ type: "reasoning", text: "", meta: { model, ...(options !== undefined && { options }) } }];
   }
 
-  function call({ toolCallId, toolName, input, providerMetadata }: UnknownObject): readonly ModelEvent[] {
-    const id = stringOrEmpty(toolCallId);
-    const begun = calls.has(id) ? [] : [{ type: "call.start", id, name: stringOrEmpty(toolName) } as const];
-    if (!calls.get(id) && /^\s*(\{\s*\})?\s*$/.test(stringOrEmpty(input))) {
+  function call(part: UnknownObject): readonly ModelEvent[] {
+    const id = stringIn(part, "toolCallId");
+    const input = stringIn(part, "input");
+    const begun = calls.has(id) ? [] : [{ type: "call.start", id, name: stringIn(part, "toolName") } as const];
+    if (!calls.get(id) && /^\s*(\{\s*\})?\s*$/.test(input)) {
       held = [{ type: "call.end", id }];
-      return [...begun, ...note(providerMetadata)];
+      return [...begun, ...note(part.providerMetadata)];
     }
-    const whole = calls.get(id) ? [] : [{ type: "call.delta", id, text: stringOrEmpty(input) } as const];
-    return [...begun, ...whole, ...note(providerMetadata), { type: "call.end", id }];
+    const whole = calls.get(id) ? [] : [{ type: "call.delta", id, text: input } as const];
+    return [...begun, ...whole, ...note(part.providerMetadata), { type: "call.end", id }];
   }
 
   /** Returns the event of a call that the provider runs. */
@@ -75,26 +96,27 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   };
 
   function eventsOf(part: UnknownObject): readonly ModelEvent[] {
-    const { type, id, delta, providerMetadata } = part;
+    const { providerMetadata } = part;
+    const type = stringIn(part, "type");
     if (type === "tool-result" && part.toolCallId && !part.preliminary) return [providerResult(part)];
     if (part.providerExecuted) return type === "tool-call" ? [providerCall(part)] : [];
-    if (stringOrEmpty(type).startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
+    if (type.startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
     switch (type) {
       case "text-start":
         return note(providerMetadata);
       case "text-delta":
-        return [{ type: "text", text: stringOrEmpty(delta) }];
+        return [{ type: "text", text: stringIn(part, "delta") }];
       case "reasoning-delta":
-        return [{ type: "reasoning", text: stringOrEmpty(delta) }];
+        return [{ type: "reasoning", text: stringIn(part, "delta") }];
       case "reasoning-end":
         return endReasoning();
       case "tool-input-start":
-        calls.set(stringOrEmpty(id), false);
-        return [{ type: "call.start", id: stringOrEmpty(id), name: stringOrEmpty(part.toolName) }];
+        calls.set(stringIn(part, "id"), false);
+        return [{ type: "call.start", id: stringIn(part, "id"), name: stringIn(part, "toolName") }];
       case "tool-input-delta":
-        if (!calls.has(stringOrEmpty(id))) return []; // a call of a tool that the provider runs
-        calls.set(stringOrEmpty(id), true);
-        return [{ type: "call.delta", id: stringOrEmpty(id), text: stringOrEmpty(delta) }];
+        if (!calls.has(stringIn(part, "id"))) return []; // a call of a tool that the provider runs
+        calls.set(stringIn(part, "id"), true);
+        return [{ type: "call.delta", id: stringIn(part, "id"), text: stringIn(part, "delta") }];
       case "tool-call":
         return call(part);
       case "source":
@@ -105,8 +127,12 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
         throw part.error;
       case "finish":
         return [finishOf(part, model)];
+      case "tool-approval-request":
+        throw new ModelError(
+          `Cannot read the response of ${model}: its provider asks before it runs a call, which aiSdk() cannot answer`,
+        );
       default:
-        return [];
+        return silent.has(type) || warned.has(type) ? [] : warn(type);
     }
   }
 }
@@ -123,8 +149,9 @@ function sourceOf({ url, title, filename }: UnknownObject): readonly ModelEvent[
 }
 
 /** Returns the event of a generated file, whose data is base64 or bytes: the value itself in v2 and v3, and a field of it in v4. */
-function fileOf({ mediaType: type, data }: UnknownObject): readonly ModelEvent[] {
-  const mediaType = stringOrEmpty(type);
+function fileOf(part: UnknownObject): readonly ModelEvent[] {
+  const { data } = part;
+  const mediaType = stringIn(part, "mediaType");
   const value = isObject(data) && !(data instanceof Uint8Array) ? data.data ?? data.url : data;
   if (value instanceof URL) return [{ type: "part", part: { type: "media", mediaType, url: value.href } }];
   if (value instanceof Uint8Array) {
@@ -151,11 +178,15 @@ function isCounted({ outputTokens }: UnknownObject): boolean {
 }
 
 /** Converts token counts: numbers in v2, objects since. */
-function usageOf({ inputTokens: read, outputTokens: written, cachedInputTokens }: UnknownObject): Usage {
-  const cached = numberOrZero(isObject(read) ? read.cacheRead : cachedInputTokens);
-  return {
-    input: numberOrZero(isObject(read) ? read.total : read),
-    output: numberOrZero(isObject(written) ? written.total : written),
-    ...(cached > 0 && { cached }),
-  };
+function usageOf(counts: UnknownObject): Usage {
+  const { inputTokens: read, outputTokens: written } = counts;
+  const input = isObject(read) ? read : { total: read, cacheRead: counts.cachedInputTokens };
+  const output = isObject(written) ? written : { total: written, reasoning: counts.reasoningTokens };
+  return addUsage(noUsage, {
+    input: numberIn(input, "total"),
+    output: numberIn(output, "total"),
+    cached: numberIn(input, "cacheRead"),
+    cacheWrite: numberIn(input, "cacheWrite"),
+    reasoning: numberIn(output, "reasoning"),
+  });
 }

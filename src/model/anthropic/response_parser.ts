@@ -4,11 +4,12 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
-import type { Usage } from "../../protocol/message.ts";
-import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
+import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
+import { numberIn, objectIn } from "../response_members.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -190,14 +191,15 @@ function parseBlock(block: UnknownObject, json: string): UnknownObject {
   }
 }
 
-/** Adds up the counts: the API does not include cached tokens in `input_tokens`. */
-function usageOf(
-  { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens }: UnknownObject,
-): Usage {
-  const cached = numberOrZero(cache_read_input_tokens);
-  return {
-    input: numberOrZero(input_tokens) + cached + numberOrZero(cache_creation_input_tokens),
-    output: numberOrZero(output_tokens),
-    ...(cached > 0 && { cached }),
-  };
+/** Adds up the counts: the API does not include in `input_tokens` those that its cache read or wrote. */
+function usageOf(counts: UnknownObject): Usage {
+  const cached = numberIn(counts, "cache_read_input_tokens");
+  const cacheWrite = numberIn(counts, "cache_creation_input_tokens");
+  return addUsage(noUsage, {
+    input: numberIn(counts, "input_tokens") + cached + cacheWrite,
+    output: numberIn(counts, "output_tokens"),
+    cached,
+    cacheWrite,
+    reasoning: numberIn(objectIn(counts, "output_tokens_details"), "thinking_tokens"),
+  });
 }

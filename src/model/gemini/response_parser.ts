@@ -4,12 +4,13 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
+import { numberIn } from "../response_members.ts";
 import { builtInParser } from "./built_in_tools.ts";
 
 /** The reasons of Google's filters, and of a prompt that they blocked. */
@@ -132,10 +133,11 @@ function logprobsOf(result: unknown): readonly TokenLogprob[] {
 
 /** Adds up the counts: the API counts reasoning apart from the output, and results of its own tools apart from the input. */
 function usageOf(counts: UnknownObject): Usage {
-  const cached = numberOrZero(counts.cachedContentTokenCount);
-  return {
-    input: numberOrZero(counts.promptTokenCount) + numberOrZero(counts.toolUsePromptTokenCount),
-    output: numberOrZero(counts.candidatesTokenCount) + numberOrZero(counts.thoughtsTokenCount),
-    ...(cached > 0 && { cached }),
-  };
+  const reasoning = numberIn(counts, "thoughtsTokenCount");
+  return addUsage(noUsage, {
+    input: numberIn(counts, "promptTokenCount") + numberIn(counts, "toolUsePromptTokenCount"),
+    output: numberIn(counts, "candidatesTokenCount") + reasoning,
+    cached: numberIn(counts, "cachedContentTokenCount"),
+    reasoning,
+  });
 }

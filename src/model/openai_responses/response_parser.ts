@@ -4,13 +4,14 @@
  * @module
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
 import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
+import { numberIn, objectIn } from "../response_members.ts";
 import { builtInEvents, questionCall } from "./built_in_tools.ts";
 
 /** An output item that is being streamed. */
@@ -182,7 +183,13 @@ function sourcesOf(item: UnknownObject, streamed: readonly UnknownObject[]): rea
   );
 }
 
-function usageOf({ input_tokens: input, output_tokens: output, input_tokens_details: details }: UnknownObject): Usage {
-  const cached = numberOrZero(isObject(details) && details.cached_tokens);
-  return { input: numberOrZero(input), output: numberOrZero(output), ...(cached > 0 && { cached }) };
+function usageOf(counts: UnknownObject): Usage {
+  const read = objectIn(counts, "input_tokens_details");
+  return addUsage(noUsage, {
+    input: numberIn(counts, "input_tokens"),
+    output: numberIn(counts, "output_tokens"),
+    cached: numberIn(read, "cached_tokens"),
+    cacheWrite: numberIn(read, "cache_write_tokens"),
+    reasoning: numberIn(objectIn(counts, "output_tokens_details"), "reasoning_tokens"),
+  });
 }
