@@ -54,7 +54,8 @@ export function callParser(model: string): CallParser {
     for (const delta of pieces) {
       const piece = pieceOf(delta);
       const repeated = calls.find((call) =>
-        !touched.has(call) && (isRepeated || (piece.text !== "" && hasIdOf(call, piece))) && isSame(call, piece)
+        !touched.has(call) && isSame(call, piece) &&
+        (isRepeated || (piece.text !== "" && call.text !== "" && hasIdOf(call, piece)))
       );
       const call = repeated ?? callOf(piece, touched);
       touched.add(call);
@@ -79,6 +80,8 @@ export function callParser(model: string): CallParser {
 
   /** Adds a piece to its call. The call begins with its first input, because its name is known then. */
   function append(call: OpenCall, { id, name, text, hasObject }: Piece, events: ModelEvent[]): void {
+    // an object never continues one that has ended: it repeats the input
+    if (name === "" && text.startsWith("{") && call.text.endsWith("}") && jsonOf(text) === jsonOf(call.text)) return;
     call.given ||= id;
     call.hasObject ||= hasObject;
     if (call.name === "") call.name = name;

@@ -7,7 +7,15 @@ import { openai } from "@jizai/jizai/model/openai";
 import { assertEquals } from "@std/assert";
 import type { Chance } from "../../support/seeded.ts";
 import type { Block, CallBlock, CanonicalResponse, Failure } from "./canonical.ts";
-import { callPieces, type Delta, reasoningDeltas, reasoningItem, textDeltas, wholeCall } from "./chat_deltas.ts";
+import {
+  callPieces,
+  type Delta,
+  extraOf,
+  reasoningDeltas,
+  reasoningItem,
+  textDeltas,
+  wholeCall,
+} from "./chat_deltas.ts";
 import { type Aspects, type Body, dialect, type Form, NamedFrame, type Rendered } from "./dialect.ts";
 
 /** The aspects. A server that shows a quirk is named beside it. */
@@ -36,7 +44,7 @@ const aspects = {
   /** The form of `tool_calls`. */
   calls: ["one in a delta", "all in one delta", "an object"], // Ollama, Text Generation Inference
   /** The form in which calls are repeated after their deltas. */
-  repeated: ["nothing", "each call", "a message"], // MiniMax
+  repeated: ["nothing", "each call", "each input", "a message"], // MiniMax
   /** The member that holds a delta. */
   delta: ["delta", "message", "delta and message"], // Perplexity: `message` holds all text so far
   /** The finish reason of a response with calls. */
@@ -76,6 +84,8 @@ const aspects = {
     "x_groq",
     "base_resp", // MiniMax
   ],
+  /** The part of the answer with further data, which is sent back. */
+  extra: ["none", "calls", "the answer"], // Gemini
   /** Content that the API does not document. */
   extras: ["none", "unknown members", "unknown chunks", "nulls", "a second choice"],
   /** A member whose type the adapter cannot read. */
@@ -95,10 +105,33 @@ export const chatCompletions = dialect({
   name: "openai()",
   aspects,
   model: ({ fetch }) => openai({ model: "m", fetch: fetch! }),
+  concerns: {
+    reasoning: has("reasoning"),
+    content: has("text"),
+    index: has("call"),
+    id: has("call"),
+    name: has("call"),
+    arguments: has("call"),
+    calls: has("call"),
+    repeated: has("call"),
+    reason: has("call"),
+    extra: has("call"),
+    usage: ({ usage, failure }) => usage !== undefined && !failure,
+    counts: ({ usage, failure }) => usage?.reasoning !== undefined && !failure,
+    sources: ({ sources, failure }) => sources.length > 0 && !failure,
+    failure: ({ failure }) => failure !== undefined,
+    broken: ({ failure }) => !failure,
+  },
   settle,
   expected,
   render,
 });
+
+/** Returns a function that is true for a complete response with a block of a type. */
+function has(type: Block["type"]): (response: CanonicalResponse) => boolean {
+  return ({ blocks, failure, finish }) =>
+    !failure && finish !== "filter" && blocks.some((block) => block.type === type);
+}
 
 /** Replaces quirks that together leave no sign which call a piece belongs to. Names and whole inputs tell calls apart where nothing else does. */
 function settle(form: ChatForm, { blocks, finish, failure }: CanonicalResponse): ChatForm {
@@ -120,6 +153,7 @@ function settle(form: ChatForm, { blocks, finish, failure }: CanonicalResponse):
   if (!isNamed || settled.arguments !== "in pieces") settled.name = "at the start";
   if (form.delta !== "delta" || hasCut || (form.repeated === "each call" && !hasIds)) settled.repeated = "nothing";
   if (form.repeated === "each call" && form.id === "new in each delta") settled.repeated = "nothing";
+  if (form.repeated === "each input" && !isCounted && form.id !== "in each delta") settled.repeated = "nothing";
   if (form.finish === "no chunk" && finish !== "stop" && finish !== "calls") settled.finish = "its own chunk";
   if (settled.finish === "no chunk") settled.done = "[DONE]";
   if (failure) settled.broken = "none";
@@ -188,7 +222,8 @@ function render(response: CanonicalResponse, form: ChatForm, chance: Chance): Re
   const isLate = form.reasoning === "encrypted reasoning_details";
   const deltas: Delta[] = isLate ? [...texts, ...pieces, ...reasoning] : [...reasoning, ...texts, ...pieces];
   const whole = { tool_calls: calls.map((call, at) => wholeCall(call, at, form)) };
-  if (form.repeated === "each call" && calls.length > 0) deltas.push(whole);
+  if (form.repeated.startsWith("each") && calls.length > 0) deltas.push(whole);
+  if (form.extra === "the answer") deltas.push({ content: "", extra_content: extraOf("answer") });
   deltas.push(...partDeltas(response, form));
   const name = refusal !== undefined ? "stop" : finish === "calls" ? form.reason : finishNames[finish] ?? finish;
   const counted = withUsage(chunksOf(deltas, name, form), usage && countsOf(usage, form), form);
@@ -414,6 +449,7 @@ function checkNext({ messages }: Body, { blocks, files }: CanonicalResponse, for
     ...written === "" ? [] : [{ type: "text", text: written }],
   ];
   assertEquals(answer.content, isPart ? parts : written);
+  assertEquals(answer.extra_content, form.extra === "the answer" ? extraOf("answer") : undefined);
   const items = reasoning.map((block, index) => reasoningItem(block, index, form));
   for (const name of ["reasoning_content", "reasoning"]) {
     const isSent = form.reasoning.split(" and ").includes(name) && thought !== "";
@@ -432,6 +468,10 @@ function checkCalls(messages: Body, sent: Body, calls: readonly CallBlock[], for
     calls.map(({ name, input, isCut }) => [name, isCut ? "cut" : input]),
   );
   const ids: string[] = sent.map(({ id }: Body) => id);
+  assertEquals(
+    sent.map((call: Body) => call.extra_content),
+    calls.map((_, at) => form.extra === "calls" ? extraOf(at) : undefined),
+  );
   assertEquals(new Set(ids).size, ids.length);
   if (form.id === "given" || form.id === "in each delta") assertEquals(ids, calls.map((_, at) => `call_${at}`));
   if (form.id === "numeric") assertEquals(ids, calls.map((_, at) => `${7 + at}`));

@@ -109,6 +109,7 @@ function piecesOfCall(call: CallBlock, at: number, form: ChatForm, chance: Chanc
       ...indexOf(at, form),
       ...idOf(at, nth, form),
       ...(isFirst && { type: "function" }),
+      ...(isFirst && form.extra === "calls" && { extra_content: extraOf(at) }),
       function: { ...(name !== undefined && { name }), arguments: input },
     };
   }).flatMap((piece, nth) =>
@@ -160,12 +161,18 @@ function idOf(at: number, nth: number, { id }: ChatForm): object {
   return ids[id];
 }
 
-/** Returns a call as a whole. */
-export function wholeCall(call: CallBlock, at: number, form: ChatForm): object {
+/** Returns a call, or only its input, as a whole. */
+export function wholeCall({ name, input }: CallBlock, at: number, form: ChatForm): object {
+  const text = JSON.stringify(input, null, at);
   return {
     ...indexOf(at, form),
     ...idOf(at, 0, form),
     type: "function",
-    function: { name: call.name, arguments: JSON.stringify(call.input, null, at) },
+    function: form.repeated === "each input" ? { arguments: text } : { name, arguments: text },
   };
+}
+
+/** Returns further data of a call or of an answer. */
+export function extraOf(of: number | string): object {
+  return { google: { thought_signature: `sig ${of}` } };
 }

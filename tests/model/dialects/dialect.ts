@@ -45,6 +45,8 @@ export interface Dialect<A extends Aspects = Aspects> {
   readonly aspects: A;
   /** Creates the adapter. */
   readonly model: (options: Pick<ProviderOptions, "fetch">) => Model;
+  /** Whether a response has the content that an aspect is about. A quirk alone is tried with such responses. Default: each has. */
+  readonly concerns?: { readonly [aspect in keyof A]?: (response: CanonicalResponse) => boolean };
   /** Replaces quirks of a form that no server combines. Default: the form itself. */
   readonly settle?: (form: Form<A>, response: CanonicalResponse) => Form<A>;
   /**

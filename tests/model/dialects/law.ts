@@ -44,7 +44,34 @@ export async function checkLaw(
   frames: Form<typeof framing>,
   chance: Chance,
 ): Promise<void> {
-  const random = randomResponse(chance);
+  await checkResponse(dialect, given, { frames, chance, random: randomResponse(chance) });
+}
+
+/** Checks the law for a response that shows one quirk, in a form that is documented otherwise. */
+export async function checkQuirk(
+  dialect: Dialect,
+  [aspect, value]: readonly [string, string],
+  chance: Chance,
+): Promise<void> {
+  const concerns = dialect.concerns?.[aspect] ?? (() => true);
+  let random = randomResponse(chance);
+  while (!concerns(random)) random = randomResponse(chance);
+  const form = { ...documented(dialect.aspects), [aspect]: value };
+  await checkResponse(dialect, form, { frames: documented(framing), chance, random });
+}
+
+/** A random response, and the frames in which it is sent. */
+interface Sample {
+  readonly random: CanonicalResponse;
+  readonly frames: Form<typeof framing>;
+  readonly chance: Chance;
+}
+
+async function checkResponse(
+  dialect: Dialect,
+  given: Form<Aspects>,
+  { random, frames, chance }: Sample,
+): Promise<void> {
   const form = dialect.settle?.(given, random) ?? given;
   const response = dialect.expected(random, form);
   const rendered = dialect.render(response, form, chance);
