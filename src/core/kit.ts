@@ -5,6 +5,7 @@
  * @module
  */
 export { describeIssues, schemaOf } from "./agent/schema.ts";
+export { withoutToolQuestion } from "./calls/approval.ts";
 export { outputInstructions } from "./features/output.ts";
 export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
 export { Cleanups } from "./hooks/cleanups.ts";

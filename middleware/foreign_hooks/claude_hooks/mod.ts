@@ -67,7 +67,7 @@ export interface ClaudeHooksOptions {
  * If hooks concern calls, the calls of one response run one after another, each with `PreToolUse`, its work and `PostToolUse` before the next one begins; only
  * calls of tools that are `readOnly` or have `parallel: true` overlap. The option `groups` turns this off.
  *
- * A deny is final. An "allow" answers questions of inner layers and overrides no denial. `continue: false` and `interrupt: true` end the run, and the
+ * A deny is final. An "allow" answers questions of inner layers and overrides no denial; that of `PermissionRequest` answers all of them. `continue: false` and `interrupt: true` end the run, and the
  * runs that it works for. Texts for the person are `notice` events. Texts for the model are never shown to the person.
  *
  * Hooks receive the names and inputs of the tools of this agent. For hooks of `Edit|Write` that read `tool_input.file_path`, give tools these names and
@@ -80,6 +80,7 @@ export interface ClaudeHooksOptions {
  * |---|---|---|---|
  * | a matcher for tools | a regular expression | the same | names, if it is a list of them; else a regular expression |
  * | `defer` | no decision | the same | pauses the run and asks the hook again on resume, if the response has one call; else no decision |
+ * | an "allow" of a hook or of a rule of the session | answers the questions of the tool and of inner guards | the same | answers the question of the tool |
  * | of several inputs or outputs | the last in the configuration counts | the same | the last to arrive counts |
  * | a `tool_response` that is JSON | text | the same | parsed, for hooks that read `tool_response.filePath` |
  * | an empty output | is ignored | counts | counts |

@@ -100,6 +100,13 @@ export function askedIn(approval: Approval | undefined): readonly AskedText[] {
   return asked ?? questions.map((text) => ({ text }));
 }
 
+/** Returns an ask without the question of the tool itself. If no guard asks, it allows. Other decisions stay. */
+export function withoutToolQuestion(approval: Approval): Approval {
+  if (approval.type !== "ask") return approval;
+  const { type: _, questions: __, ...more } = approval;
+  return askOf(askedIn(approval).filter((each) => !isOfTool(each)), more);
+}
+
 /** Returns true if two texts are one question: of the same middleware, with the same key. Texts without a key may differ. */
 export function isSameQuestion(one: AskedText, other: AskedText): boolean {
   return one.middleware === other.middleware && one.key === other.key;

@@ -291,6 +291,42 @@ Deno.test("Claude, Qoder: an allow overrides no deny of a rule, and a deny count
   assertEquals(lines.slice(1, -1), ["ok ran a", "denied Not here.", "ok ran c"]);
 });
 
+Deno.test("Claude: an allow answers the question of the tool and not those of inner guards; Qoder: it answers all", async () => {
+  const outcome = async (dialect: "qoder" | "claude", after: readonly Middleware[], ask = false) => {
+    const config = { PreToolUse: hooks(allows) };
+    const { result, lines } = await ran(config, { dialect, after, tools: [shell({ ask })] });
+    return lines[1] ?? result.questions.map(({ questions }) => questions);
+  };
+  const rules = permissions({ ask: [{ tool: "Bash", why: "A rule asks." }] });
+  const inner = claude_hooks({ PreToolUse: hooks(asks) }, { dialect: "claude" });
+  for (const ask of [false, true]) {
+    assertEquals(await outcome("qoder", [rules], ask), "ok ran ls");
+    assertEquals(await outcome("claude", [rules], ask), [["A rule asks."]]);
+    assertEquals(await outcome("claude", [inner], ask), [["Sure?"]]);
+    assertEquals(await outcome("claude", [inner, rules], ask), [["Sure?", "A rule asks."]]);
+    assertEquals(await outcome("claude", [], ask), "ok ran ls");
+  }
+});
+
+Deno.test("Claude: a rule of the session that allows answers no question of an inner guard, and a PermissionRequest does", async () => {
+  const updatedPermissions = [
+    { type: "addRules", rules: [{ toolName: "Bash" }], behavior: "allow", destination: "session" },
+  ];
+  const outcome = async (dialect: "qoder" | "claude", more: object) => {
+    const decision = { behavior: "allow", ...more } as const;
+    const answered = { PermissionRequest: hooks(returningOutput({ decision })) };
+    const calls = [command("a"), command("b")];
+    const rules = permissions({ ask: [{ tool: "Bash", when: (input) => JSON.stringify(input).includes("b") }] });
+    const asked: unknown[] = [];
+    const look: HookCallback = (input) => void ("tool_input" in input && asked.push(input.tool_input));
+    const config = { ...answered, PermissionRequest: hooks(...answered.PermissionRequest[0]?.hooks ?? [], look) };
+    const { lines } = await ran(config, { dialect, calls, after: [rules], tools: [shell({ ask: true })] });
+    return [lines.slice(1, 3), asked.length];
+  };
+  assertEquals(await outcome("qoder", { updatedPermissions }), [["ok ran a", "ok ran b"], 1]);
+  assertEquals(await outcome("claude", { updatedPermissions }), [["ok ran a", "ok ran b"], 2]);
+});
+
 Deno.test("Claude, Qoder: output without its event name, or at the wrong level, is ignored with a warning, except a deny", async () => {
   const denying = [
     { hookSpecificOutput: { permissionDecision: "deny" } },

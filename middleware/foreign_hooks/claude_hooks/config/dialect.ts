@@ -25,6 +25,8 @@ export interface Dialect {
   readonly decisions: readonly Decision[];
   /** The input or output that counts if there are several: the last in the configuration, or the last to arrive. */
   readonly last: "listed" | "given";
+  /** The questions that an allow answers: those of the tool and of all inner guards, or that of the tool. */
+  readonly allows: "all" | "tool";
   /** Whether an empty output replaces a result. */
   readonly takesEmpty: boolean;
   /** The answer to a PermissionRequest that counts if there are several. */
@@ -80,6 +82,7 @@ const qoder: Dialect = {
   malformed: "itself",
   decisions: ["allow", "ask", "deny"],
   last: "listed",
+  allows: "all",
   takesEmpty: false,
   permission: "strictest",
   replacesFailures: true,
@@ -115,6 +118,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     malformed: "nothing",
     decisions: ["allow", "ask", "defer", "deny"],
     last: "given",
+    allows: "tool",
     takesEmpty: true,
     permission: "strictest",
     replacesFailures: false,

@@ -23,7 +23,8 @@ export const noPermissions: Permissions = { mode: "default", rules: [] };
 
 type Behavior = "allow" | "ask" | "deny";
 
-interface BehaviorRule extends Rule {
+/** A rule, and its decision. */
+export interface BehaviorRule extends Rule {
   readonly behavior: Behavior;
 }
 
@@ -71,11 +72,9 @@ function keyOf({ toolName, ruleContent = "", behavior }: BehaviorRule): string {
   return JSON.stringify([toolName, ruleContent, behavior]);
 }
 
-/** Returns the decision of the strictest rule that matches a call; undefined if none matches. */
-export function rulingOf({ rules }: Permissions, call: RuledCall): Behavior | undefined {
+/** Returns the strictest rule that matches a call; undefined if none matches. */
+export function rulingOf({ rules }: Permissions, call: RuledCall): BehaviorRule | undefined {
   const order = ["deny", "ask", "allow"] as const;
-  const use = (behavior: Behavior) => behavior === "allow" ? "allow" : "guard";
-  return order.find((behavior) =>
-    rules.some((rule) => rule.behavior === behavior && matchesCall(rule, call, use(behavior)))
-  );
+  const matching = rules.filter((rule) => matchesCall(rule, call, rule.behavior === "allow" ? "allow" : "guard"));
+  return order.flatMap((behavior) => matching.filter((rule) => rule.behavior === behavior))[0];
 }

@@ -4,11 +4,12 @@
  * @module
  */
 import { allow, type Approval, type ApprovalContext, ask, deny, type Middleware } from "../../../../mod.ts";
+import { withoutToolQuestion } from "../../../../src/core/kit.ts";
 import { allowAsk, isSameJson } from "../../kit/call.ts";
 import { workingDirectory } from "../../kit/run.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import { type CanUseTool, permissionRequest } from "../permissions/permission_request.ts";
-import { applyUpdates, noPermissions, rulingOf } from "../permissions/permissions.ts";
+import { applyUpdates, type BehaviorRule, noPermissions, rulingOf } from "../permissions/permissions.ts";
 import type { Judge, Judgement } from "../permissions/pre_tool_use.ts";
 
 /** Creates the hook at `approval`. */
@@ -25,13 +26,14 @@ export function approvalHook(
     const { name, input, tool } = ctx;
     const call = { name, input, tool, cwd: workingDirectory(ctx.run, hooks.cwd) };
     const rule = rulingOf(memory.permissions.get(ctx), call);
-    if (rule === "deny") return deny("A rule that a hook has made denies it.");
-    const question = reason ?? `Run ${ctx.name}?`;
+    if (rule?.behavior === "deny") return deny("A rule that a hook has made denies it.");
+    const question = reason ?? `Run ${name}?`;
     if (decision === "ask") {
       return inner.type === "ask" ? { ...inner, questions: [question, ...inner.questions] } : ask(question);
     }
-    if (rule === "ask") return inner.type === "ask" ? inner : ask(question);
-    return decision === "allow" || rule === "allow" ? allowAsk(inner) : inner;
+    if (rule?.behavior === "ask") return askedBy(rule, name, inner);
+    if (decision !== "allow" && rule?.behavior !== "allow") return inner;
+    return hooks.dialect.allows === "all" ? allowAsk(inner) : withoutToolQuestion(inner);
   }
 
   /** Returns the answer in place of the person, or the question. */
@@ -71,6 +73,16 @@ export function approvalHook(
       return final;
     },
   };
+}
+
+/** Adds the question of a rule to those of inner guards. It includes the question of the tool. */
+function askedBy({ toolName, ruleContent = "" }: BehaviorRule, name: string, inner: Approval): Approval {
+  const others = withoutToolQuestion(inner);
+  const key = `${toolName}(${ruleContent})`;
+  const own = ask(`A rule that a hook has made asks: run ${name}?`, { key });
+  return own.type === "ask" && others.type === "ask"
+    ? { ...others, ...own, questions: [...own.questions, ...others.questions] }
+    : own;
 }
 
 /** Whether an inner guard changes the input: then every guard is asked about the new input. */
