@@ -122,18 +122,21 @@ class DurableWriter implements SessionWriter {
     if (!this.#saves) return Promise.resolve(true);
     return this.#pending ??= this.#request(() => {
       this.#pending = undefined;
-      return this.#frozen ?? savedSession(this.#run);
+      const isUndone = this.#run.loop.transcript.rolledBack; // the last save follows: a run without its prompt could not continue
+      return this.#frozen ?? (isUndone ? undefined : savedSession(this.#run));
     }, false);
   }
 
-  /** Queues a save. It waits until the events that the session knows of are logged. */
-  #request(read: () => Unsaved, last: boolean, released = false): Promise<boolean> {
+  /** Queues a save. It waits until the events that the session knows of are logged. Nothing is saved if `read` returns nothing. */
+  #request(read: () => Unsaved | undefined, last: boolean, released = false): Promise<boolean> {
     if (this.#ending) return Promise.resolve(true);
     this.#ending = last;
     this.#cancelLater?.();
     this.#cancelLater = undefined;
     const done = this.#requested.then(async () => {
-      const draft = this.#session.draft(read(), last, released);
+      const session = read();
+      if (!session) return true;
+      const draft = this.#session.draft(session, last, released);
       const isLogged = await this.#run.sink.settled?.() ?? true;
       if (this.#run.control.stop.leave) return true;
       if (released && !isLogged) return await this.#session.expire();
