@@ -202,6 +202,22 @@ Deno.test("a late command is killed with its children, and has no opinion", asyn
   for (const file of ["own", "child"]) assertEquals(await ends(`${disk.path}/${file}`), true);
 });
 
+Deno.test("a late command is killed with children that have a group or a session of their own", async () => {
+  await using disk = await folder();
+  const starts = [
+    "setsid sleep 100 & echo $! > session",
+    "setsid bash -c 'sleep 100 & echo $! > below; echo $$ > above; wait' &",
+    "set -m; sleep 100 & echo $! > group; set +m",
+    "(setsid sleep 100 & echo $! > orphan; sleep 100)",
+  ];
+  const { lines } = await ran(on("PreToolUse", { command: starts.join("\n"), timeout: 0.5 }), { cwd: disk.path });
+  assertEquals(lines[1], "ok ran ls");
+  for (const file of ["session", "below", "above", "group", "orphan"]) {
+    assertEquals(await Deno.stat(`${disk.path}/${file}`).then(() => true), true, `${file} was started`);
+    assertEquals(await ends(`${disk.path}/${file}`), true, `${file} was killed`);
+  }
+});
+
 Deno.test("Claude, Qoder: stopping a run kills its commands with their children", async () => {
   await using disk = await folder();
   const running = hooked(on("PreToolUse", "sleep 100 & echo $! > child; echo $$ > own; sleep 100"), { cwd: disk.path })

@@ -77,7 +77,8 @@ export interface CommandHooksOptions {
  * exit code and status, also amid other text and in broken JSON; at events where text is context, the output has to begin as JSON does. A failure, also of a late command, blocks only with
  * `onFailure: "block"`; a `warning` reports it, and the error, with the command and its output, goes to `onError`.
  *
- * A command that is late, or whose run is stopped, is killed with all processes that it has started. A command in the background decides nothing. Its context
+ * A command that is late, or whose run is stopped, is killed with its session and all processes beneath it, also those in sessions of their own (`setsid`). A
+ * process in a session of its own whose parent has exited, and one of another user, is not reached. A command in the background decides nothing. Its context
  * is a message before the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same
  * handler runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the
  * file `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.

@@ -9,7 +9,7 @@
 export const unknown = "\0";
 
 /** Stands for a blank in a word, such as that of `"a b"`. */
-const innerBlank = "\x1f";
+const innerBlank = "\ue000";
 
 /** The deepest nesting of substitutions. */
 const maxDepth = 50;

@@ -16,7 +16,7 @@ import { type Exited, expectDirectory, type Place, start } from "./process.ts";
 const firstLine = z.object({ async: z.literal(true), asyncTimeout: z.number().positive().default(15_000) });
 
 /**
- * Creates the handler. Throws a `TypeError` if its directory does not exist. A command is killed, with all processes that it started, when the run no longer
+ * Creates the handler. Throws a `TypeError` if its directory does not exist. A command is killed, with the processes that it started, when the run no longer
  * waits for it.
  */
 export function commandHandler(hook: CommandHook, place: Place, environments: Environments): Handler {

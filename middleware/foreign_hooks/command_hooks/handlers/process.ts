@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import process from "node:process";
 import { startError, startTimer } from "../../../../src/core/kit.ts";
@@ -29,7 +29,7 @@ export interface Running {
   readonly line: Promise<string | undefined>;
   /** Rejects if the command cannot be started. */
   readonly exited: Promise<Exited>;
-  /** Kills the process and all processes that it has started. */
+  /** Kills the process and the processes that it has started. */
   kill(): void;
 }
 
@@ -60,7 +60,7 @@ export function start(command: CommandLine, input: string, place: Place, signal:
   signal.throwIfAborted();
   const line = Promise.withResolvers<string | undefined>();
   let child: ChildProcessWithoutNullStreams | undefined;
-  const kill = () => killGroup(child);
+  const kill = () => killAll(child);
   signal.addEventListener("abort", kill, { once: true });
 
   async function run(): Promise<Exited> {
@@ -137,12 +137,60 @@ function collect(output: NodeJS.ReadableStream, onText: (text: string) => void =
   return () => text;
 }
 
-function killGroup(child: ChildProcessWithoutNullStreams | undefined): void {
+/**
+ * Kills a command: its process group, and the groups of all processes in its session, beneath it, and in the sessions that these have begun. A process that has
+ * begun a session of its own, and whose parent has exited, is not reached.
+ */
+function killAll(child: ChildProcessWithoutNullStreams | undefined): void {
   if (child?.pid === undefined) return;
+  send(child.pid, "SIGSTOP"); // so that it starts no process in the meantime
+  const sessions = new Set([child.pid]);
+  const groups = groupsOf(sessions);
+  for (const group of new Set([child.pid, ...groups])) send(group, "SIGKILL");
+  if (sessions.size > 1) { for (const group of groupsOf(sessions)) send(group, "SIGKILL"); } // started since
+}
+
+function send(group: number, signal: "SIGSTOP" | "SIGKILL"): void {
   try {
-    process.kill(-child.pid, "SIGKILL");
+    process.kill(-group, signal);
   } catch (error) {
-    if (!hasCode(error, "ESRCH")) throw error; // it has exited
+    if (!hasCode(error, "ESRCH") && !hasCode(error, "EPERM")) throw error; // it has exited, or belongs to another user
+  }
+}
+
+/** Prints a line for each process: as Linux has it, or else by `ps`. */
+const listing = "[ -r /proc/self/stat ] && exec cat /proc/[0-9]*/stat; exec ps -A -o pid=,ppid=,pgid=,sess=";
+
+/** Returns the process groups in `sessions` and beneath their leaders. Adds the sessions of these processes. */
+function groupsOf(sessions: Set<number>): readonly number[] {
+  const all = processes();
+  const found = new Map<number, number>();
+  for (let size = -1; size < found.size;) {
+    size = found.size;
+    for (const [pid, parent, group, session] of all) {
+      if (!sessions.has(session) && !sessions.has(pid) && !found.has(parent)) continue;
+      found.set(pid, group);
+      if (session === pid) sessions.add(session);
+    }
+  }
+  return [...new Set(found.values())];
+}
+
+/** A process: its id, its parent, its group and its session. */
+type Process = readonly [pid: number, parent: number, group: number, session: number];
+
+/** Returns the processes of this machine except this one; none if they cannot be listed. */
+function processes(): readonly Process[] {
+  try {
+    const { stdout } = spawnSync("sh", ["-c", listing], { encoding: "utf8", timeout: 2_000, maxBuffer: 64 * most });
+    return String(stdout).split("\n").flatMap((line): Process[] => {
+      const numbers = line.replace(/\(.*\) \S/s, "").trim().split(/\s+/).map(Number); // Linux has the name and the state in between
+      const [pid = 0, parent = 0, group = 0, session = 0] = numbers;
+      return pid > 1 && group > 1 && pid !== process.pid ? [[pid, parent, group, session]] : [];
+    });
+  } catch (error) {
+    if (isDenied(error) || hasCode(error, "ENOENT")) return []; // the group of the command is killed all the same
+    throw error;
   }
 }
 

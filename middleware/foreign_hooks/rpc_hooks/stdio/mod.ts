@@ -19,7 +19,7 @@ const grace = 2_000;
  * A message contains no line breaks and has no headers, such as `Content-Length`. A line that is not a message is ignored.
  *
  * The standard error of the process is that of this process. A process that has ended is not started again. To stop a process, its input is closed; if it has
- * not ended 2 seconds later, it is killed. It does not keep this process running.
+ * not ended 2 seconds later, it is killed, without the processes that it has started. It does not keep this process running.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
