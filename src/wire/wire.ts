@@ -77,12 +77,18 @@ export interface ChatInput {
   readonly reply: Reply;
 }
 
+/** A pause of a run. The id of a question names both, because ids of calls and numbers of events repeat in other runs. */
+export interface Pause {
+  /** The run; empty if no run has the session. */
+  readonly run: string;
+  /** The number of the `run.paused` event. */
+  readonly pausedAt: number;
+}
+
 /** The open questions of a session. */
-export interface PendingQuestions {
+export interface PendingQuestions extends Pause {
   /** The questions; empty unless the session is paused. */
   readonly questions: readonly Question[];
-  /** The number of the `run.paused` event. An approval id contains it, so that an answer to an earlier pause is not taken for this one. */
-  readonly pausedAt: number;
 }
 
 /** Input from a client: a prompt or answers. */

@@ -1,4 +1,4 @@
-import { agent, serve, tool } from "@jizai/jizai";
+import { agent, memory, serve, tool } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
@@ -7,6 +7,7 @@ import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
+import { post } from "../support/requests.ts";
 import { inBrowser, type Page, send, visit } from "./chromium.ts";
 import { trace } from "@jizai/jizai/trace";
 
@@ -252,5 +253,37 @@ Deno.test(
     }
     assertEquals(grounds, ["rgb(251, 250, 247)", "rgb(23, 24, 26)"]);
     assertEquals(page.troubles, []);
+  },
+);
+
+Deno.test(
+  "playground: an approval counts for the run that the page shows, not for a later one with the same call",
+  inBrowser,
+  async () => {
+    const did: string[] = [];
+    const pay = tool({
+      name: "pay",
+      description: "Pays",
+      input: z.object({ amount: z.number() }),
+      ask: true,
+      execute({ amount }) {
+        did.push(`paid ${amount}`);
+        return "Paid.";
+      },
+    });
+    const call = (amount: number) => ({ calls: [{ id: "call_1", name: "pay", input: { amount } }] });
+    const assistant = agent({ model: scripted(call(1), call(1_000), "Unreached."), tools: [pay] });
+    const app = serve(assistant, { page: playground(), store: memory(), session: () => "s" });
+    await using talk = await visit(app);
+    const { page } = talk;
+    await send(page, "Pay 1");
+    await until(page, "paused");
+    const { run } = await (await app.request("/sessions/s")).json();
+    await post(app, `/runs/${run.id}/stop?session=s&rollback`, {});
+    while ("run" in await (await app.request("/sessions/s")).json()); // the stop is answered before the run has ended
+    await (await post(app, "/runs", { prompt: "Pay 1,000" })).text();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator("text=it is not paused").waitFor();
+    assertEquals(did, []);
   },
 );

@@ -247,9 +247,9 @@ const asks: Middleware = {
   },
 };
 
-/** Returns the end of a question, without the id of its session. */
+/** Returns the end of a question, without the ids of its session and its run. */
 function withoutId(text: string | null | undefined): string {
-  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.\d+\.\d+\)$/, "(request ID)");
+  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.[0-9a-f-]{36}@\d+\.\d+\)$/, "(request ID)");
 }
 
 const asked = `See.\n\nRun drop?\ndrop {"table":"a"}\n\nReply "yes" to approve, or "no" and a reason. (request ID)`;

@@ -52,7 +52,7 @@ export interface AdmittedAnswers {
 /** Admits answers to a session, which may be in a resume token. */
 export async function admitAnswers(
   { server: { options: { resumeTokens }, runs }, client }: RequestScope,
-  { session, resumeToken, run: asking, at = Infinity }: AnswersOperation,
+  { session, resumeToken, run: asking, seen, at = Infinity }: AnswersOperation,
 ): Promise<AdmittedAnswers> {
   if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
   const held = await resumeTokens?.hold(resumeToken, { session });
@@ -60,7 +60,8 @@ export async function admitAnswers(
   if (!stored) throw notFound(`resume session "${session}"`);
   const run = runOf(stored);
   const pausedAt = lastEventNumber(stored);
-  const isLate = (asking ?? run) !== run || (isPaused(stored) && at < pausedAt);
+  const isOther = (asking ?? run) !== run || (seen !== undefined && seen !== (run ?? ""));
+  const isLate = isOther || (isPaused(stored) && at < pausedAt);
   const isPending = run !== undefined && !isLate && isPaused(stored);
   return { stored, held, run, pausedAt, position: isPending ? { run, session, after: pausedAt } : undefined, isLate };
 }
@@ -110,7 +111,8 @@ export async function admitChat(
     return ifOwnedBy(client.owner, await resumeTokens.open(resumeToken, { session: id }));
   }
   const stored = session === undefined ? undefined : await load(session);
-  const parsed = input(pendingOf(stored));
+  const pending = pendingOf(stored);
+  const parsed = input(pending);
   if ("messages" in parsed) {
     const { newSession, ...prompt } = parsed;
     return { type: "prompt", input: prompt, session: newSession ? undefined : session, create, busy, format };
@@ -121,9 +123,10 @@ export async function admitChat(
   if (resumeTokens && resumeToken === undefined) {
     throw new RequestError(400, "invalid", `Cannot resume session "${session}": the resume token is missing`);
   }
-  return { ...parsed, type: "answers", session: session ?? "", resumeToken, format };
+  return { ...parsed, type: "answers", session: session ?? "", seen: pending.run, resumeToken, format };
 }
 
 function pendingOf(session: SessionHead | undefined): PendingQuestions {
-  return { questions: isPaused(session) ? questionsOf(session) : [], pausedAt: lastEventNumber(session) };
+  const questions = isPaused(session) ? questionsOf(session) : [];
+  return { questions, run: runOf(session) ?? "", pausedAt: lastEventNumber(session) };
 }

@@ -31,6 +31,8 @@ export interface PromptOperation {
 export type AnswersOperation = AnswersBody & RunParts & {
   readonly type: "answers";
   readonly session: string;
+  /** The run that had the session when the message of a wire's client was read as answers, or an empty text. The answers are for no other run. */
+  readonly seen?: string;
   readonly format: ResponseFormat;
 };
 

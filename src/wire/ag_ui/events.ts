@@ -10,10 +10,11 @@ import { tableEncoder } from "../encoder.ts";
 import { frameOf } from "../frames.ts";
 import { refusalOf } from "../refusal.ts";
 import { usageSince } from "../usage.ts";
-import type { EventEncoder } from "../wire.ts";
+import type { EventEncoder, Pause } from "../wire.ts";
 import { agentEncoder } from "./agent_encoder.ts";
 import { historyOf } from "./history.ts";
-import { interruptId, type RunInput } from "./request.ts";
+import { questionId } from "../answer.ts";
+import type { RunInput } from "./request.ts";
 
 /** Creates the encoder of the response to a request. */
 export function runEncoder({ threadId, runId, messages: sent }: RunInput): EventEncoder {
@@ -57,7 +58,7 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
     },
     "run.paused"({ questions, usage, resumeToken }, id) {
       const interrupts = questions.filter((question) => !isForClient(question))
-        .map((question) => interruptOf(question, id));
+        .map((question) => interruptOf(question, { run, pausedAt: id }));
       const outcome = interrupts.length > 0
         ? { type: "interrupt", interrupts }
         : { type: "success", pendingToolCallIds: questions.map(({ callId }) => callId) };
@@ -79,9 +80,9 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
 }
 
 /** Encodes a question as an interrupt. */
-function interruptOf({ callId, tool, questions, schema, ...more }: Question, pausedAt: number): object {
+function interruptOf({ callId, tool, questions, schema, ...more }: Question, pause: Pause): object {
   return {
-    id: interruptId(callId, pausedAt),
+    id: questionId(callId, pause),
     reason: tool === undefined ? "input_required" : "tool_call",
     message: questions.join("\n"),
     toolCallId: tool && callId,

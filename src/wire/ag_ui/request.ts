@@ -18,7 +18,7 @@ import {
   string,
   variant,
 } from "../../protocol/shape.ts";
-import { answerFields } from "../answer.ts";
+import { answerFields, questionId } from "../answer.ts";
 import { clientTools, type DeclaredTool, toolName } from "../client_tool.ts";
 import type { Input, PendingQuestions } from "../wire.ts";
 
@@ -81,11 +81,6 @@ export interface RunInput {
   readonly input: (pending: PendingQuestions) => Input;
 }
 
-/** Returns the id of the interrupt for a question of one pause. */
-export function interruptId(callId: string | undefined, pausedAt: number): string {
-  return `${callId ?? ""}@${pausedAt}`;
-}
-
 /** Parses a request. */
 export function runInput(body: unknown): RunInput {
   const { threadId, runId, messages, tools = [], resume } = request(body, "");
@@ -94,20 +89,26 @@ export function runInput(body: unknown): RunInput {
   const isAnswer = resume !== undefined || newest.some(({ role }) => role === "tool"); // a prompt needs no token, and an old one may have expired
   const asking = isAnswer ? messages.findLast(({ encryptedValue }) => encryptedValue !== undefined) : undefined;
   const resumeToken = optional(string)(asking?.encryptedValue, "encryptedValue");
-  const input = (pending: PendingQuestions) => inputOf(newest, resume, tools, pending);
+  const input = (pending: PendingQuestions) => inputOf({ messages, newest, resume, tools }, pending);
   return { threadId, runId, messages, resumeToken, input };
 }
 
-function inputOf(
-  newest: readonly AgMessage[],
-  resume: readonly ResumeEntry[] | undefined,
-  declared: readonly DeclaredTool[],
-  { questions, pausedAt }: PendingQuestions,
-): Input {
+/** The parts of a request that contain input. */
+interface Sent {
+  readonly messages: readonly AgMessage[];
+  /** The messages after the last one of the agent. */
+  readonly newest: readonly AgMessage[];
+  readonly resume: readonly ResumeEntry[] | undefined;
+  readonly tools: readonly DeclaredTool[];
+}
+
+function inputOf({ messages, newest, resume, tools: declared }: Sent, pending: PendingQuestions): Input {
+  const { questions } = pending;
   const results = newest.filter(({ role }) => role === "tool");
-  const answers = questions.flatMap(({ callId, tool }): PersonAnswer[] => {
-    const entry = resume?.find((each) => each.interruptId === interruptId(callId, pausedAt));
-    const result = results.find(({ toolCallId }) => toolCallId === callId);
+  const answers = questions.flatMap(({ callId, tool, path }): PersonAnswer[] => {
+    const entry = resume?.find((each) => each.interruptId === questionId(callId, pending));
+    const isOfRun = path !== undefined || isCalledIn(pending.run, messages, callId);
+    const result = isOfRun && results.find(({ toolCallId }) => toolCallId === callId);
     const answer = entry ? answerOf(entry, tool) : result && replyOf(textOf({ parts: contentOf(result) }));
     return answer ? [{ ...(callId !== undefined && { callId }), ...answer } as PersonAnswer] : []; // the answer to this question
   });
@@ -117,6 +118,13 @@ function inputOf(
   if (isAnswer) return { answers, tools };
   if (!prompt) throw invalid("messages", `a last message of role "user"`);
   return { messages: [{ role: "user", parts: contentOf(prompt) }], tools };
+}
+
+/** Returns true unless the message with the call, whose id begins with that of its run, belongs to another run: it may have the same calls. */
+function isCalledIn(run: string, messages: readonly AgMessage[], callId: string | undefined): boolean {
+  const calls = ({ toolCalls }: AgMessage) => Array.isArray(toolCalls) ? toolCalls : [];
+  const message = messages.findLast((message) => calls(message).some((call) => Object(call).id === callId));
+  return message?.id.startsWith(`${run}.`) ?? true;
 }
 
 function replyOf(text: string): Suggestion {

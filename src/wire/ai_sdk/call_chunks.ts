@@ -10,7 +10,9 @@ import type { Call, ProviderCallPart, ProviderResultPart } from "../../protocol/
 import type { Question } from "../../protocol/question.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
 import { frameOf, outputOf } from "../frames.ts";
-import { approvalId, isInside, providerFields } from "./parts.ts";
+import { questionId } from "../answer.ts";
+import type { Pause } from "../wire.ts";
+import { isInside, providerFields } from "./parts.ts";
 
 /** Encodes the calls of one response. */
 export interface CallEncoder {
@@ -19,7 +21,7 @@ export interface CallEncoder {
   /** Encodes an event of a call, or of a call inside a subagent. */
   encode(event: Event): string;
   /** Encodes the question whether a call may run. */
-  ask(question: Question, pausedAt: number): string;
+  ask(question: Question, pause: Pause): string;
 }
 
 /** Creates the encoder of one response. */
@@ -95,10 +97,10 @@ export function callEncoder(): CallEncoder {
       complete = [];
     },
     encode: (event) => encode(event, ""),
-    ask(question, pausedAt) {
+    ask(question, pause) {
       const { callId = "", tool = "", input, questions } = question;
       const reason = questions.join("\n");
-      const id = approvalId(callId, pausedAt);
+      const id = questionId(callId, pause);
       approvals.set(callId, id);
       return [
         ...[...subagents].filter((call) => isInside(question, call)).map((call) => outputAvailable(call, reason)),

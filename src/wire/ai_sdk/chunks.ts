@@ -9,7 +9,7 @@ import { isForClient } from "../client_tool.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";
 import { finishOfRun } from "../finish_reason.ts";
 import { doneFrame, frameOf } from "../frames.ts";
-import type { EventEncoder } from "../wire.ts";
+import type { EventEncoder, Pause } from "../wire.ts";
 import { callEncoder } from "./call_chunks.ts";
 import { partChunk, steeringPart } from "./parts.ts";
 
@@ -25,7 +25,8 @@ const finishReasons: { readonly [key in FinishReason]?: string } = {
 
 /** Creates the encoder of one response. */
 export function chunkEncoder(): EventEncoder {
-  let started = false;
+  /** The run; empty before its first event. */
+  let run = "";
   let hasText = false;
   /** The turn of the current step. */
   let step: number | undefined;
@@ -71,19 +72,19 @@ export function chunkEncoder(): EventEncoder {
   }
 
   /** Encodes a question. The run's own question is shown as text. The client knows the calls that it runs itself. */
-  function ask(question: Question, pausedAt: number, index: number): string {
+  function ask(question: Question, pause: Pause, index: number): string {
     const { tool, questions } = question;
-    if (tool === undefined) return wholeText(`question.${pausedAt}.${index}`, questions.join("\n"));
-    return isForClient(question) ? "" : calls.ask(question, pausedAt);
+    if (tool === undefined) return wholeText(`question.${pause.pausedAt}.${index}`, questions.join("\n"));
+    return isForClient(question) ? "" : calls.ask(question, pause);
   }
 
   return tableEncoder({
     "text.delta": ({ turn, part, text }) => delta("text", `${turn}.${part}`, text),
     "reasoning.delta": ({ turn, part, text }) => delta("reasoning", `${turn}.${part}`, text),
 
-    "run.started"({ run, session, resumed }) {
-      if (started) return "";
-      started = true;
+    "run.started"({ run: started, session, resumed }) {
+      if (run !== "") return "";
+      run = started;
       return frameOf({ type: "start", messageId: resumed ? undefined : run, messageMetadata: { run, session } });
     },
     "model.started"({ turn }) {
@@ -111,7 +112,8 @@ export function chunkEncoder(): EventEncoder {
 
     "run.paused"({ questions, usage, resumeToken }, id) {
       const asks = resumeToken === undefined ? undefined : questions.some(({ tool }) => tool === undefined);
-      const frames = [closePart(), ...questions.map((question, index) => ask(question, id, index))];
+      const pause = { run, pausedAt: id };
+      const frames = [closePart(), ...questions.map((question, index) => ask(question, pause, index))];
       return frames.join("") + end("tool-calls", { status: "paused", pausedAt: id, usage, resumeToken, asks });
     },
     "run.finished"(event) {

@@ -10,7 +10,9 @@ import { questionsOf, type Session } from "../../core/persistence/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
 import { messageIdOf } from "../message_id.ts";
-import { approvalId, contentPart, isInside, partChunk, providerFields, steeringPart } from "./parts.ts";
+import { questionId } from "../answer.ts";
+import type { Pause } from "../wire.ts";
+import { contentPart, isInside, partChunk, providerFields, steeringPart } from "./parts.ts";
 
 /** A message of a chat. */
 interface UiMessage {
@@ -33,7 +35,7 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
   const { id: run, before = stored.length } = current ?? { id: last?.run, before: last?.before };
   const asked = questionsOf(current && { run: current }).filter((question) => !isForClient(question));
   const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...reviewed];
-  const states = callStates(results, asked, current?.events ?? 0);
+  const states = callStates(results, asked, { run: current?.id ?? "", pausedAt: current?.events ?? 0 });
   const shown: UiMessage[] = [];
 
   /** Adds parts to the assistant's message, or begins one. */
@@ -94,13 +96,13 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
 function callStates(
   results: readonly CallResult[],
   asked: readonly Question[],
-  pausedAt: number,
+  pause: Pause,
 ): ReadonlyMap<string, object> {
   const states = new Map(results.map((result) => [result.callId, resultState(result)]));
   for (const question of asked) {
     const { callId, tool, input } = question;
     if (callId === undefined || tool === undefined) continue;
-    const approval = { id: approvalId(callId, pausedAt), requestReason: reasonOf(question) };
+    const approval = { id: questionId(callId, pause), requestReason: reasonOf(question) };
     states.set(callId, { state: "approval-requested", input, approval });
   }
   return states;

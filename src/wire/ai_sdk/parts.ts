@@ -8,11 +8,6 @@ import type { ContentPart, ProviderCallPart, ProviderResultPart } from "../../pr
 import type { Question } from "../../protocol/question.ts";
 import type { EventOf } from "../encoder.ts";
 
-/** Returns the id of the approval request for a call in one pause. */
-export function approvalId(callId: string, pausedAt: number): string {
-  return `${callId}@${pausedAt}`;
-}
-
 /**
  * Whether a question is about a call inside the subagent of the call `id`. That call gets the question as its output, because the client resumes only when every
  * other call has an output.

@@ -20,8 +20,8 @@ import {
   type Shape,
   string,
 } from "../../protocol/shape.ts";
-import type { ChatInput, PendingQuestions } from "../wire.ts";
-import { approvalId } from "./parts.ts";
+import { questionId } from "../answer.ts";
+import type { ChatInput, Pause, PendingQuestions } from "../wire.ts";
 
 /** An object as the client sends it. */
 type JsonObject = { readonly [field: string]: Json };
@@ -65,15 +65,16 @@ export function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeT
   const regenerate = trigger === "regenerate-message";
   const isAnswer = submitted.role === "assistant";
   const asking = messages[isAnswer ? index : index - 1]; // a question that is shown as text is in the message before the reply
-  const { status, pausedAt, asks, resumeToken } = Object(asking?.metadata);
+  const { status, run, pausedAt, asks, resumeToken } = Object(asking?.metadata);
   const hasToken = status === "paused" && (isAnswer || asks) && typeof resumeToken === "string";
   return {
     session,
     resumeToken: hasToken ? resumeToken : undefined,
     input(pending) {
-      if (isAnswer) return { answers: answersOf(submitted, pending) };
+      const isOfRun = run === undefined || run === pending.run; // another run of the session may have the same calls
+      if (isAnswer) return { answers: isOfRun ? answersOf(submitted, pending) : [] };
       const prompt = promptOf(submitted, path);
-      const canReply = !regenerate && (!edit || pausedAt === pending.pausedAt); // an edit of an earlier reply is a new prompt
+      const canReply = !regenerate && (!edit || (isOfRun && pausedAt === pending.pausedAt)); // an edit of an earlier reply is a new prompt
       const open = pending.questions.filter(({ tool }) => canReply && tool === undefined);
       const replaces = regenerate ? "id-or-content" : edit ? "id" : undefined;
       return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], replaces };
@@ -95,10 +96,10 @@ function repliesTo(open: readonly Question[], prompt: UserMessage): readonly Per
 }
 
 /** Returns the answers in a message to the open questions of this pause. */
-function answersOf({ parts }: UiMessage, { questions, pausedAt }: PendingQuestions): readonly PersonAnswer[] {
-  return questions.flatMap(({ callId }) => {
+function answersOf({ parts }: UiMessage, pending: PendingQuestions): readonly PersonAnswer[] {
+  return pending.questions.flatMap(({ callId }) => {
     const part = parts.find(({ toolCallId }) => toolCallId === callId);
-    return callId === undefined || !part ? [] : partAnswers(part, callId, pausedAt);
+    return callId === undefined || !part ? [] : partAnswers(part, callId, pending);
   });
 }
 
@@ -106,11 +107,11 @@ function answersOf({ parts }: UiMessage, { questions, pausedAt }: PendingQuestio
 function partAnswers(
   { state, preliminary, output, errorText, approval: given }: JsonObject,
   callId: string,
-  pausedAt: number,
+  pause: Pause,
 ): PersonAnswer[] {
   if (state === "approval-responded") {
     const { id, approved, reason } = approval(given, "approval");
-    if (id !== approvalId(callId, pausedAt)) return [];
+    if (id !== questionId(callId, pause)) return [];
     return [approved ? { callId, type: "approve" } : { callId, type: "deny", ...(reason !== undefined && { reason }) }];
   }
   if (state === "output-error") return [{ callId, type: "reply", text: outputText(errorText) }];

@@ -11,7 +11,7 @@ import type { AnswerPart, CallPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
 import { invalid, type ShapeError } from "../../protocol/shape.ts";
 import { clientTools, type DeclaredTool } from "../client_tool.ts";
-import type { ChatInput } from "../wire.ts";
+import type { ChatInput, Pause } from "../wire.ts";
 import { decodeCallId } from "./call_id.ts";
 
 /** One entry of a conversation. */
@@ -71,9 +71,9 @@ export function chatInputOf(conversation: Conversation): ConversationInput {
   if (asking !== undefined && answers.length === newest.length) {
     return {
       session: asking,
-      input: ({ questions, pausedAt }) => ({
-        answers: answers.flatMap((entry) => personAnswers(entry, pausedAt)),
-        tools: clientTools(tools, questions),
+      input: (pending) => ({
+        answers: answers.flatMap((entry) => personAnswers(entry, pending)),
+        tools: clientTools(tools, pending.questions),
         answerFormat,
       }),
     };
@@ -83,12 +83,20 @@ export function chatInputOf(conversation: Conversation): ConversationInput {
   return { session, mustExist, input: () => ({ messages, tools: clientTools(tools), answerFormat }) };
 }
 
-/** Returns the answer; none for an approval or a denial of an earlier pause. */
-function personAnswers({ id, answer }: CallAnswer, pausedAt: number): PersonAnswer[] {
-  const { call = "" } = decodeCallId(id) ?? {};
-  if (answer.type === "reply") return [{ ...answer, callId: call }];
-  const [callId = "", pause] = call.split(/@(?=\d+$)/);
-  return pause === String(pausedAt) ? [{ ...answer, callId }] : [];
+/**
+ * Returns the answer; none if another run has the session, and none for an approval or a denial of an earlier pause. A result that is sent again after the end of
+ * its run stays: it may be a repeated request.
+ */
+function personAnswers({ id, answer }: CallAnswer, { run, pausedAt }: Pause): PersonAnswer[] {
+  const { callId, run: asking, pausedAt: askedAt } = questionOf(decodeCallId(id)?.call ?? "");
+  const isOpen = answer.type === "reply" ? run === asking || run === "" : run === asking && pausedAt === askedAt;
+  return isOpen ? [{ ...answer, callId }] : [];
+}
+
+/** Returns the call and the pause that the id of a question names. */
+function questionOf(id: string): Pause & { readonly callId: string } {
+  const [, callId = id, run = "", pausedAt] = /^(.*)@([^@]*)@(\d+)$/s.exec(id) ?? [];
+  return { callId, run, pausedAt: Number(pausedAt) };
 }
 
 /** A message to which adjacent entries are still added. */
@@ -132,7 +140,8 @@ function resultOf({ id, answer }: CallAnswer, toolNames: ReadonlyMap<string, str
 
 /** Returns the id that the model gave to a call. */
 function originalId(id: string): string {
-  return decodeCallId(id)?.call ?? id;
+  const asked = decodeCallId(id);
+  return asked ? questionOf(asked.call).callId : id;
 }
 
 /** Creates the part for a call whose input is JSON text. */

@@ -23,6 +23,7 @@ interface Turn {
 /** Creates the collector of one completion. */
 export function completionCollector(model: string): ResponseCollector {
   let head: object | undefined;
+  let run = "";
   let session = "";
   let finish: FinishReason = "other";
   let before = noUsage;
@@ -40,7 +41,7 @@ export function completionCollector(model: string): ResponseCollector {
     if (error) return failedResponse(end, { error });
     const all = [...turns.values()];
     const texts = all.map(({ text }) => text).filter((text) => text !== "");
-    const { text, calls, ...reasons } = completionEnd(end, id, { session, finish, hasText: texts.length > 0 });
+    const { text, calls, ...reasons } = completionEnd(end, id, { run, session, finish, hasText: texts.length > 0 });
     const reasoning_content = all.map(({ reasoning }) => reasoning).join("");
     const { logprobs = null, ...fields } = partFields([...all.flatMap(({ parts }) => parts), ...refusalIn(end)]);
     const message = {
@@ -61,7 +62,7 @@ export function completionCollector(model: string): ResponseCollector {
       case "run.started":
         if (head) break;
         head = completionHead(event, id, model);
-        ({ session, usage: before = noUsage } = event);
+        ({ run, session, usage: before = noUsage } = event);
         break;
       case "turn.started":
         finish = "other"; // a hook may answer the turn without the model

@@ -7,6 +7,7 @@ import type { FinishReason } from "../../../protocol/response_event.ts";
 import { encodeTokens } from "../logprobs.ts";
 import type { Usage } from "../../../protocol/message.ts";
 import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
+import { questionId } from "../../answer.ts";
 import { isForClient } from "../../client_tool.ts";
 import type { EventOf } from "../../encoder.ts";
 import { finishOfRun } from "../../finish_reason.ts";
@@ -42,20 +43,26 @@ export interface CompletionEnd {
 
 /** The completion so far. */
 export interface CompletionState {
+  readonly run: string;
   readonly session: string;
   readonly finish: FinishReason;
   readonly hasText: boolean;
 }
 
 /** Returns the end of a completion; `id` is the number of the event. */
-export function completionEnd(end: EndEvent, id: number, { session, finish, hasText }: CompletionState): CompletionEnd {
+export function completionEnd(
+  end: EndEvent,
+  id: number,
+  { run, session, finish, hasText }: CompletionState,
+): CompletionEnd {
   const questions = end.type === "run.paused" ? end.questions : [];
-  const calls = questions.filter(isForClient).map(({ callId = "", tool: name, input }) => ({
-    id: encodeCallId({ session, call: callId }),
+  const pause = { run, pausedAt: id };
+  const calls = questions.filter(isForClient).map(({ callId, tool: name, input }) => ({
+    id: encodeCallId({ session, call: questionId(callId, pause) }),
     type: "function",
     function: { name, arguments: JSON.stringify(input) },
   }));
-  const text = end.type === "run.finished" && !hasText ? end.text : questionText({ session, pausedAt: id, questions });
+  const text = end.type === "run.finished" && !hasText ? end.text : questionText({ ...pause, session, questions });
   const reason = finishOfRun(end, finish);
   const finish_reason = calls.length > 0 ? "tool_calls" : finishReasons[reason] ?? reason;
   const native = end.type === "run.finished" ? end.finish : undefined;

@@ -15,6 +15,7 @@ import { usageSince } from "../../usage.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
 export function completionEncoder(model: string, includeUsage: boolean): EventEncoder {
+  let run = "";
   let session = "";
   let head: object | undefined;
   /** The frame of a text delta, up to the delta. */
@@ -56,7 +57,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
   function end(event: EndEvent, id: number): string {
     const error = errorOf(event);
     if (error) return frameOf({ error }) + doneFrame;
-    const { text, calls, finish_reason, ...native } = completionEnd(event, id, { session, finish, hasText });
+    const { text, calls, finish_reason, ...native } = completionEnd(event, id, { run, session, finish, hasText });
     endParagraph();
     const tool_calls = calls.map((call, index) => ({ index, ...call }));
     return [
@@ -77,7 +78,7 @@ export function completionEncoder(model: string, includeUsage: boolean): EventEn
     "provider_tool.finished": ({ content }) => partChunk(content),
     "run.started"(event, id) {
       if (head) return "";
-      ({ session, usage: before = noUsage } = event);
+      ({ run, session, usage: before = noUsage } = event);
       head = completionHead(event, id, model);
       beforeDelta = frame({ choices: [{ index: 0, delta: { content: "" } }] }).slice(0, -'""}}]}\n\n'.length);
       return chunk({ role: "assistant", content: "" });

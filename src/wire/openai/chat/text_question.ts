@@ -5,22 +5,22 @@
  */
 import { textOf } from "../../../protocol/message.ts";
 import type { PersonAnswer, Question } from "../../../protocol/question.ts";
+import { pauseId } from "../../answer.ts";
+import type { PendingQuestions } from "../../wire.ts";
 import { clientTools, isForClient } from "../../client_tool.ts";
 import type { CallPlace } from "../call_id.ts";
 import { chatInputOf, type Conversation, type ConversationInput } from "../conversation.ts";
 
 /** The questions of one pause. */
-export interface Pause {
+export interface AskedQuestions extends PendingQuestions {
   readonly session: string;
-  readonly pausedAt: number;
-  readonly questions: readonly Question[];
 }
 
 /** Begins the id: the session's id, the pause, and the length of the session's id, which comes last because the text is read from its end. */
 const idStart = "(request ";
 
 /** Returns the questions as text; an empty text if there are none for a person. */
-export function questionText({ session, pausedAt, questions }: Pause): string {
+export function questionText({ session, questions, ...pause }: AskedQuestions): string {
   const asked = questions.filter((question) => !isForClient(question));
   if (asked.length === 0) return "";
   const texts = asked.map(({ tool, input, questions }) =>
@@ -28,12 +28,12 @@ export function questionText({ session, pausedAt, questions }: Pause): string {
   );
   const isApproval = asked.some(({ tool }) => tool !== undefined);
   const hint = isApproval ? `Reply "yes" to approve, or "no" and a reason.` : "Reply with your answer.";
-  return `${texts.join("\n\n")}\n\n${hint} ${idStart}${session}.${pausedAt}.${session.length})`;
+  return `${texts.join("\n\n")}\n\n${hint} ${idStart}${session}.${pauseId(pause)}.${session.length})`;
 }
 
 /** Returns the session and the pause of a text that `questionText()` made. */
 function questionPlace(text: string): CallPlace | undefined {
-  const match = /\.(\d+)\.(\d+)\)\s*$/.exec(text);
+  const match = /\.([^.]*)\.(\d+)\)\s*$/.exec(text);
   if (!match) return undefined;
   const [, call = "", length] = match;
   const end = match.index;
@@ -74,8 +74,8 @@ export function textInputOf(conversation: Conversation): ConversationInput {
   return {
     session: place.session,
     input(pending) {
-      const { questions, pausedAt } = pending;
-      const isOpen = questions.length > 0 && place.call === String(pausedAt);
+      const { questions } = pending;
+      const isOpen = questions.length > 0 && place.call === pauseId(pending);
       if (!isOpen) return { newSession: session === undefined, ...input.input(pending) };
       const answers = answersIn(textOf(reply), questions);
       const forClient = clientTools(tools, questions);

@@ -7,6 +7,7 @@ import { noUsage, type Usage } from "../../../protocol/message.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
+import { questionId } from "../../answer.ts";
 import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { finishOfRun } from "../../finish_reason.ts";
@@ -28,6 +29,7 @@ const incompleteReasons: { readonly [key in FinishReason]?: string } = {
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
 export function responseEncoder(model: string, onEnd: (response: JsonResponse) => void = () => {}): EventEncoder {
   let idPrefix = "";
+  let run = "";
   let session = "";
   let head = {};
   let turn: number | undefined;
@@ -40,14 +42,14 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
   }
 
   function ask(question: Question, pausedAt: number): string {
-    const { callId = "", tool: name, input, questions } = question;
+    const { callId, tool: name, input, questions } = question;
     if (name === undefined) return items.wholeText(questions.join("\n"));
-    const call_id = encodeCallId({ session, call: callId });
+    const call_id = encodeCallId({ session, call: questionId(callId, { run, pausedAt }) });
     const call = { name, arguments: JSON.stringify(input) };
     return items.add(
       isForClient(question)
         ? { id: `fc_${call_id}`, type: "function_call", call_id, ...call }
-        : { id: `${call_id}@${pausedAt}`, type: "mcp_approval_request", server_label: model, ...call },
+        : { id: call_id, type: "mcp_approval_request", server_label: model, ...call },
     );
   }
 
@@ -75,7 +77,7 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     "provider_tool.finished": part,
     "run.started"(event, number) {
       if (idPrefix !== "") return "";
-      ({ session, usage: before = noUsage } = event);
+      ({ run, session, usage: before = noUsage } = event);
       idPrefix = responseName(event, number);
       const id = `resp_${encodeCallId({ session, call: idPrefix })}`;
       head = { id, object: "response", created_at: Math.floor(Date.now() / 1_000), model };

@@ -54,10 +54,10 @@ export function openConversation(base: string): Conversation {
     },
     answer(answer) {
       const { view } = read();
-      const { session = "", resumeToken } = view;
+      const { session = "", run, at, resumeToken } = view;
       set({ view: { ...view, status: "starting" } });
       const path = `/sessions/${encodeURIComponent(session)}/answers`;
-      server.follow(server.post(path, { answers: [answer], resumeToken }));
+      server.follow(server.post(path, { answers: [answer], run, at, resumeToken }));
     },
     async stop() {
       const { run, status } = read().view;
