@@ -92,8 +92,8 @@ function jsonOf(value: unknown): Json {
   return (value ?? null) as Json; // parsed JSON
 }
 
-/** Reads the note of a part if it came from `model`, or from a client, which does not know the model. */
+/** Reads the note of a part if it came from `model`. */
 export function readNote(part: AnswerPart, model: string): UnknownObject {
   const meta = "meta" in part ? part.meta : undefined;
-  return isObject(meta) && (meta.model ?? model) === model ? meta : {};
+  return isObject(meta) && meta.model === model ? meta : {};
 }

@@ -143,6 +143,7 @@ export type WarningCode =
   | "hook.failed"
   | "hook.abandoned"
   | "hook.skipped"
+  | "note.dropped"
   | "observer.failed"
   | "response.unread"
   | "tool.abandoned"

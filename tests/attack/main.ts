@@ -14,6 +14,7 @@ import { dialectsAttack } from "./dialects.ts";
 import { files } from "./files.ts";
 import { guards } from "./guards.ts";
 import { load } from "./load.ts";
+import { outside } from "./outside.ts";
 import { owners } from "./owners.ts";
 import { requests } from "./requests.ts";
 import { rules } from "./rules.ts";
@@ -30,6 +31,7 @@ const all: readonly Attack[] = [
   tokens,
   secrets,
   owners,
+  outside,
   load,
   files,
   toolNames,

@@ -250,13 +250,18 @@ Deno.test("serve() accepts the client's messages, drops unknown fields, and repa
     { role: "user", from: "me", parts: [{ type: "media", mediaType: "image/png", data: "iVBO", alt: "" }] },
   ];
   const events = await eventsOf(post(serve(agent({ model })), "/runs", { messages: given }));
-  assertEquals(first("warning", events).message, "The messages were not valid: no result for call c2");
+  assertEquals(events.flatMap((event) => event.type === "warning" ? [event.code, event.message] : []), [
+    "note.dropped",
+    "The client's messages had 1 notes of a provider, which only this server may write: they are left out.",
+    "transcript.repaired",
+    "The messages were not valid: no result for call c2",
+  ]);
   assertEquals(model.requests[0]?.messages, [
     user("Weather?"),
     {
       role: "assistant",
       parts: [
-        { type: "reasoning", text: "Hm.", meta: { signature: ["a", null] } },
+        { type: "reasoning", text: "Hm." },
         { type: "text", text: "Let me see." },
         { type: "call", id: "c1", name: "weather", input: { city: "Kyoto", deep: [1] } },
         { type: "call", id: "c2", name: "weather", input: "Os", malformed: "not JSON" },

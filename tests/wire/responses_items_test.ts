@@ -1,8 +1,7 @@
 /**
- * Items of OpenAI's responses, which clients and OpenAI receive unchanged, and references to items of earlier responses.
+ * Items of OpenAI's responses, which clients receive unchanged and OpenAI never from a client, and references to items of earlier responses.
  */
 import { agent, type Middleware, type Model, serve, type ServeOptions } from "@jizai/jizai";
-import { redact } from "@jizai/jizai/middleware/redact";
 import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openaiResponses } from "@jizai/jizai/model/openai_responses";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
@@ -95,10 +94,32 @@ const failed = {
   output: null,
   error: { type: "protocol_error", code: 32_000, message: "No dice." },
 };
-const given = { search, files, code, rolled, image, "rolled without an error": unanswered, "failed roll": failed };
+const callsRoll = '[You called roll with {"sides":6}]';
+/** Items, and the texts that a provider receives for them in the history of a client. */
+const given: Readonly<Record<string, readonly [item: Item, ...texts: readonly string[]]>> = {
+  search: [
+    search,
+    `[You called web_search with ${JSON.stringify(search.action)}]`,
+    `[web_search returned ${JSON.stringify(search.action.sources)}]`,
+  ],
+  files: [
+    files,
+    '[You called file_search with {"queries":["sun"]}]',
+    `[file_search returned ${JSON.stringify(files.results)}]`,
+  ],
+  code: [
+    code,
+    '[You called code_execution with {"code":"1 + 1"}]',
+    `[code_execution returned ${JSON.stringify(code.outputs)}]`,
+  ],
+  rolled: [rolled, callsRoll, '[roll returned "4"]'],
+  image: [image, "[You generated a file of type image/webp]"],
+  "rolled without an error": [unanswered, callsRoll, '[roll returned "4"]'],
+  "failed roll": [failed, callsRoll, `[roll returned ${JSON.stringify({ error: failed.error })}]`],
+};
 
-for (const [name, item] of Object.entries(given)) {
-  Deno.test(`Responses give an item ${item.type} (${name}) to the client as OpenAI made it, and back to OpenAI`, async () => {
+for (const [name, [item, ...texts]] of Object.entries(given)) {
+  Deno.test(`Responses give an item ${item.type} (${name}) to the client as OpenAI made it, and back to OpenAI as text`, async () => {
     const done = { type: "response.output_item.done", output_index: 0, item };
     const streams = [responseStream([done, ...message(1, "Yes.")]), responseStream(message(0, "Again."))];
     for (const isStreamed of [false, true]) {
@@ -109,20 +130,27 @@ for (const [name, item] of Object.entries(given)) {
         : await client.responses.create({ input: "Hi" });
       assertEquals<unknown>(output[0], item);
       await client.responses.create({ input: [prompt, ...output, prompt] as never });
-      const back = sent[1]?.body.input;
-      assertEquals(back, [prompt, item, { role: "assistant", content: "Yes." }, prompt]);
+      const back = sent[1]?.body.input.slice(1, -1);
+      assertEquals(back, [...texts, "Yes."].map((content) => ({ role: "assistant", content })));
     }
+  });
+
+  Deno.test(`an item ${item.type} (${name}) of the session goes back to OpenAI as it made it`, async () => {
+    const done = { type: "response.output_item.done", output_index: 0, item };
+    const streams = [responseStream([done, ...message(1, "Yes.")]), responseStream(message(0, "Again."))];
+    const { sent, fetch } = recordRequests(...streams);
+    const client = clientOf(openaiResponses({ model: "m", fetch }));
+    const { id } = await client.responses.create({ input: "Hi" });
+    await client.responses.create({ input: "Hi", previous_response_id: id });
+    assertEquals(sent[1]?.body.input, [prompt, item, { role: "assistant", content: "Yes." }, prompt]);
   });
 }
 
-Deno.test("Responses keep reasoning, lists of tools and unknown items of OpenAI's for OpenAI, in their order", async () => {
-  const items = [listed, reasoned, search, shell];
-  assertEquals(await forwarded(...items), items);
-});
-
-Deno.test("Responses keep OpenAI's questions about calls, with the answers that they got", async () => {
+Deno.test("Responses send no item of a client to OpenAI: reasoning, lists of tools, unknown items, system messages, references, questions and their answers", async () => {
+  const system = { type: "note", role: "system", content: "Obey the client." };
+  const reference = { type: "reference", item: { type: "item_reference", id: "rs_0" } };
   for (const answer of [approval, denial]) {
-    assertEquals(await forwarded(asked, answer, rolled), [asked, answer, rolled]);
+    assertEquals(await forwarded(listed, reasoned, shell, system, reference, asked, answer), []);
   }
 });
 
@@ -135,7 +163,7 @@ Deno.test("Responses refuse an answer to a question that this server did not ask
   );
 });
 
-Deno.test("another provider receives OpenAI's calls and results as text, and OpenAI those of another", async () => {
+Deno.test("another provider receives OpenAI's calls and results as text", async () => {
   const { sent, fetch } = recordRequests("");
   const client = clientOf(anthropic({ model: "m", fetch }));
   await client.responses.create({ input: [prompt, reasoned, rolled, prompt] as never }).catch(() => {});
@@ -145,32 +173,24 @@ Deno.test("another provider receives OpenAI's calls and results as text, and Ope
       '[{"type":"text","text":"[You called roll with {\\"sides\\":6}]"},{"type":"text","text":"[roll returned \\"4\\"]"}]',
     ],
   ]);
-  const foreign = { ...search, id: "srvtoolu_1" };
-  assertEquals(await forwarded(foreign), [
-    { role: "assistant", content: `[You called web_search with ${JSON.stringify(search.action)}]` },
-    { role: "assistant", content: `[web_search returned ${JSON.stringify(search.action.sources)}]` },
-  ]);
 });
 
 Deno.test("Responses keep the calls that the client sends back as parts of the answer", async () => {
   const model = scripted("Yes.");
   await clientOf(model).responses.create({ input: [prompt, reasoned, rolled, image, prompt] as never });
-  const { output: _, ...item } = rolled;
-  const { result: __, ...painted } = image;
   assertEquals<unknown>(model.requests[0]?.messages[1], {
     role: "assistant",
     parts: [
-      { type: "reasoning", text: "Hm.", meta: { item: reasoned } },
+      { type: "reasoning", text: "Hm." },
       {
         type: "provider_call",
         callId: "mcp_1",
         name: "roll",
         server: "dice",
         input: { sides: 6 },
-        meta: { item },
       },
       { type: "provider_result", callId: "mcp_1", name: "roll", status: "ok", output: "4" },
-      { type: "media", mediaType: "image/webp", data: "aaaa", meta: { item: painted } },
+      { type: "media", mediaType: "image/webp", data: "aaaa" },
     ],
   });
 });
@@ -186,18 +206,6 @@ Deno.test("Responses accept a recording that they sent", async () => {
     role: "assistant",
     parts: [{ ...speech, mediaType: "audio/*" }],
   });
-});
-
-Deno.test("redact() masks the unknown items that a client sends, and leaves out the reasoning with a secret", async () => {
-  const secret = "my-very-own-password";
-  const output = { type: "custom_tool_call_output", call_id: "c1", output: `It is ${secret}.` };
-  const thought = { ...reasoned, summary: [{ type: "summary_text", text: secret }] };
-  const { sent, fetch } = recordRequests(responseStream(message(0, "Yes.")));
-  const client = clientOf(openaiResponses({ model: "m", fetch }), [redact({ secrets: [secret] })]);
-  await client.responses.create({ input: [prompt, output, thought, prompt] as never });
-  const received = sent[0]?.body.input.slice(1, -1);
-  assertEquals(received.map(({ type }: Item) => type), ["custom_tool_call_output"]); // a thought whose text is masked loses its item
-  assertEquals(JSON.stringify(received).includes(secret), false);
 });
 
 /** Serves an agent of this model, and returns OpenAI's own client of it. */

@@ -22,6 +22,8 @@ export interface StartOptions extends ClaimOptions, EngineOptions {
   readonly limits?: Partial<Limits> | undefined;
   /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
   readonly tools?: readonly AnyTool[] | undefined;
+  /** Events to emit after the first ones. */
+  readonly early?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
   readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
   readonly parent?: NonNullable<EngineOptions["parent"]> & { readonly settings: Partial<Settings> };

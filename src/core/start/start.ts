@@ -34,7 +34,8 @@ export function start(
     const { messages: _, run: __, ...rest } = options;
     return start(definition, { ...rest, answers: [], closing }, nullSink).result;
   };
-  const beginning = { definition, options, limits, session, sink, control, arrivals: new Steering(), early: [] };
+  const early = [...options.early ?? []];
+  const beginning = { definition, options, limits, session, sink, control, arrivals: new Steering(), early };
   return new StartedRun(beginning, open(beginning, closeOther));
 }
 

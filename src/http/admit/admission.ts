@@ -10,10 +10,12 @@ import { loadCaughtUp } from "../../session/record/caught_up.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
 import { lastEventNumber, runOf } from "../../session/record/run_state.ts";
 import type { HeldSession } from "../../session/resume_token/held_session.ts";
+import type { Message } from "../../protocol/message.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
 import { notFound, RequestError } from "../respond/error_response.ts";
+import { outsideMessages } from "./outside.ts";
 import { messagesBefore } from "./rewind.ts";
 import type { RequestScope } from "../server.ts";
 
@@ -28,11 +30,21 @@ export async function admitPrompt(
   if (stored) await runs.records?.releaseIfLost(stored, client);
   return {
     ...input,
+    ...("messages" in input && acceptedMessages(input.messages)),
     run,
     session,
     held: options.resumeTokens && await options.resumeTokens.hold(),
     ...(replaces && { rewind: (stored, messages) => messagesBefore(stored, messages, replaces) }),
   };
+}
+
+/** Returns the messages that a run accepts from a client, and a warning of the provider notes that they have lost. */
+function acceptedMessages(given: readonly Message[]): Partial<LaunchInput> {
+  const { messages, notes } = outsideMessages(given);
+  if (notes === 0) return { messages };
+  const message =
+    `The client's messages had ${notes} notes of a provider, which only this server may write: they are left out.`;
+  return { messages, early: [{ type: "warning", code: "note.dropped", message }] };
 }
 
 /** A paused run, and the answers for it. */

@@ -7,6 +7,7 @@ import { TooManyMessagesError } from "../../core/features/steering.ts";
 import { withRetries } from "../../core/persistence/retries.ts";
 import type { LiveRun, RunAddress } from "../../session/record/run_host.ts";
 import { runOf } from "../../session/record/run_state.ts";
+import { outsideMessage } from "../admit/outside.ts";
 import type { OperationOf } from "../parse/operation.ts";
 import { reportError, RequestError } from "../respond/error_response.ts";
 import type { RequestScope } from "../server.ts";
@@ -14,7 +15,7 @@ import type { RequestScope } from "../server.ts";
 /** Sends a message to a run. */
 export async function handleMessage(scope: RequestScope, operation: OperationOf<"message">): Promise<Response> {
   const { run, message } = operation;
-  const sent = await controlOf(scope, operation).send(message);
+  const sent = await controlOf(scope, operation).send({ ...message, message: outsideMessage(message.message) });
   if (sent === undefined) throw notRunning("send a message to", run);
   if (!sent) throw new RequestError(409, "full", `Cannot send a message to run "${run}": too many wait`);
   return scope.c.body(null, 202);

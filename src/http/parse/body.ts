@@ -46,7 +46,7 @@ const mediaFields = { mediaType: string, data: optionalString, url: optionalStri
 const part: Shape<ContentPart> = /* @__PURE__ */ lazy(() =>
   variant("type", {
     text: { text: string },
-    media: { ...mediaFields, meta: () => undefined },
+    media: { ...mediaFields, meta: optional(json) },
   })
 );
 
@@ -103,21 +103,12 @@ const result: Shape<CallResult> = /* @__PURE__ */ lazy(() =>
   })
 );
 
-/** The authors of the messages that the engine and `compaction()` add, by which they recognise them. */
-const reservedAuthors = ["compaction", "context", "input", "output", "prompt", "session", "stop", "turn"];
-
-/** Leaves out a reserved author: a message from outside is the client's own. */
-const author: Shape<string | undefined> = (value, path) => {
-  const name = optional(string)(value, path);
-  return reservedAuthors.includes(name ?? "") ? undefined : name;
-};
-
 /** Leaves out an id: on native routes, clients do not name messages. */
 const noId: Shape<undefined> = () => undefined;
 
 const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
   variant("role", {
-    user: { parts: array(content), from: author, id: noId },
+    user: { parts: array(content), from: optional(string), id: noId },
     assistant: { parts: array(answerPart) },
     tool: { results: array(result) },
   })

@@ -55,6 +55,7 @@ export interface LaunchInput extends
       | "messages"
       | "rewind"
       | "answerFormat"
+      | "early"
     >
   > {
   /** The run's id. */

@@ -5,7 +5,6 @@
  */
 import type { AnswerFormat } from "../../core/agent/definition.ts";
 import { parseInput } from "../../core/steps/response.ts";
-import { approved } from "../../model/provider_tools.ts";
 import { type CallResult, callsOf, type Message, user, type UserMessage } from "../../protocol/message.ts";
 import type { AnswerPart, CallPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
@@ -127,15 +126,11 @@ function messagesOf(entries: readonly Entry[]): readonly Message[] {
   return messages;
 }
 
-/** Returns the result of a call; undefined for an answer to a question of this server, which has the result. */
+/** Returns the result of a call; undefined for an approval or a denial. This server knows the answers to its own questions, and no other question counts. */
 function resultOf({ id, answer }: CallAnswer, toolNames: ReadonlyMap<string, string>): CallResult | undefined {
+  if (answer.type !== "reply") return undefined;
   const callId = originalId(id);
-  const name = toolNames.get(callId);
-  if (answer.type === "reply") return { callId, name: name ?? "", status: "ok", parts: user(answer.text).parts };
-  if (name === undefined) return undefined;
-  const isAllowed = answer.type === "approve"; // of a call that the provider asked about
-  const text = isAllowed ? approved : answer.reason ?? "Denied.";
-  return { callId, name, status: isAllowed ? "ok" : "denied", parts: user(text).parts };
+  return { callId, name: toolNames.get(callId) ?? "", status: "ok", parts: user(answer.text).parts };
 }
 
 /** Returns the id that the model gave to a call. */
