@@ -44,7 +44,7 @@ function clientTool({ name, description = name, parameters = { type: "object" } 
       }]);
     },
   });
-  return { ...paused, "~client": true };
+  return { ...paused, "~client": ({ schema, ...changed }) => clientTool({ ...changed, parameters: schema }) };
 }
 
 /** Creates the declared tools. A tool with an open question is also created, in case the client no longer declares it. */

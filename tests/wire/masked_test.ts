@@ -71,5 +71,6 @@ Deno.test("a secret in the result of a tool that the client runs is masked befor
   const { choices } = await second.json();
   assertEquals(choices[0].message.content, "Done.");
   assertEquals(lines(model.requests[1]?.messages ?? []).at(-1), "ok It is [redacted]");
-  assertEquals(reviews, ["prompt: user Go", "reply: user It is [redacted]"]);
+  const tool = 'client_tool: user {"name":"paint","description":"paint","schema":{"type":"object"}}';
+  assertEquals(reviews, [tool, "prompt: user Go", "reply: user It is [redacted]", tool]);
 });

@@ -30,7 +30,7 @@ export interface ModerationOptions {
   readonly replacement?: string;
   /** The reason that a client receives for a refused message. Default: "The message was refused." */
   readonly reason?: string;
-  /** Whether messages from outside are checked: prompts, history, steering, replies. Default: true. */
+  /** Whether messages from outside are checked: prompts, history, steering, replies, edited inputs, and the tools, formats and instructions of clients. Default: true. */
   readonly input?: boolean;
   /** Whether answers, reasoning, refusals, sources, and the calls that the provider of the model runs are checked, with their results. Default: true. */
   readonly output?: boolean;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Event, Middleware, Stop } from "../../../mod.ts";
+import { type Event, type InputSource, mapText, type Message, type Middleware, type Stop } from "../../../mod.ts";
 import { expectNames } from "../../../src/core/kit.ts";
 import { maskExecution, unwinding } from "./interrupts.ts";
 import { type Mask, maskOf } from "./mask.ts";
@@ -49,7 +49,7 @@ export const credentials: readonly RegExp[] = [
 ];
 
 /**
- * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies), in what the model
+ * Replaces secrets with `[redacted]`. It does so in messages from outside before they are accepted (prompts, history, steering, replies, edited inputs, and the tools, formats and instructions of clients), in what the model
  * reads (messages, context, instructions, tools), in what is summarized and in the summary, in the model's answers, thoughts and calls while they stream, in
  * the inputs and results of tools before they are saved, in questions and reasons, in events, and in everything that the store keeps of a session, with the
  * state of middleware. A secret that is split over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents
@@ -119,7 +119,8 @@ export function redact(options: RedactOptions = {}): Redaction {
       return questions === result.questions ? masked : { ...masked, questions };
     },
     async input(ctx, next) {
-      const messages = maskMessages(ctx.messages);
+      const isJson = jsonSources.includes(ctx.source);
+      const messages = isJson ? maskEach(ctx.messages, (each) => maskJson(each, mask)) : maskMessages(ctx.messages);
       const context = maskValue(ctx.context, mask);
       const clean = messages === ctx.messages && context === ctx.context;
       return maskFields(await unwinding(next(clean ? undefined : { messages, context }), mask), ["reason"], mask);
@@ -167,6 +168,23 @@ export function redact(options: RedactOptions = {}): Redaction {
       return messages === compaction.messages ? compaction : { ...compaction, messages };
     },
   };
+}
+
+/** The sources whose messages are JSON, which stays JSON. */
+const jsonSources: readonly InputSource[] = ["edit", "client_tool", "format"];
+
+/** Masks the leaves and the keys of a message that is JSON. A text that another hook has put in its place is masked as text. */
+function maskJson(message: Message, mask: Mask): Message {
+  if (message.role !== "user") return message;
+  return mapText(message, (text) => {
+    try {
+      const value = JSON.parse(text);
+      const masked = maskValue(value, mask);
+      return masked === value ? text : JSON.stringify(masked);
+    } catch {
+      return mask.whole(text);
+    }
+  });
 }
 
 /** Fields of decisions that contain text or JSON. */

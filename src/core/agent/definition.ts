@@ -24,6 +24,8 @@ export type OnionOf<H> = H extends Hook<infer C, infer D, infer R> ? Onion<C, D,
 
 /** The format of the final answer. */
 export interface AnswerFormat {
+  /** The JSON Schema of the answer. */
+  readonly schema: { readonly [key: string]: unknown };
   /** Adds the format to a request. */
   shape(request: ModelRequest): ModelRequest;
   /** Reads the final text. Returns the structured answer, or a message that asks the model again. */

@@ -51,8 +51,8 @@ export interface Tool<I, O, V> {
   readonly "~execute"?: (ctx: never, call: never) => Promise<ToolResult>;
   /** Changes each request that may contain the tool, right before it is sent. All tools that have it share one function. */
   readonly "~request"?: (ctx: ModelContext) => Promise<ModelContext>;
-  /** True for a tool that the client of a request declared and runs. It gives way to every other tool of its name. */
-  readonly "~client"?: boolean;
+  /** Creates the tool anew from another definition, if the client of a request declared it and runs it. Such a tool gives way to every other tool of its name. */
+  readonly "~client"?: (definition: ToolDefinition) => AnyTool;
 }
 
 /** Any tool of an agent with vars `V`. */

@@ -17,10 +17,12 @@ import type { Agent } from "../agent/agent.ts";
 import type { RunOptions, StartCompactOptions, VarsOption } from "../agent/options.ts";
 import { type RunHandle, runHandle } from "../agent/run_handle.ts";
 import type { CompactTrigger } from "../../protocol/event.ts";
+import { textOf, user, type UserMessage } from "../../protocol/message.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import { declined } from "../hooks/results.ts";
 import type { PointPolicy } from "../hooks/onion.ts";
 import type { CompactChange, CompactContext, Compaction, TurnContext } from "../hooks/points/turn.ts";
+import type { InputResult } from "../hooks/points/run.ts";
 import { policyOf, requireChoice } from "../hooks/policy.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
 import { estimateTokens, tokenMeter } from "../lib/estimate.ts";
@@ -28,6 +30,7 @@ import { reportFatal, retried } from "../run/failure.ts";
 import { engineOf, type EngineRun, type StepScope } from "../run/run.ts";
 import type { Step } from "../run/step.ts";
 import { askForSummary } from "../steps/model_step.ts";
+import { reviewInput } from "../steps/input_step.ts";
 import { trim } from "./trim.ts";
 
 /** The options of `compact()`. */
@@ -91,7 +94,11 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
 
   "~steps": {
     /** Compacts the transcript of a session on request. */
-    compact: (async (scope, { instructions }) => {
+    compact: (async (scope, { instructions: given }) => {
+      const { status, messages: [message], reason = "" } = await reviewInstructions(scope, given);
+      scope.engine.exit.check(); // a hook that swallowed an interrupt changes nothing
+      if (status === "cancelled") return { exit: { status: "refused", reason, answer: { text: "" } } };
+      const instructions = message ? textOf(message as UserMessage) : ""; // the point accepts nothing else
       const compaction = await compactTranscript(scope, "manual", instructions);
       const exit = compaction.type === "compacted"
         ? { status: "done" } as const
@@ -100,6 +107,12 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
     }) satisfies Step<StepScope, "compact">,
   },
 };
+
+/** Runs the `input` hooks for the instructions of a request. */
+async function reviewInstructions(scope: StepScope, text: string): Promise<InputResult> {
+  if (text === "") return { status: "accepted", messages: [] };
+  return await reportFatal(scope, "input", reviewInput(scope.engine, scope, "instructions", [user(text)]));
+}
 
 /** The meter of each run's transcript, which is measured before each turn. */
 const meters = /* @__PURE__ */ new WeakMap<Run, typeof estimateTokens>();

@@ -16,6 +16,7 @@ export function outputFormat(schema: Schema): AnswerFormat {
   const json = jsonSchemaOf(schema, "output");
   const task = outputInstructions(json);
   return {
+    schema: json,
     stream: outputStreamOf(schema),
     shape: (request) => ({
       ...request,

@@ -96,7 +96,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly toolPrefixes?: readonly string[];
   /** Around every run or resume of a session. */
   readonly session?: Hook<SessionContext<V>, SessionChange, RunResult>;
-  /** Around the acceptance of messages from outside: a prompt, history, steering, a reply. Runs once for each message, and never in a subagent. */
+  /** Around the acceptance of messages from outside: a prompt, history, steering, a reply, and other texts of a client that the model reads. Runs once for each message, and never in a subagent. */
   readonly input?: Hook<InputContext<V>, InputChange, InputResult>;
   /** From a prompt's arrival to its final answer. */
   readonly prompt?: Hook<PromptContext<V>, PromptChange, Answer>;

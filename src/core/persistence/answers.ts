@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Message } from "../../protocol/message.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { describeIssues } from "../agent/schema.ts";
 import type { AnyTool } from "../agent/tool.ts";
@@ -82,7 +83,7 @@ function approvalOf(position: Position | undefined, callId = ""): SavedApproval 
 
 /** Validates edited inputs against the tools' schemas, while the person can still correct them. */
 export async function validateEdits(
-  { messages }: Session,
+  { messages }: { readonly messages: readonly Message[] },
   given: readonly AnsweredQuestion[],
   tools: readonly AnyTool[],
 ): Promise<void> {

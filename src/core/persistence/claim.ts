@@ -11,7 +11,7 @@ import { skipped } from "../hooks/results.ts";
 import { closingMessages } from "../run/finish.ts";
 import type { Limits } from "../run/limits.ts";
 import { noCounters, type Position, type RunSnapshot } from "../run/position.ts";
-import { matchAnswers, rulesOf, validateEdits } from "./answers.ts";
+import { matchAnswers, validateEdits } from "./answers.ts";
 import type { ClaimOptions, MustClose } from "./claim_options.ts";
 import type { Claimed } from "./claimed.ts";
 import { isPaused, mailedMessages, openedPause, type Session } from "./session.ts";
@@ -148,11 +148,9 @@ async function resume(
     ...(request !== undefined && { request }),
     ...(recoveries > 0 && { recoveries }),
   };
-  const rules = parent ? [] : [...claimed.rules, ...given.flatMap(rulesOf)];
   return {
     ...claimed,
     start,
-    rules,
     given,
     mail,
     resumed: true,

@@ -10,6 +10,7 @@ import type { Rule } from "../persistence/session.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition, AnswerFormat } from "../agent/definition.ts";
+import type { AnyTool } from "../agent/tool.ts";
 import { type OpenSettings, openSettings } from "../agent/settings.ts";
 import type { Settings } from "../hooks/points/run.ts";
 import type { Run, Scope } from "../hooks/scope.ts";
@@ -52,6 +53,8 @@ export interface RunBeginning {
 export interface EngineOptions {
   readonly vars: unknown;
   readonly onError?: OnError | undefined;
+  /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
+  readonly tools?: readonly AnyTool[] | undefined;
   /** The format of the final answer, if the agent has none of its own. */
   readonly answerFormat?: AnswerFormat | undefined;
   readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
@@ -66,7 +69,6 @@ export class EngineRun {
   readonly owner: string | undefined;
   readonly vars: unknown;
   readonly parent: EngineRun | undefined;
-  readonly answerFormat: AnswerFormat | undefined;
   /** The id of the parent's call that this run works for. */
   readonly call: string | undefined;
   readonly path: readonly string[];
@@ -92,6 +94,8 @@ export class EngineRun {
   /** The saved state that the run started from. */
   readonly claimed: Claimed;
   readonly #limits: Limits;
+  #tools: readonly AnyTool[];
+  #answerFormat: AnswerFormat | undefined;
   #usage: Usage;
   #settings: OpenSettings | undefined;
   #slots: Semaphore | undefined;
@@ -99,8 +103,13 @@ export class EngineRun {
 
   /** `openWriter` creates the writer of the session, which reads the run. */
   constructor(beginning: RunBeginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
-    const { definition, sink, control, arrivals, options: { vars, onError = logError, answerFormat, parent } } =
-      beginning;
+    const {
+      definition,
+      sink,
+      control,
+      arrivals,
+      options: { vars, onError = logError, tools = [], answerFormat, parent },
+    } = beginning;
     const { start, messages, compactions } = claimed;
     this.id = start.id;
     this.startedAt = start.startedAt;
@@ -110,7 +119,8 @@ export class EngineRun {
     this.owner = parent ? parent.run.owner : claimed.owner;
     this.vars = vars;
     this.onError = onError;
-    this.answerFormat = definition.format ?? answerFormat;
+    this.#tools = tools;
+    this.#answerFormat = definition.format ?? answerFormat;
     this.parent = parent?.run;
     this.call = parent?.call;
     this.path = parent ? [...parent.run.path, parent.run.definition.name] : [];
@@ -139,6 +149,14 @@ export class EngineRun {
     arrivals.receive(claimed.mail);
   }
 
+  /** Tools of this run only. */
+  get tools(): readonly AnyTool[] {
+    return this.#tools;
+  }
+  /** The format of the final answer. */
+  get answerFormat(): AnswerFormat | undefined {
+    return this.#answerFormat;
+  }
   get limits(): Limits {
     return this.#settings?.limits ?? this.#limits;
   }
@@ -168,6 +186,12 @@ export class EngineRun {
   /** Returns the scope of the outermost hooks. */
   scope(): Scope {
     return { run: this.view, signal: this.control.signal, emit: this.events.emit, vars: this.vars };
+  }
+
+  /** Sets what its client gave to the run, as the `input` hooks have accepted it. */
+  receive(tools: readonly AnyTool[], answerFormat: AnswerFormat | undefined): void {
+    this.#tools = tools;
+    this.#answerFormat = this.definition.format ?? answerFormat;
   }
 
   /** Opens the session with its settings. */

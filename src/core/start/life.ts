@@ -12,12 +12,13 @@ import { refused } from "../hooks/results.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
 import { restoredSession, savedForm, savedSession } from "../persistence/saved_session.ts";
 import { SessionError } from "../persistence/session_error.ts";
-import { cleanUp } from "../run/failure.ts";
-import { conclude, exitWith, lastEvent, openCalls } from "../run/finish.ts";
+import { cleanUp, reportFatal } from "../run/failure.ts";
+import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "../run/finish.ts";
 import type { Position } from "../run/position.ts";
 import type { EngineRun, StepScope } from "../run/run.ts";
 import { contextMessages } from "../run/transcript.ts";
 import type { Beginning } from "./options.ts";
+import { Refusal } from "./review.ts";
 
 /** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
@@ -28,6 +29,7 @@ export async function live(
   ready: Promise<EngineRun>,
   opened: Promise<unknown>,
 ): Promise<RunResult> {
+  const { options } = beginning;
   let run: EngineRun;
   try {
     run = await ready;
@@ -39,7 +41,7 @@ export async function live(
     let result: RunResult;
     try {
       announce(run, beginning.early);
-      const left = run.claimed.resumed ? await takeUp(run) : undefined;
+      const left = run.claimed.resumed ? await takeUp(run) : options.review && await refusalOf(run, options.review);
       result = left ?? await enterSession(run, beginning);
     } catch (error) {
       await exitWith({ ...run.scope(), engine: run }, error, "session");
@@ -86,10 +88,24 @@ async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
   return undefined;
 }
 
+/** Reviews what the client of a new run gave beside its messages, before a hook receives it. Returns the result of a run that is refused. */
+async function refusalOf(
+  engine: EngineRun,
+  review: NonNullable<Beginning["options"]["review"]>,
+): Promise<RunResult | undefined> {
+  const scope = engine.scope();
+  const work = review(engine, scope).catch((error) => {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  });
+  const reason = await reportFatal({ ...scope, engine }, "input", work);
+  return reason === undefined ? undefined : emptyResult(engine, "cancelled", reason);
+}
+
 /** Runs the `session` onion, and waits for hooks that ignore an abort no longer than the grace periods. */
 function enterSession(engine: EngineRun, { options }: Beginning): Promise<RunResult> {
-  const { control, limits, definition } = engine;
-  const given = { limits, tools: options.tools, inherited: options.parent?.settings };
+  const { control, limits, definition, tools } = engine;
+  const given = { limits, tools, inherited: options.parent?.settings };
   const settings = settingsOf(definition, engine.scope(), given);
   const result = settings instanceof Promise
     ? settings.then((settings) => sessionResult(engine, settings))

@@ -5,12 +5,13 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
+import { rulesOf, validateEdits } from "../persistence/answers.ts";
 import { claim } from "../persistence/claim.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import { EngineRun } from "../run/run.ts";
 import type { Beginning } from "./options.ts";
-import { reviewAnswers } from "./review.ts";
+import { orRefuse, reviewAnswers } from "./review.ts";
 
 /** Closes the run that has the session, with a reason. */
 export type CloseOther = (reason: string) => Promise<unknown>;
@@ -35,7 +36,7 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   options.check?.(beginning, claimed);
   const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   if (claimed.rollback) run.control.rollBack();
-  if (!options.parent && claimed.given.length > 0) await reviewGiven(run, beginning.early);
+  if (!options.parent && claimed.resumed) await orRefuse(`Cannot resume run "${run.id}"`, reviewGiven(run, beginning));
   if (!await run.writer.claim()) throw busy();
   return run;
 }
@@ -48,10 +49,13 @@ function writerOf({ options: { store, session, parent, lease = 30_000 } }: Begin
   return store.writer(store, run as never, { always: session !== undefined && !parent, lease }); // the writers of this package read runs
 }
 
-/** Runs the `input` hooks for the answers that a run continues with. Nothing is stored before. Their events are added to `early`. */
-async function reviewGiven(run: EngineRun, early: Event[]): Promise<void> {
-  const { claimed: { start: { answers }, given } } = run;
+/** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `early`. */
+async function reviewGiven(run: EngineRun, { definition, options, early }: Beginning): Promise<void> {
+  const { claimed: { start: { answers }, given }, rules, loop } = run;
   const scope = { ...run.scope(), emit: (event: Event) => void early.push(event) };
-  const earlier = answers.slice(0, answers.length - given.length);
-  run.loop.receive([...earlier, ...await reviewAnswers(run, scope, given)]);
+  const accepted = await reviewAnswers(run, scope, given);
+  await options.review?.(run, scope);
+  if (definition.reviewsInput) await validateEdits(loop.transcript, accepted, [...definition.tools, ...run.tools]);
+  loop.receive([...answers.slice(0, answers.length - given.length), ...accepted]);
+  rules.push(...accepted.flatMap(rulesOf));
 }

@@ -6,26 +6,26 @@
 import type { Event } from "../../protocol/event.ts";
 import type { UserMessage } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
-import type { AnyTool } from "../agent/tool.ts";
 import type { SendOptions } from "../features/steering.ts";
 import type { RunResult, Settings } from "../hooks/points/run.ts";
 import type { ClaimOptions } from "../persistence/claim_options.ts";
+import type { Scope } from "../hooks/scope.ts";
 import type { Claimed } from "../persistence/claimed.ts";
 import type { StopOptions } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";
-import type { EngineOptions, RunBeginning } from "../run/run.ts";
+import type { EngineOptions, EngineRun, RunBeginning } from "../run/run.ts";
 
 /** The options of a run, however it starts. */
 export interface StartOptions extends ClaimOptions, EngineOptions {
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
-  readonly tools?: readonly AnyTool[] | undefined;
   /** Events to emit after the first ones. */
   readonly early?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
   readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
+  /** Runs the `input` hooks for what a client gave beside its messages, and changes the run accordingly. Throws a `Refusal`. Default: there is nothing. */
+  readonly review?: ((run: EngineRun, scope: Scope) => Promise<void>) | undefined;
   readonly parent?: NonNullable<EngineOptions["parent"]> & { readonly settings: Partial<Settings> };
 }
 

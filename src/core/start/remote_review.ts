@@ -13,7 +13,7 @@ import { SessionVersion } from "../persistence/session_version.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import { RunControl } from "../run/control.ts";
 import type { OnError } from "../run/events.ts";
-import { reviewMessage } from "./review.ts";
+import { orRefuse, reviewMessage } from "./review.ts";
 import { EngineRun, type StepScope } from "../run/run.ts";
 import { nullSink } from "./options.ts";
 
@@ -63,7 +63,8 @@ export async function reviewForRemoteRun(
   };
   const engine = new EngineRun(beginning, { ...claimOf(session, SessionVersion.none), start }, () => noWriter);
   try {
-    const accepted = await reviewMessage(engine, engine.scope(), "steering", mail.message);
+    const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
+    const accepted = await orRefuse(`Cannot send a message to run "${engine.id}"`, reviewed);
     return storedForm(definition, session, { ...mail, ...fieldsOf(accepted) });
   } finally {
     engine.close();

@@ -1,5 +1,5 @@
 /**
- * The `input` point for messages that reach a run outside of its steps: steering, and a person's answers.
+ * The `input` point for texts that reach a run outside of its steps: steering, a person's answers, and other texts of a client that the model reads.
  *
  * @module
  */
@@ -8,49 +8,87 @@ import type { PersonAnswer } from "../../protocol/question.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
 import type { InputSource } from "../hooks/points/run.ts";
 import type { Scope } from "../hooks/scope.ts";
+import { editOf } from "../persistence/answers.ts";
 import { SessionError } from "../persistence/session_error.ts";
 import { reviewInput } from "../steps/input_step.ts";
 import type { AnsweredQuestion } from "../run/position.ts";
 import type { EngineRun } from "../run/run.ts";
 
-/** Reviews one message. Returns it after its context. Throws a `SessionError` if it is refused, or if a hook ends or pauses the run. */
+/** The error of a text that the `input` hooks refuse. It stays inside the engine: a client receives the reason. */
+export class Refusal extends Error {
+  /** Creates the error. */
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+}
+
+/** Returns what `work` resolves to. Throws a `SessionError` that begins with `failure` if it is refused. */
+export async function orRefuse<T>(failure: string, work: Promise<T>): Promise<T> {
+  return await work.catch((error) => {
+    throw error instanceof Refusal ? new SessionError(`${failure}: ${error.reason}`, "refused") : error;
+  });
+}
+
+/** Reviews one message. Returns it after its context. Throws a `Refusal` if it is refused, or if a hook ends or pauses the run. */
 export async function reviewMessage(
   engine: EngineRun,
   scope: Scope,
   source: InputSource,
   message: UserMessage,
 ): Promise<readonly UserMessage[]> {
-  const action = source === "reply" ? "resume" : "send a message to";
-  const refuse = (reason: string) => new SessionError(`Cannot ${action} run "${engine.id}": ${reason}`, "refused");
   try {
     const { status, messages, reason } = await reviewInput(engine, scope, source, [message]);
-    if (status === "cancelled") throw refuse(reason ?? "it is refused");
+    if (status === "cancelled") throw new Refusal(reason ?? "it is refused");
     return messages as readonly UserMessage[]; // the point accepts nothing else from these sources
   } catch (error) {
-    throw isInterrupt(error) ? refuse(error.message) : error;
+    throw isInterrupt(error) ? new Refusal(error.message) : error;
   }
 }
 
-/** Reviews the texts of answers. Returns the answers with the accepted texts. Throws a `SessionError` if one is refused. */
+/** Reviews a text as one message, and returns the accepted text. Throws a `Refusal` as `reviewMessage()` does. */
+async function reviewText(engine: EngineRun, scope: Scope, source: InputSource, text: string): Promise<string> {
+  const [message] = await reviewMessage(engine, scope, source, user(text));
+  return message ? textOf(message) : text;
+}
+
+/** Reviews a value as JSON, and returns the accepted value. Throws a `Refusal` also if hooks put a text in its place that is not JSON. */
+export async function reviewJson(
+  engine: EngineRun,
+  scope: Scope,
+  source: InputSource,
+  value: unknown,
+): Promise<unknown> {
+  const text = JSON.stringify(value);
+  const accepted = await reviewText(engine, scope, source, text);
+  if (accepted === text) return value;
+  try {
+    return JSON.parse(accepted);
+  } catch {
+    throw new Refusal(`a hook changed the ${source} to a text that is not JSON`);
+  }
+}
+
+/** Reviews the texts and the inputs of answers. Returns the answers with the accepted ones. Throws a `Refusal` if one is refused. */
 export async function reviewAnswers(
   engine: EngineRun,
   scope: Scope,
   given: readonly AnsweredQuestion[],
 ): Promise<readonly AnsweredQuestion[]> {
   const accepted: AnsweredQuestion[] = [];
-  for (const { answer, ...rest } of given) {
-    const text = textOfAnswer(answer);
-    const [message] = text === undefined ? [] : await reviewMessage(engine, scope, "reply", user(text));
-    accepted.push({ ...rest, answer: message ? replaceText(answer, textOf(message)) : answer });
-  }
+  for (const each of given) accepted.push({ ...each, answer: await reviewAnswer(engine, scope, each) });
   return accepted;
 }
 
-function textOfAnswer(answer: PersonAnswer): string | undefined {
-  return answer.type === "reply" ? answer.text : answer.type === "deny" ? answer.reason : undefined;
-}
-
-function replaceText(answer: PersonAnswer, text: string): PersonAnswer {
-  if (answer.type === "reply") return { ...answer, text };
-  return answer.type === "deny" ? { ...answer, reason: text } : answer;
+async function reviewAnswer(engine: EngineRun, scope: Scope, given: AnsweredQuestion): Promise<PersonAnswer> {
+  const { answer } = given;
+  switch (answer.type) {
+    case "reply":
+      return { ...answer, text: await reviewText(engine, scope, "reply", answer.text) };
+    case "deny":
+      if (answer.reason === undefined) return answer;
+      return { ...answer, reason: await reviewText(engine, scope, "reply", answer.reason) };
+    case "approve":
+      if (editOf(given) === undefined) return answer; // the input that the person saw
+      return { ...answer, input: await reviewJson(engine, scope, "edit", answer.input) };
+  }
 }

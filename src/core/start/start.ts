@@ -17,7 +17,7 @@ import type { EngineRun, StepScope } from "../run/run.ts";
 import { live } from "./life.ts";
 import { open } from "./open.ts";
 import { type Beginning, nullSink, type Opened, type Started, type StartOptions } from "./options.ts";
-import { reviewMessage } from "./review.ts";
+import { orRefuse, reviewMessage } from "./review.ts";
 
 /** Starts a run, or continues one that has paused or whose process died. */
 export function start(
@@ -95,15 +95,17 @@ class StartedRun implements Started {
     this.#expectOpen(failure);
     const given = typeof message === "string" ? user(message) : message;
     expectMessages(failure, [given], ["user"]);
-    const accepted = run.definition.reviewsInput ? await this.#review(run, given) : [given];
+    const accepted = run.definition.reviewsInput ? await this.#review(run, given, failure) : [given];
     this.#expectOpen(failure);
     this.#steering.add(accepted, options);
     await this.#saveNow(run, failure);
   }
 
   /** Runs the `input` hooks for one message after another, so that messages stay in order. */
-  #review(run: EngineRun, message: UserMessage): Promise<readonly UserMessage[]> {
-    const next = Promise.resolve(this.#reviewed).then(() => reviewMessage(run, run.scope(), "steering", message));
+  #review(run: EngineRun, message: UserMessage, failure: string): Promise<readonly UserMessage[]> {
+    const next = Promise.resolve(this.#reviewed).then(() =>
+      orRefuse(failure, reviewMessage(run, run.scope(), "steering", message))
+    );
     this.#reviewed = next.catch(() => {}); // the caller of send() receives the failure
     return next;
   }

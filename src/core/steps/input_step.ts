@@ -33,7 +33,7 @@ const inputPolicy: PointPolicy<InputContext, InputChange, InputResult, undefined
 /** Throws a `TypeError` if a hook passes messages or context that the source cannot have. */
 function validate({ source, messages, context }: InputContext, name: string): void {
   if (source === "history") return; // the transcript is repaired
-  const fits = source !== "reply" || context.length === 0;
+  const fits = source === "prompt" || source === "steering" || context.length === 0;
   if (fits && messages.length === 1 && messages[0]?.role === "user") return;
   const expected = `expected one user message${fits ? "" : " without context"}`;
   throw new TypeError(`Cannot change the messages of a ${source} at input in "${name}": ${expected}`);

@@ -22,7 +22,7 @@ import type { Records } from "../../session/record/records.ts";
 import type { ServedAgent } from "../options.ts";
 import type { ServerOptions } from "../server_options.ts";
 import { type EndReports, endReports } from "./end_reports.ts";
-import { checkClientTools } from "../admit/client_tools.ts";
+import { checkClientTools, reviewClientParts } from "../admit/client_tools.ts";
 import { reportError, shuttingDown } from "../respond/error_response.ts";
 import type { EventOutput } from "../respond/response_format.ts";
 
@@ -141,7 +141,20 @@ export function liveRuns(
     };
     const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
     const store = held?.store ?? storeOf({ owner });
-    return { store, limits, lease, lost, onError, owner, vars, reconcile, check: checkClientTools, ...input };
+    const review = (input.tools?.length || input.answerFormat) && { review: reviewClientParts };
+    return {
+      store,
+      limits,
+      lease,
+      lost,
+      onError,
+      owner,
+      vars,
+      reconcile,
+      check: checkClientTools,
+      ...review,
+      ...input,
+    };
   }
 
   /** Resolves when a run is over and its events are logged. It keeps no more of the launch than it needs, since it stays as long as the run. */

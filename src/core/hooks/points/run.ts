@@ -66,9 +66,19 @@ export interface SessionChange extends Change {
 
 /**
  * The source of messages. prompt: the prompt of a run. history: messages that came with it. steering: a message to a run while it works. reply: the text
- * of a person's answer, or the result of a tool that the client runs.
+ * of a person's answer, or the result of a tool that the client runs. edit: the input to which a person changed a call, as JSON. instructions: those of a
+ * compaction on request. client_tool: the name, description and schema of one tool that the client runs, as JSON. format: the JSON Schema of the answer that the
+ * client asks for.
  */
-export type InputSource = "prompt" | "history" | "steering" | "reply";
+export type InputSource =
+  | "prompt"
+  | "history"
+  | "steering"
+  | "reply"
+  | "edit"
+  | "instructions"
+  | "client_tool"
+  | "format";
 
 /** The context of `input`. */
 export interface InputContext<V = unknown> extends Scope<V> {
@@ -76,14 +86,14 @@ export interface InputContext<V = unknown> extends Scope<V> {
   readonly source: InputSource;
   /** The messages. Only "history" may have several. */
   readonly messages: readonly Message[];
-  /** Texts for the model to insert before the messages. They are kept with the messages, also until another process delivers them. */
+  /** Texts for the model to insert before the messages. They are kept with the messages, also until another process delivers them. Only "prompt", "history" and "steering" have a place for them. */
   readonly context: readonly string[];
 }
 /** The change of `input`. */
 export interface InputChange extends Change {
-  /** The messages to accept instead. Except for "history", it is one user message. */
+  /** The messages to accept instead. Except for "history", it is one user message. Where the message is JSON, its text must stay JSON, or the request is refused. */
   readonly messages?: readonly Message[];
-  /** The given list with more texts. Without the given ones, those of outer hooks are lost. A "reply" has no place for them. */
+  /** The given list with more texts. Without the given ones, those of outer hooks are lost. Allowed for "prompt", "history" and "steering". */
   readonly context?: readonly string[];
 }
 /** The accepted messages, or a refusal: `refused()`. A refusal is final, and the messages change only through `next()`. */
