@@ -800,21 +800,22 @@ Deno.test("Copilot: calls of a subagent fire the hooks of its caller with the su
   assertEquals(lines.slice(2), ["ok Child done.", "assistant Done."]);
 });
 
-Deno.test("Copilot: the time is in milliseconds, or a Date in the dialect node", async () => {
+Deno.test("Copilot: the time is in milliseconds, or a Date in the dialect node, where a session begins as new", async () => {
   using _ = new FakeTime(1_000);
   const seen: unknown[] = [];
   await runWith(["Done."], {
     onSessionStart: (input) => void seen.push(input),
   });
   const hooks = copilot_hooks({
-    onSessionStart: (input: { timestamp: Date; workingDirectory: string }) =>
-      void seen.push(input.timestamp, input.workingDirectory),
+    onSessionStart: (input: { timestamp: Date; workingDirectory: string; source: string }) =>
+      void seen.push(input.timestamp, input.workingDirectory, input.source),
   }, { dialect: "node", cwd: "/home/ada" });
   await under(["Done."], [hooks]);
   assertEquals(seen, [
     { sessionId: "s", timestamp: 1_000, cwd: "/", workingDirectory: "/", source: "startup", initialPrompt: "Hi" },
     new Date(1_000),
     "/home/ada",
+    "new",
   ]);
 });
 

@@ -199,7 +199,7 @@ for (const seed of seeds(4)) {
     const scripts = Array.from({ length: 300 }, () => script(chance));
     for (const [index, ran] of (await commandsOf(scripts, path)).entries()) {
       const text = scripts[index] ?? "";
-      const call = { name: "Bash", input: { command: text }, cwd: "/" };
+      const call = { name: "Bash", input: { command: text }, folders: ["/"] };
       const about = (ruleContent: string) => ({ toolName: "Bash", ruleContent });
       const context = () => `${JSON.stringify(text)} runs ${JSON.stringify(ran)}`;
       for (const words of ran) {

@@ -89,7 +89,7 @@ export const foreignRules: readonly ForeignRule[] = [
   },
   of(
     "Copilot",
-    "A session that begins with a prompt has the source startup and initialPrompt.",
+    "A session that begins with a prompt has the source startup (new in the SDK) and initialPrompt.",
     "context of onSessionStart",
   ),
   of(

@@ -158,7 +158,7 @@ export function command_hooks(
     const rule = config.if === undefined ? undefined : parseRule(config.if);
     return async (input: HookInput, _: string | undefined, { signal }: { readonly signal: AbortSignal }) => {
       const isMeant = !rule || ("tool_name" in input &&
-        matchesCall(rule, { name: input.tool_name, input: input.tool_input, cwd: input.cwd }, "filter"));
+        matchesCall(rule, { name: input.tool_name, input: input.tool_input, folders: [input.cwd, cwd] }, "filter"));
       return isMeant ? await handler(input, { signal, dialect }) : undefined;
     };
   }

@@ -85,7 +85,8 @@ const needs: Needs<HookName | "unknown"> = {
  *
  * Differences from the home system:
  *
- * - `source` is never "new": every session begins with a prompt. `initialPrompt` is that prompt before other middleware change it.
+ * - Every session begins with a prompt: its `source` is "startup", as in the document, and in the dialect "node" "new", as in the SDK's tests.
+ *   `initialPrompt` is that prompt before other middleware change it.
  * - `modifiedConfig` supports `systemMessage`, `availableTools`, `excludedTools` and `model`; a `warning` reports other fields.
  * - `onUserPromptSubmitted` fires for a message to a run while it works when the message arrives. `suppressOutput` has no effect then.
  * - A failure is never shown to clients beyond an error id, so `suppressOutput` of `onErrorOccurred` has nothing else to hide.
@@ -143,7 +144,7 @@ export function copilot_hooks(
   const all = {
     name: "copilot_hooks",
     inherit: true,
-    ...sessionHooks(handlers, models),
+    ...sessionHooks(handlers, models, dialect === "node" ? "new" : "startup"),
     ...callHooks(handlers, { mcp, document, groups }),
     async model(ctx: ModelContext, next: () => Promise<ModelResponse>) {
       const response = await next();

@@ -41,6 +41,7 @@ const middleware = "copilot_hooks";
 export function sessionHooks(
   handlers: Handlers,
   models: Readonly<Record<string, Model>>,
+  beginning: "startup" | "new",
 ): Required<Pick<Middleware, "session" | "input" | "prompt" | "stop">> {
   /** Asks about a message. Returns it, the context for it, and whether a hook hides the answer. */
   async function submitted(ctx: Scope, message: UserMessage, point: Point) {
@@ -78,7 +79,7 @@ export function sessionHooks(
       for (const name of resumed ? [] : handlers.unknown) {
         warnSkipped(ctx, middleware, `${name} never runs: unknown hook.`);
       }
-      const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", beginningOf(ctx));
+      const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", beginningOf(ctx, beginning));
       const { additionalContext, modifiedConfig = {} } = started;
       if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
       const held = handlers.has("onSessionEnd") ? holdFinalText(ctx) : undefined;
@@ -126,9 +127,12 @@ export function sessionHooks(
 }
 
 /** Returns the source of a session, and the prompt that it begins with. */
-function beginningOf({ source, prompt }: SessionContext): Pick<SessionStartHookInput, "source" | "initialPrompt"> {
+function beginningOf(
+  { source, prompt }: SessionContext,
+  beginning: "startup" | "new",
+): Pick<SessionStartHookInput, "source" | "initialPrompt"> {
   if (source === "resume" || !prompt) return { source };
-  return { source: "startup", initialPrompt: textOf(prompt) };
+  return { source: beginning, initialPrompt: textOf(prompt) };
 }
 
 /** Returns the change that hides a hidden answer from the person while it streams. */

@@ -7,7 +7,7 @@ import type { HookInput } from "./hook_input.ts";
 
 /** The input when a session begins or continues. */
 export interface SessionStartHookInput<T = number> extends HookInput<T> {
-  /** "startup" if the session begins with a prompt, "resume" if it is known. */
+  /** "startup" if the session begins with a prompt ("new" in the dialect "node"), "resume" if it is known. */
   source: "startup" | "resume" | "new";
   /** The prompt that the session begins with, as it arrived: hooks at `input`, such as those of `redact()`, have not changed it. */
   initialPrompt?: string;

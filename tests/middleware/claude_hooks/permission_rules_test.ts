@@ -2,7 +2,13 @@
  * Permission rules in the syntax of Claude: they match what a call does, however it is spelled. What cannot be read matches a rule that denies or asks, and
  * no rule that allows.
  */
+import { agent, tool } from "@jizai/jizai";
+import { claude_hooks, type HookCallback } from "@jizai/jizai/middleware/claude_hooks";
+import { permissions } from "@jizai/jizai/middleware/permissions";
+import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
+import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
+import * as z from "zod";
 import { ruled } from "../../support/ruled.ts";
 import { seeded, seeds } from "../../support/seeded.ts";
 import { spellAddress, spellCommand, spellPath } from "../../support/spellings.ts";
@@ -67,6 +73,9 @@ Deno.test("Claude: a rule about a command matches it with other blanks, quotes a
         "eval 'rm  x'",
         "eval rm x",
         "bash <<E\nrm x\nE",
+        "bash -c -- 'rm x'",
+        "bash -c -x 'rm x'",
+        "xargs sh -c 'rm x' sh",
         "sh <<< 'rm x'",
         "trap 'rm x' EXIT",
         "coproc rm x",
@@ -223,6 +232,49 @@ Deno.test("Claude: a rule about a path matches every path to the same file", asy
   await assertRuled("ask", "NotebookEdit(a/*)", { asked: ["a/x", "b/../a/x"], ok: ["a/../x"] });
 });
 
+Deno.test("Claude: a rule about a path also holds in another working directory", async () => {
+  const files = memoryFiles({ "secret.txt": "s", "ok/a.txt": "a", "sub/b.txt": "b" });
+  const outcome = async (behavior: "allow" | "deny", ruleContent: string, ...paths: readonly string[]) => {
+    const rules = [{ toolName: "read_file", ruleContent }];
+    const updatedPermissions = [{ type: "addRules", rules, behavior, destination: "session" }];
+    const first: HookCallback = (input) => ({
+      hookSpecificOutput: {
+        hookEventName: "PermissionRequest",
+        decision: "tool_name" in input && input.tool_name === "Setup"
+          ? { behavior: "allow", updatedPermissions }
+          : { behavior: "deny", message: "asked" },
+      },
+    });
+    const setup = tool({
+      name: "Setup",
+      description: "Sets up",
+      ask: true,
+      input: z.object({}),
+      execute: () => "done",
+    });
+    const { messages } = await agent({
+      model: scripted(
+        { calls: [["Setup", {}], ["change_directory", { path: "sub" }]] },
+        { calls: paths.map((path) => ["read_file", { path }] as const) },
+        "Done.",
+      ),
+      tools: [setup],
+      use: [
+        claude_hooks({ PermissionRequest: [{ hooks: [first] }] }, { dialect: "claude", cwd: "/repo" }),
+        workspace(files),
+        ...(behavior === "allow" ? [permissions({ ask: ["read_file"] })] : []),
+      ],
+    }).run("Go").result;
+    const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+    return results.slice(2).map(({ status }) => status);
+  };
+  assertEquals(await outcome("deny", "//repo/secret.txt", "../secret.txt", "b.txt"), ["denied", "ok"]);
+  assertEquals(await outcome("deny", "secret.txt", "../secret.txt", "b.txt"), ["denied", "ok"]);
+  // a path may be relative to the working directory or to the root: a rule that denies holds for both
+  assertEquals(await outcome("deny", "//repo/sub/*", "b.txt", "../ok/a.txt"), ["denied", "denied"]);
+  assertEquals(await outcome("allow", "//repo/ok/*", "../ok/a.txt", "../secret.txt"), ["denied", "denied"]);
+});
+
 Deno.test("Claude: a rule that allows a folder never leaves it", async () => {
   await assertRuled("allow", "Read(ok/*)", {
     ok: ["ok/a", "ok/a/b", "./ok//a", "b/../ok/a", "/repo/ok/a", "ok/a/../b"],
@@ -352,6 +404,11 @@ Deno.test("Claude: rules are matched in linear time", async () => {
     ["rm *", `cat <<E\n${"a\\\n".repeat(30_000)}`] as const,
   ];
   for (const [content, command] of long) await ruled("deny", `Bash(${content})`, [command]);
+  let nested = "x";
+  for (let depth = 0; depth < 12; depth++) {
+    nested = `xargs ${"bash -c ".repeat(10)} '${nested.replaceAll("'", `'"'"'`).slice(0, 30_000)}'`;
+  }
+  await ruled("deny", "Bash(rm *)", [nested]);
   await ruled("deny", "Read(*a*b*c)", ["a/../".repeat(20_000), "a".repeat(100_000), "%2e".repeat(30_000)]);
   await ruled("deny", "WebFetch(domain:a.b)", [`https://${"a.".repeat(50_000)}`, `https://${"@".repeat(100_000)}`]);
 });

@@ -26,8 +26,8 @@ export interface RuledCall {
   readonly input: unknown;
   /** The tool, whose schema says which field is its command, path or address. Default: every field that could be one counts. */
   readonly tool?: AnyTool | undefined;
-  /** The working directory, which paths are relative to. */
-  readonly cwd: string;
+  /** The directories that paths may be relative to: the working directory, and the root of the agent's files. */
+  readonly folders: readonly string[];
 }
 
 /**
@@ -50,7 +50,7 @@ export function matchesCall(rule: Rule, call: RuledCall, use: RuleUse): boolean 
   const { input } = call;
   const fields = objectOf(input);
   const names = fieldsOf(call);
-  const matches = (name: string) => matchesField(ruleContent, name, fields[name], call.cwd, use);
+  const matches = (name: string) => matchesField(ruleContent, name, fields[name], { folders: call.folders, use });
   if (use === "allow") return names[0] !== undefined && matches(names[0]);
   return names.every((name) => fields[name] === undefined && !isPath(name)) || names.some(matches);
 }
@@ -77,11 +77,19 @@ function fieldsOf({ tool, input }: RuledCall): readonly string[] {
   return declared.length > 0 ? declared : contentFields.filter((name) => Object.hasOwn(objectOf(input), name));
 }
 
-function matchesField(content: string, name: string, value: unknown, cwd: string, use: RuleUse): boolean {
-  if (value === undefined) return isPath(name) && matchesPath(content, ".", cwd, use); // tools work in the working directory
+function matchesField(
+  content: string,
+  name: string,
+  value: unknown,
+  { folders, use }: Pick<RuledCall, "folders"> & { readonly use: RuleUse },
+): boolean {
+  if (value === undefined) return isPath(name) && matchesField(content, name, ".", { folders, use }); // tools work in the working directory
   if (typeof value !== "string") return use !== "allow";
   if (name === "command") return matchesCommand(content, value, use);
-  if (isPath(name)) return matchesPath(content, value, cwd, use);
+  if (isPath(name)) {
+    const matches = (folder: string) => matchesPath(content, value, folder, use);
+    return use === "allow" ? folders.every(matches) : folders.some(matches);
+  }
   if (name === "url" || content.startsWith("domain:")) return matchesAddress(content, value, use);
   return patternsOf(content).some((pattern) => wildcard(pattern)(value));
 }

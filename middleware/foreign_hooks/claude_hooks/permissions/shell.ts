@@ -16,6 +16,8 @@ const maxDepth = 50;
 /** The most words, and the most characters, of a command that runs another one. */
 const maxWrapped = 200;
 const longestWrapped = 4_000;
+/** The most texts that commands pass to other shells. */
+const maxScripts = 200;
 
 /** A command, without what surrounds it. */
 export interface ShellCommand {
@@ -70,6 +72,8 @@ class Findings implements ShellScript {
   hasVariables = false;
   readonly commands: ShellCommand[] = [];
   readonly reached: string[] = [];
+  /** The number of texts for other shells. */
+  scripts = 0;
 }
 
 /** A command that is being read. */
@@ -109,8 +113,8 @@ const compounds = setOf("case esac for select function");
 const shells = setOf("sh bash dash zsh ksh mksh ash fish rbash");
 /** Programs that run another one, which is among their words. */
 const wrappers = setOf(
-  "builtin busybox chroot chrt command coproc doas env eval exec find flock ionice nice nohup parallel script setarch setsid stdbuf strace su sudo taskset " +
-    "time timeout toybox trap unbuffer watch xargs",
+  "builtin busybox chroot chrt command coproc doas env eval exec find firejail flock ionice ltrace nice nohup nsenter parallel pkexec proot runuser script " +
+    "setarch setpriv setsid stdbuf strace su sudo systemd-run taskset time timeout toybox trap unbuffer unshare watch xargs",
 );
 /** Those among them that take a text for a shell, too. */
 const evaluators = setOf("env parallel script su trap watch");
@@ -481,7 +485,7 @@ class Reader {
     const rest = draft.words.slice(index + 1, index + 1 + maxWrapped);
     const option = shells.has(name) ? rest.findIndex((word) => /^-[a-z]*c/i.test(word)) : -1;
     const file = rest.includes("-s") ? undefined : rest.find((word) => !/^[-+]./.test(word));
-    if (option >= 0) this.#nested(rest[option + 1] ?? unknown);
+    if (option >= 0) rest.slice(option + 1).forEach((script) => this.#nested(script)); // options may precede it
     else if (file !== undefined) {
       if (file.includes(unknown) || file.startsWith("/dev/") || file === "-") this.#found.reached.push(unknown);
     } else if (draft.input !== undefined) this.#nested(draft.input);
@@ -491,6 +495,7 @@ class Reader {
 
   /** Reads a text that a command runs as a script. */
   #nested(script: string): void {
+    if (++this.#found.scripts > maxScripts) return void (this.#found.isComplete = false);
     const { isPlain, hasSubstitutions, hasVariables } = this.#found;
     if (script.includes(unknown)) this.#found.reached.push(unknown);
     new Reader(script.replaceAll(innerBlank, " "), this.#found, this.#depth + 1, true).readAll();

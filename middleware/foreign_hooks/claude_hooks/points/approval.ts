@@ -24,7 +24,7 @@ export function approvalHook(
   /** Applies the decision of the hooks and their rules to the verdict of the inner layers. */
   function ruled(ctx: ApprovalContext, { decision, reason }: Judgement, inner: Approval): Approval {
     const { name, input, tool } = ctx;
-    const call = { name, input, tool, cwd: workingDirectory(ctx.run, hooks.cwd) };
+    const call = { name, input, tool, folders: [workingDirectory(ctx.run, hooks.cwd), hooks.cwd] };
     const rule = rulingOf(memory.permissions.get(ctx), call);
     if (rule?.behavior === "deny") return deny("A rule that a hook has made denies it.");
     const question = reason ?? `Run ${name}?`;
