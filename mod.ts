@@ -69,7 +69,7 @@ export {
   tryAgain,
 } from "./src/core/hooks/results.ts";
 export { rewrite, windowed } from "./src/core/hooks/rewrite.ts";
-export type { Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
+export type { AskOptions, Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
 export { only, when } from "./src/core/hooks/select.ts";
 export { type State, state } from "./src/core/hooks/state.ts";
 export { mapTexts } from "./src/core/lib/map_leaves.ts";

@@ -47,7 +47,7 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
  * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204; with a `log` or `?session=`, the run may be paused or executed by another process. If the
  *   log has deleted the first event of the run and of each resumption, `?session=` has to name the session, also for a message and `finish`.
- * - `GET /sessions/:id`: its messages, and the run that has it.
+ * - `GET /sessions/:id`: its messages, and the run that has it. With `?limit`, the last messages of its history, and with `?before` those before them.
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on. With `run` and
  *   `at`, the run and the number of its `run.paused` event, a later pause is not answered.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts the transcript.

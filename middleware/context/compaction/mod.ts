@@ -42,7 +42,7 @@ const name = "compaction";
  * again. If a provider refuses the transcript as too large and the summary fails, the oldest messages are left out, with the warning `transcript.trimmed`.
  * `compact()` fails instead.
  *
- * If the session is stored, the previous transcript is stored too: `Session.archive` is the id of its session, which a run can continue.
+ * If the session is stored, the previous messages stay in its history: `store.history()` reads them, and `store.fork()` continues from them.
  *
  * Throws a `TypeError` for an unknown option, and a `RangeError` unless `at` is a positive number and `keep` is 0 or more and less than `at`.
  *

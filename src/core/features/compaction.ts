@@ -8,7 +8,7 @@
  * ```
  *
  * The transcript shrinks to half of the limit, so that compactions are rare and the provider's prompt cache stays valid. If the session is saved, the
- * messages from before are kept in a session of their own, which `Session.archive` names.
+ * messages from before stay in the store, as the history of the session.
  *
  * @module
  */
@@ -43,7 +43,7 @@ export interface CompactOptions extends Omit<RunOptions, "busy"> {
 
 /**
  * Compacts the transcript of a session that no run has. The run does nothing else. Its status is "done", "cancelled" if the compaction was declined, or
- * "failed". The messages from before are kept in the session that `Session.archive` names.
+ * "failed". The messages from before stay in the store, as the history of the session.
  */
 export function compact<V, O>(
   agent: Agent<V, O>,

@@ -140,6 +140,7 @@ export interface HistoryOptions {
 
 /** A part of a session's history. */
 export interface HistoryPage {
+  /** The messages, in their order. */
   readonly messages: readonly Message[];
   /** The numbers of the entries that contain the messages. */
   readonly numbers: readonly number[];

@@ -27,9 +27,7 @@ export interface LawOptions {
 export type Make<P> = (options: {
   /** Milliseconds after its last change that an entry is deleted; for the session of an active run, after the end of its lease. */
   readonly expireIn?: number;
-}) => Made<P> | Promise<Made<P>>;
-
-type Made<P> = P | readonly P[];
+}) => P | readonly P[] | Promise<P | readonly P[]>;
 
 /** The expiry of adapters under test: shorter than a law may take, because `pass` may advance the clock of the laws too. */
 export const expireIn = 1_000;
@@ -54,13 +52,13 @@ export async function checkLaws<P>(
 /** Tries every law, and returns a paragraph for each broken one. */
 export async function brokenLaws<P>(
   laws: Laws<P>,
-  make: () => Made<P> | Promise<Made<P>>,
+  make: () => P | readonly P[] | Promise<P | readonly P[]>,
   time = 10_000,
 ): Promise<readonly string[]> {
   const paragraphs: string[] = [];
   for (const [law, tried] of Object.entries(laws)) {
     const seen = await problemsOf(async (expect, signal) => {
-      const made: Made<P> = await make();
+      const made: P | readonly P[] = await make();
       const instances = isList(made) ? made : [made];
       await tried(instances[0] as P, expect, signal, instances); // there is at least one
     }, time);
@@ -69,7 +67,7 @@ export async function brokenLaws<P>(
   return paragraphs;
 }
 
-export function isList<P>(made: Made<P>): made is readonly P[] {
+export function isList<P>(made: P | readonly P[]): made is readonly P[] {
   return Array.isArray(made);
 }
 

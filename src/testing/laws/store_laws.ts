@@ -33,7 +33,7 @@ import { transcriptLaws } from "./transcript_laws.ts";
  *
  * await storeLaws(() => memory());
  *
- * const forgetful = () => ({ ...memory(), load: () => Promise.resolve(undefined) });
+ * const forgetful = () => ({ ...memory(), open: () => Promise.resolve(undefined) });
  * await assertRejects(() => storeLaws(forgetful), Error, "returns a session as it was saved");
  * ```
  */
