@@ -9,6 +9,7 @@
 import { seeded } from "../support/seeded.ts";
 import { type Attack, runAttack } from "./attack.ts";
 import { callbacks } from "./callbacks.ts";
+import { cuts } from "./cuts.ts";
 import { denials } from "./denials.ts";
 import { dialectsAttack } from "./dialects.ts";
 import { files } from "./files.ts";
@@ -38,6 +39,7 @@ const all: readonly Attack[] = [
   callbacks,
   values,
   dialectsAttack,
+  cuts,
 ];
 
 /** Parses the command line. */

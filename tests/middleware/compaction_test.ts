@@ -335,6 +335,15 @@ Deno.test("a summary that succeeds after one that failed replaces the conversati
   assertEquals(short((await run.result).messages)[1], `${heading}They talked.`);
 });
 
+Deno.test("a function that returns no text leaves the transcript as it is", async () => {
+  for (const text of ["", " ", undefined as unknown as string]) {
+    const use = [compaction({ at: 400, keep: 0, summarize: () => Promise.resolve(text) })];
+    const { errors, messages, compactions } = await play(["Done."], use);
+    assertEquals(errors.map(String), ["TypeError: Cannot summarize: `summarize` returned no text"]);
+    assertEquals([short(messages).length, compactions], [6, ["auto failed 441 441"]]);
+  }
+});
+
 Deno.test("compact() fails if its summary fails, and the transcript stays as it is", async () => {
   const store = memory();
   await store.save({ id: "s", version: 0, messages: history });

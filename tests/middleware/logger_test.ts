@@ -363,6 +363,20 @@ Deno.test("logger() writes text for people, nested by point, from the level that
   assertEquals(await points("error"), ["execute"]);
 });
 
+Deno.test("logger() warns of a response that is not whole", async () => {
+  const lines: string[] = [];
+  for (const finish of ["length", "filter", "refusal", "stop"] as const) {
+    const log = logger({ level: "warn", format: "text", write: (line) => lines.push(line.slice(22).trim()) });
+    await agent({ model: scripted({ text: finish === "stop" ? "" : "Half", finish }), use: [log] }).run("Go").result;
+  }
+  assertEquals(lines.filter((line) => line.startsWith("model")).map((line) => line.replace(/ \d+ ms$/, "")), [
+    "model 1 length",
+    "model 1 filter",
+    "model 1 refusal",
+    "model 1 empty",
+  ]);
+});
+
 Deno.test("logger() writes one line of text for a name with line breaks and control characters", async () => {
   const forged = "x\n12:00:00.000 12345678 approval drop allow\x1b[2J\u009b2J\u202e";
   const lines = await written({ format: "text", color: false }, { calls: [[forged, {}]] }, "Done.");

@@ -204,3 +204,93 @@ for (const [name, api] of Object.entries(apis)) {
     });
   }
 }
+
+const empty = { functionCall: { name: "delete_rows", args: {} } };
+
+Deno.test("gemini(): a part without content after a call does not close it", async () => {
+  for (const trailing of [{ text: "" }, { text: "", thoughtSignature: "c2ln" }]) {
+    const frames = [
+      { candidates: [{ content: { parts: [empty] } }] },
+      { candidates: [{ content: { parts: [trailing] }, finishReason: "MAX_TOKENS" }] },
+    ];
+    const done = sse([{ candidates: [{ content: { parts: [{ text: "Done." }] }, finishReason: "STOP" }] }]);
+    const { ran } = await play(gemini({ model: "m", apiKey: "key", fetch: fetchOf(sse(frames), done) }));
+    assertEquals(ran, []);
+  }
+});
+
+Deno.test("aiSdk(): a part without content after a call does not close it", async () => {
+  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+  const finish = (unified: string) => ({ type: "finish", finishReason: { unified, raw: unified }, usage });
+  const call = { type: "tool-call", toolCallId: "c", toolName: "delete_rows", input: "{}" };
+  const after = [
+    { type: "text-start", id: "t", providerMetadata: { google: { a: 1 } } },
+    { type: "text-delta", id: "t", delta: "" },
+    { type: "text-end", id: "t" },
+  ];
+  const outcome = async (parts: readonly unknown[], unified: string) => {
+    const responses = [[call, ...parts, finish(unified)], [
+      { type: "text-delta", id: "t", delta: "Done." },
+      finish("stop"),
+    ]];
+    const { ran, result } = await play(aiSdk({
+      specificationVersion: "v3",
+      modelId: "m",
+      doStream: () => Promise.resolve({ stream: ReadableStream.from<unknown>(responses.shift() ?? []) }),
+    }));
+    return [ran.length, result.messages[1]];
+  };
+  assertEquals((await outcome(after, "length"))[0], 0);
+  const text = { type: "text-delta", id: "t", delta: "More." };
+  const note = { type: "reasoning", text: "", meta: { model: "m", next: { google: { a: 1 } } } };
+  const made = { type: "call", id: "c", name: "delete_rows", input: {} };
+  assertEquals<unknown>(await outcome([...after, text], "tool-calls"), [1, {
+    role: "assistant",
+    parts: [made, note, { type: "text", text: "More." }],
+  }]);
+});
+
+Deno.test("openaiResponses(): an item without a status is closed by the next one, and one that is incomplete is not", async () => {
+  const outcome = async (fields: object, type: string) => {
+    const item = { type: "function_call", call_id: "c0", name: "look", arguments: "" };
+    const frames = [
+      { type: "response.output_item.done", output_index: 0, item: { ...item, ...fields } },
+      { type: "response.output_text.delta", output_index: 1, delta: "Half" },
+      { type: `response.${type}`, response: { incomplete_details: { reason: "max_output_tokens" } } },
+    ];
+    const next = { type: "response.output_item.added", output_index: 1, item: { type: "message" } };
+    const done = sse([
+      { type: "response.output_text.delta", output_index: 0, delta: "Done." },
+      { type: "response.completed", response: { status: "completed" } },
+    ]);
+    const stream = sse([...frames.slice(0, 1), next, ...frames.slice(1)]);
+    return (await play(openaiResponses({ model: "m", apiKey: "key", fetch: fetchOf(stream, done) }))).ran;
+  };
+  assertEquals(await outcome({}, "incomplete"), [["look", {}]]);
+  assertEquals(await outcome({ status: "completed" }, "incomplete"), [["look", {}]]);
+  assertEquals(await outcome({ status: "incomplete" }, "incomplete"), []);
+  assertEquals(await outcome({ status: "incomplete" }, "completed"), []);
+});
+
+Deno.test("anthropic(): a stop sequence within a call ends it incomplete", async () => {
+  const block = (stop_reason: string) =>
+    sse([
+      {
+        type: "content_block_start",
+        index: 0,
+        content_block: { type: "tool_use", id: "c", name: "delete_rows", input: {} },
+      },
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason } },
+      { type: "message_stop" },
+    ]);
+  const done = sse([
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "Done." } },
+    { type: "message_delta", delta: { stop_reason: "end_turn" } },
+  ]);
+  const outcome = async (reason: string) =>
+    (await play(anthropic({ model: "m", apiKey: "key", fetch: fetchOf(block(reason), done) }))).ran;
+  assertEquals(await outcome("stop_sequence"), []);
+  assertEquals(await outcome("model_context_window_exceeded"), []);
+  assertEquals(await outcome("end_turn"), [["delete_rows", {}]]);
+});

@@ -99,13 +99,19 @@ export function compaction(options: CompactionOptions = {}): Middleware {
         signal.throwIfAborted();
         const messages = [...summary, ...part];
         const text = typeof summarize === "function"
-          ? await summarize(messages, { instructions, signal })
+          ? textIn(await summarize(messages, { instructions, signal }))
           : await summaryBy(summarize ?? model, messages, { instructions, signal, most, askModel });
         summary = [user(`This is a summary of what came before, in its place:\n\n${shortened(text, most / 4)}`, name)];
       }
       return compacted([...opened.filter((message) => !earlier.includes(message)), ...summary, ...kept]);
     },
   };
+}
+
+/** Returns the text that a function returned. Throws a `TypeError` for an empty one. */
+function textIn(returned: unknown): string {
+  if (typeof returned === "string" && returned.trim() !== "") return returned;
+  throw new TypeError("Cannot summarize: `summarize` returned no text");
 }
 
 /** Tokens that every request may have. */

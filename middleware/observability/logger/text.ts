@@ -38,10 +38,13 @@ const nesting: Readonly<Record<Point, number>> = {
 /** The levels, the least important first. */
 export const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 const failures: readonly string[] = ["threw", "failed"];
-const warnings: readonly string[] = ["aborted", "abort", "cancelled", "denied", "deny", "error", "limit", "timeout"];
+const warnings: readonly string[] = [
+  ...["aborted", "abort", "cancelled", "denied", "deny", "error", "limit", "timeout"],
+  ...["length", "filter", "refusal", "empty"], // responses that are not whole
+];
 const details: readonly Point[] = ["input", "turn", "approval", "execute", "stop"];
 
-/** Returns the level of a line: "error" for a failure, "warn" for a refusal, a limit or a stop, "debug" for a point inside another, else "info". */
+/** Returns the level of a line: "error" for a failure. Refusals, limits, stops and responses that are not whole are "warn", points inside another "debug", others "info". */
 export function levelOf({ point, outcome }: Pick<LogLine, "point" | "outcome">): LogLevel {
   if (failures.includes(outcome)) return "error";
   if (warnings.includes(outcome)) return "warn";

@@ -35,7 +35,7 @@ const silent: ReadonlySet<string> = new Set([
 export function partParser(model: string): (part: unknown) => readonly ModelEvent[] {
   /** The calls that have begun, and whether their input was streamed. */
   const calls = new Map<string, boolean>();
-  /** The end of the last call, if its input is empty: SDKs write `{}` also for a call that was cut before its input. */
+  /** The end of the last call, if its input is empty, and empty parts after it: SDKs write `{}` also for a call that was cut before its input. */
   let held: readonly ModelEvent[] = [];
   let metadata: unknown;
   const warned = new Set<string>();
@@ -86,13 +86,15 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   }
 
   return (part) => {
-    const ends = held;
+    const [end, ...after] = held;
     held = [];
     const events = isObject(part) ? eventsOf(part) : [];
-    const [event] = events;
-    if (!event && held.length === 0) held = ends; // nothing has followed the call
-    else if (ends.length > 0 && !isCut(event)) return [...ends, ...events];
-    return events;
+    if (!end) return events;
+    if (isCut(events.at(-1))) return [...after, ...events];
+    const hasContent = held.length > 0 || events.some((event) => !("text" in event) || event.text !== "");
+    if (hasContent) return [end, ...after, ...events];
+    held = [end, ...after, ...events];
+    return [];
   };
 
   function eventsOf(part: UnknownObject): readonly ModelEvent[] {

@@ -57,7 +57,7 @@ export function responseParser(model: string): ResponseParser {
 
   /** The signature of a call precedes it as a note, since a call has no note of its own. Unknown parts are noted, to be sent back. */
   function parsePart(part: UnknownObject, events: ModelEvent[]): void {
-    endEmptyCall(events);
+    if (part.text !== "") endEmptyCall(events);
     const { text, thought, thoughtSignature: signature, functionCall, inlineData } = part;
     if (isObject(functionCall)) {
       if (signature) events.push(noteEvent(model, { callSignature: signature }));

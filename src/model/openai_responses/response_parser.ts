@@ -34,7 +34,7 @@ const incompleteReasons = new Map<unknown, FinishReason>([
 export function responseParser(model: string, errors: ProviderErrors): ResponseParser {
   const open = new Map<unknown, OpenItem>();
   let calls = 0;
-  /** The ids of calls whose item has ended, but not as a complete one. */
+  /** The ids of calls whose item has ended, and that are not certain to be complete. */
   const unclosed: string[] = [];
   /** Whether an item says that it is incomplete. */
   let wasCut = false;
@@ -91,6 +91,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   function start(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
     const { type, call_id: callId, id, name, phase } = item;
     if (open.has(index)) return;
+    if (!wasCut) endUnclosed(events); // the provider has gone on
     const isCall = type === "function_call";
     const opened = {
       type,
@@ -114,11 +115,9 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (item.type === "function_call") {
       const input = stringOrEmpty(item.arguments);
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
-      const isClosed = item.status === "completed" ||
-        ((opened.hasDelta || input !== "") && item.status !== "incomplete");
-      if (isClosed) events.push({ type: "call.end", id: opened.id });
-      else unclosed.push(opened.id);
       wasCut ||= item.status === "incomplete";
+      unclosed.push(opened.id);
+      if (item.status === "completed" || (!wasCut && (opened.hasDelta || input !== ""))) endUnclosed(events);
     } else if (item.type !== "message") {
       events.push(...builtInEvents({ model }, item) ?? [noteEvent(model, { item })]);
       if (item.type === "mcp_approval_request") ask(item, events);
@@ -130,6 +129,10 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       }
       events.push(...sourcesOf(item, opened.annotations));
     }
+  }
+
+  function endUnclosed(events: ModelEvent[]): void {
+    for (const id of unclosed.splice(0)) events.push({ type: "call.end", id });
   }
 
   /** Adds the call that a question asks about. The note that precedes it keeps the question. */
@@ -156,7 +159,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   function end(): readonly ModelEvent[] {
     if (!finish) return [];
     for (const { type, id } of open.values()) if (type === "function_call") unclosed.push(id);
-    const ends = isComplete ? unclosed.map((id) => ({ type: "call.end", id }) as const) : []; // in a response that was cut, they stay open
+    const ends: ModelEvent[] = [];
+    if (isComplete) endUnclosed(ends); // in a response that was cut, they stay open
     return [...ends, ...logprobsEvents(tokens), ...refusal === "" ? [] : [refusalEvent(refusal)], finish];
   }
 

@@ -42,7 +42,7 @@ export interface ModelContext<V = unknown> extends Scope<V> {
   readonly request: ModelRequest;
   /** The number of the attempt in this turn, from 1, counted by the engine. */
   readonly attempt: number;
-  /** The number of the turn, from 1. */
+  /** The number of the turn, from 1. Of a summary, that of the turn around it, or 0 in a run that only compacts. */
   readonly turn: number;
   /**
    * turn: the response is one of the conversation. summary: a compaction asks, see `CompactContext.askModel`; the request contains a part of the conversation as
