@@ -154,8 +154,23 @@ Deno.test("the adapters of foreign hooks and logger() throw for a choice that th
       "copilot_hooks(): `dialect` is nod; expected document, node",
     ],
     [() => yoi_hooks([], { outward: "union" as never }), "yoi_hooks(): `outward` is union; expected listed, onion"],
+    [
+      () => rpc_hooks({ wire: "brief" } as object),
+      'rpc_hooks(): "wire" is an option; expected it in the second argument',
+    ],
+    [
+      () => copilot_hooks({ dialect: "nod" } as object),
+      'copilot_hooks(): "dialect" is an option; expected it in the second argument',
+    ],
+    [
+      () => yoi_hooks({ outward: "onion" } as object),
+      'yoi_hooks(): "outward" is an option; expected it in the second argument',
+    ],
     [() => logger({ level: "all" as never }), "logger(): `level` is all; expected debug, info, warn, error"],
     [() => logger({ format: "xml" as never }), "logger(): `format` is xml; expected text, json"],
   ];
   for (const [make, complaint] of cases) assertThrows(make, TypeError, `Cannot create ${complaint}`);
+  for (const config of [{ dialekt: "claude" }, { dialect: "claude" }, { groups: false }]) {
+    assertThrows(() => claude_hooks(config as object), TypeError, "expected a list of matchers");
+  }
 });

@@ -5,6 +5,7 @@
  */
 import type { Middleware, Model, ModelContext, ModelResponse } from "../../../mod.ts";
 import { expectChoice, expectNames } from "../../../src/core/kit.ts";
+import { expectNoOption } from "../kit/fields.ts";
 import { separateCalls } from "../kit/groups.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
 import { mcpToolOf } from "../kit/run.ts";
@@ -12,7 +13,7 @@ import { callHooks } from "./call.ts";
 import { handlersOf } from "./handlers.ts";
 import type { SessionHooks } from "./hooks.ts";
 import type { McpTool } from "./mcp.ts";
-import type { HookName } from "./outputs.ts";
+import { type HookName, hookNames } from "./outputs.ts";
 import { reviewCalls } from "./pre_tool_use.ts";
 import { sessionHooks } from "./session.ts";
 
@@ -136,11 +137,13 @@ export function copilot_hooks(
   options: CopilotOptions & { readonly dialect?: "document" | "node" } = {},
 ): Middleware {
   const subject = "Cannot create copilot_hooks()";
-  expectNames(subject, options, ["dialect", "cwd", "models", "mcp", "document", "groups"]);
+  const known = ["dialect", "cwd", "models", "mcp", "document", "groups"];
+  expectNames(subject, options, known);
   const { dialect = "document", cwd = "/", models = {}, mcp = mcpToolOf, document = false, groups = true } = options;
   expectChoice(subject, "dialect", dialect, ["document", "node"]);
   const time = dialect === "node" ? () => new Date() : Date.now;
   const handlers = handlersOf([hooks].flat(), { time, cwd });
+  for (const each of [hooks].flat()) expectNoOption(subject, each, hookNames, known);
   const all = {
     name: "copilot_hooks",
     inherit: true,

@@ -45,6 +45,18 @@ export function unknownMembers(
   return names.length === 0 ? undefined : `unknown members: ${names.slice(0, 10).join(", ")}${more}`;
 }
 
+/** Throws a `TypeError` if `given`, the first argument of a factory, has an option and no member of its own: it was to be the second argument. */
+export function expectNoOption(
+  subject: string,
+  given: object,
+  own: readonly string[],
+  options: readonly string[],
+): void {
+  const misplaced = Object.keys(given).find((name) => options.includes(name) && !own.includes(name));
+  if (misplaced === undefined || own.some((name) => name in given)) return;
+  throw new TypeError(`${subject}: "${misplaced}" is an option; expected it in the second argument`);
+}
+
 /** Whether a value is an object with fields, not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -6,6 +6,7 @@
 import type { Middleware, Model } from "../../../mod.ts";
 import { expectChoice, expectNames } from "../../../src/core/kit.ts";
 import { callWithin } from "../kit/deadline.ts";
+import { expectNoOption } from "../kit/fields.ts";
 import { warnFailed, warnSilent } from "../kit/warn.ts";
 import { chainOf, type Warn } from "./chain.ts";
 import { configOf, ignoredFields, type Process, type RpcHooksConfig } from "./config.ts";
@@ -124,6 +125,7 @@ export function rpc_hooks(
   expectChoice(subject, "wire", wire, ["document", "head"]);
   expectChoice(subject, "kinds", kinds, ["names", "numbers", "dotted"]);
   const read = configOf(config);
+  expectNoOption(subject, config, ["enabled", "defaults", "builtins", "processes", "hooks"], known);
   const { observer_timeout_ms, interceptor_timeout_ms: interceptor, approval_timeout_ms: approval } = read.defaults;
   const mounted = mountedBy(read, sourcesOf(options));
   const form = { wire, kinds, channel };

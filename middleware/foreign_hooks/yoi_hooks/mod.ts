@@ -5,7 +5,7 @@
  */
 import type { Middleware } from "../../../mod.ts";
 import { expectChoice, expectNames } from "../../../src/core/kit.ts";
-import { isObject } from "../kit/fields.ts";
+import { expectNoOption, isObject } from "../kit/fields.ts";
 import { atNeededPoints, type Needs } from "../kit/points.ts";
 import { warnSilent } from "../kit/warn.ts";
 import type { YoiHook } from "./hooks.ts";
@@ -123,6 +123,7 @@ export function yoi_hooks(hooks: YoiHook | readonly YoiHook[], options: YoiOptio
   const known: readonly string[] = events;
   for (const hook of inwards) {
     if (!isObject(hook)) throw new TypeError("Cannot use hooks: expected an object with `pre_tool_call` and others");
+    expectNoOption(subject, hook, events, ["outward"]);
     const wrong = events.find((event) => !["undefined", "function"].includes(typeof hook[event]));
     if (wrong) throw new TypeError(`Cannot use ${wrong}: expected a function, received ${typeof hook[wrong]}`);
     const misspelt = events.find((event) => hook[event] === undefined && typeof hook[camelCase(event)] === "function");

@@ -626,6 +626,14 @@ Deno.test("Claude, Qoder: a warning reports matchers that match no tool, and wha
   assertEquals(await warned("(", "claude", "Stop"), []); // matchers are ignored at this event
 });
 
+Deno.test("Claude, Qoder: a warning reports unknown fields of a matcher", async () => {
+  const misspelt = { matchers: "Write", onFailur: "block", hooks: [returning({})] };
+  const { events } = await ran({ PreToolUse: [misspelt] } as HookConfig); // as untyped code writes it
+  assertEquals(warnings(events), [
+    "A matcher of PreToolUse has unknown members: matchers, onFailur; expected matcher, hooks, timeout, onFailure, sequential.",
+  ]);
+});
+
 Deno.test("Claude, Qoder: a matcher is ignored at events without a value", async () => {
   const log: string[] = [];
   const hook: HookCallback = ({ hook_event_name }) => void log.push(hook_event_name);

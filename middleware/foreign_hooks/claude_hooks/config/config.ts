@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { unknownMembers } from "../../kit/fields.ts";
 import type { Dialect } from "./dialect.ts";
 import { neverRun, silenceOf } from "./events.ts";
 import type { HookEvent, HookInput, InputOf, UnsupportedEvent } from "./input.ts";
@@ -80,7 +81,15 @@ export function configured(config: HookConfig, dialect: Dialect): Configured {
   }));
   const silent = events.flatMap(([event]) => definitions.get(event)?.length ? silenceOf(event) ?? [] : []);
   const withoutMatch = [...definitions].flatMap(([event, all]) => unmatched(event, all, dialect));
-  return { definitions, silent: [...silent, ...withoutMatch] };
+  const unknown = events.flatMap(([event, matchers]) => (matchers ?? []).flatMap((each) => unknownField(event, each)));
+  return { definitions, silent: [...silent, ...withoutMatch, ...unknown] };
+}
+
+/** Returns one sentence if a matcher has unknown fields: one may be a misspelt `matcher`, without which its hooks are for everything. */
+function unknownField(event: string, matcher: object): string[] {
+  const known = ["matcher", "hooks", "timeout", "onFailure", "sequential"];
+  const unknown = unknownMembers(matcher, known);
+  return unknown === undefined ? [] : [`A matcher of ${event} has ${unknown}; expected ${known.join(", ")}.`];
 }
 
 /** Returns one sentence for each matcher of an event that matches nothing. */
