@@ -169,6 +169,18 @@ export function providerResultOf(
 /** No tokens. */
 export const noUsage: Usage = { input: 0, output: 0 };
 
+/** Returns the usage of a part of a run: that at its end, without the tokens that the run had used before. A run that is lost reports none. */
+export function usageSince(usage: Usage, before: Usage): Required<Usage> {
+  const since = (key: keyof Usage) => Math.max(0, (usage[key] ?? 0) - (before[key] ?? 0));
+  return {
+    input: since("input"),
+    output: since("output"),
+    cached: since("cached"),
+    cacheWrite: since("cacheWrite"),
+    reasoning: since("reasoning"),
+  };
+}
+
 /** Adds two usages. Optional counts that are 0 are left out. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum: { -readonly [count in keyof Usage]: Usage[count] } = {

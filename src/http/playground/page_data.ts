@@ -14,6 +14,8 @@ export interface Price {
   readonly cached?: number;
   /** Price of tokens that the provider wrote to its cache. Default: as `input`. */
   readonly cacheWrite?: number;
+  /** Price of the answer's tokens that the model used for reasoning. Default: as `output`. */
+  readonly reasoning?: number;
 }
 
 /** The options of `playground()`. */

@@ -70,8 +70,7 @@ export function callParser(model: string): CallParser {
     const last = calls.findLast((call) => hasIdOf(call, piece)) ??
       (index === undefined ? calls.at(-1) : byIndex.get(index));
     if (last && (name === "" || (!touched.has(last) && !beginsCall(last, piece)))) return last;
-    const isEcho = last !== undefined && last.name === name && piece.text === "" && !haveOtherIds(last, piece) &&
-      !touched.has(last);
+    const isEcho = last?.name === name && !touched.has(last) && !haveOtherIds(last, piece) && isBare(piece);
     const call = { index, isEcho, given: id, id: "", name: "", text: "", hasObject: false, extra: undefined };
     calls.push(call);
     if (index !== undefined) byIndex.set(index, call);
@@ -155,6 +154,11 @@ function hasIdOf({ given, index }: OpenCall, piece: Piece): boolean {
 
 function haveOtherIds(call: OpenCall, { id }: Piece): boolean {
   return id !== "" && call.given !== "" && id !== call.given;
+}
+
+/** Whether a piece has no input. */
+function isBare({ text, hasObject }: Piece): boolean {
+  return text === "" && !hasObject;
 }
 
 /** Whether a piece is the same call as a whole. */

@@ -12,7 +12,7 @@ import { openSession } from "../../core/persistence/session_version.ts";
 import type { RunStore } from "../../core/persistence/store.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
-import { noUsage, type Usage } from "../../protocol/message.ts";
+import { addUsage, noUsage, type Usage, usageSince } from "../../protocol/message.ts";
 import { recordError } from "./recorded_error.ts";
 import type { RecordedEntry, RecordedInput, RecordedOrder } from "./recording.ts";
 
@@ -130,12 +130,9 @@ export class Tape {
 
   /** Records the tokens that a subagent has used since the last entry. */
   #spend(source: string, usage: Usage): void {
-    const { input, output, cached = 0 } = this.#usage;
+    const spent = addUsage(noUsage, usageSince(usage, this.#usage));
     this.#usage = usage;
-    if (usage.input === input && usage.output === output) return;
-    const spent = { input: usage.input - input, output: usage.output - output };
-    const more = (usage.cached ?? 0) - cached;
-    this.#add(source, { type: "spend", usage: more > 0 ? { ...spent, cached: more } : spent });
+    if (spent.input + spent.output > 0) this.#add(source, { type: "spend", usage: spent });
   }
 
   async *#record(

@@ -4,12 +4,11 @@
  * @module
  */
 import type { Question } from "../../protocol/question.ts";
-import { noUsage, type Usage } from "../../protocol/message.ts";
+import { noUsage, type Usage, usageSince } from "../../protocol/message.ts";
 import { isForClient } from "../client_tool.ts";
 import { tableEncoder } from "../encoder.ts";
 import { frameOf } from "../frames.ts";
 import { refusalOf } from "../refusal.ts";
-import { usageSince } from "../usage.ts";
 import type { EventEncoder, Pause } from "../wire.ts";
 import { agentEncoder } from "./agent_encoder.ts";
 import { historyOf } from "./history.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { noUsage } from "../../../protocol/message.ts";
+import { noUsage, usageSince } from "../../../protocol/message.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { EventOf } from "../../encoder.ts";
@@ -11,7 +11,6 @@ import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
-import { usageSince } from "../../usage.ts";
 
 /** The output of one turn. */
 interface Turn {

@@ -4,14 +4,13 @@
  * @module
  */
 import type { AddedPart } from "../../../protocol/part.ts";
-import { noUsage } from "../../../protocol/message.ts";
+import { noUsage, usageSince } from "../../../protocol/message.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import { tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
 import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
-import { usageSince } from "../../usage.ts";
 
 /** Creates the encoder of one stream; `includeUsage` adds the token usage at its end. */
 export function completionEncoder(model: string, includeUsage: boolean): EventEncoder {

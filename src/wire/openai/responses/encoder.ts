@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { noUsage, type Usage } from "../../../protocol/message.ts";
+import { noUsage, type Usage, usageSince } from "../../../protocol/message.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
@@ -17,7 +17,6 @@ import { responseName } from "../response_name.ts";
 import { itemEncoder } from "./items.ts";
 import { failedResponse } from "../../failed_response.ts";
 import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
-import { usageSince } from "../../usage.ts";
 
 /** The reasons for an incomplete response, by the finish reason of its last turn. */
 const incompleteReasons: { readonly [key in FinishReason]?: string } = {

@@ -34,10 +34,13 @@ export function spendingOf(turns: readonly Turn[], prices: Prices): Spending | u
   return cost === undefined ? tokens : { ...tokens, cost };
 }
 
-function costOf({ input, output, cached = 0, cacheWrite = 0 }: Usage, price: Price | undefined): number | undefined {
+function costOf(usage: Usage, price: Price | undefined): number | undefined {
   if (!price) return undefined;
-  const ofCache = cached * (price.cached ?? price.input) + cacheWrite * (price.cacheWrite ?? price.input);
-  return ((input - cached - cacheWrite) * price.input + ofCache + output * price.output) / 1_000_000;
+  const { cached = 0, cacheWrite = 0, reasoning = 0 } = usage;
+  const { input, output } = price;
+  const ofCache = cached * (price.cached ?? input) + cacheWrite * (price.cacheWrite ?? input);
+  const ofAnswer = (usage.output - reasoning) * output + reasoning * (price.reasoning ?? output);
+  return ((usage.input - cached - cacheWrite) * input + ofCache + ofAnswer) / 1_000_000;
 }
 
 /** Writes numbers as the page does. */
