@@ -146,7 +146,7 @@ function isRecoverable(status: number | undefined, kind: string, headers?: Heade
   if (shouldRetry === "true" || shouldRetry === "false") return shouldRetry === "true";
   if (/quota|billing/.test(kind)) return false;
   if (status !== undefined) return status >= 500 || status === 408 || status === 409 || status === 429;
-  return !/invalid|authentication|permission|not_found|filter|policy/i.test(kind);
+  return !/invalid|validation|authentication|permission|not_found|filter|policy/i.test(kind);
 }
 
 /** Returns how long the provider asks to wait, in milliseconds. */

@@ -313,6 +313,9 @@ Deno.test("openai() warns once of each kind of unknown part in a list of content
     { type: "warning", message: 'The response of m contains a part of thinking of type "reference".' },
     { type: "reasoning", text: "Hm." },
   ]);
+  assertEquals((await eventsOf({ executed_tools: [{ type: "search", output: "Found" }] }, "stop")).slice(0, 1), [
+    { type: "warning", message: "The response of m contains calls that the server has run itself." },
+  ]);
   const { events } = await collect(
     agent({ model: openai({ model: "m", fetch: respond(chatStream({ content }, "stop")) }) }).run("Hi"),
   );

@@ -58,6 +58,44 @@ for (const api of apis) {
     }
   });
 
+  Deno.test(`${name} reads a stream that is typed as JSON, with carriage returns and empty data`, async () => {
+    const odd = `data:\r\rdata: \r\r${stream.replaceAll("\n", "\r").replace("[DONE]", "[DONE] ")}`;
+    for (const type of ["application/json", "application/json; charset=utf-8"]) {
+      for (const size of [1, 7, odd.length * 4]) {
+        const encoded = new TextEncoder().encode(odd);
+        const pieces = Array.from(
+          { length: Math.ceil(encoded.length / size) },
+          (_, at) => encoded.slice(at * size, (at + 1) * size),
+        );
+        const fetch = () => new Response(respond(...pieces)().body, { headers: { "content-type": type } });
+        assertEquals((await readAll(model({ fetch }))).flat(), events);
+      }
+    }
+  });
+
+  Deno.test(`${name} throws for an event that is named error, and for a frame that contains nothing but a message`, async () => {
+    const failures: [stream: string, message: string, recoverable: boolean][] = [
+      ["event: error\ndata: Overloaded\n\n", "Overloaded", true],
+      ['event: error\ndata: {"message":"No.","code":400}\n\n', "400 No.", false],
+      ['event: error\ndata: {"error":{"message":"No.","code":"503"}}\n\n', "503 No.", true],
+      ["event: error\n\n", "no reason given", true],
+      ['data: {"message":"Overloaded"}\n\n', "Overloaded", true],
+      ['data: {"detail":"Overloaded"}\n\n', "Overloaded", true],
+      ['data: {"detail":[{"msg":"No."}],"type":"value_error"}\n\n', '[{"msg":"No."}]', true],
+      ['data: {"code":401,"msg":"No.","success":false}\n\n', "401 No.", false],
+      ['data: {"error":"No.","error_type":"validation"}\n\n', "No.", false],
+    ];
+    for (const [stream, message, recoverable] of failures) {
+      const error = await errorOf(readAll(model({ fetch: respond(stream) })));
+      assertEquals([String(error), error instanceof ModelError && error.recoverable], [
+        `ModelError: Cannot ask ${id}: ${message}`,
+        recoverable,
+      ]);
+    }
+    const ignored = 'data: {"type":"info","message":"queued"}\n\ndata: {"type":"ping"}\n\n';
+    assertEquals((await readAll(model({ fetch: respond(ignored + stream) }))).flat(), events);
+  });
+
   Deno.test(`${name} yields one array per read`, async () => {
     const whole = api.endsWithoutFrame ? [events.slice(0, -1), events.slice(-1)] : [events];
     assertEquals(await readAll(model({ fetch: respond(stream) })), whole);

@@ -99,6 +99,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     addSources(listIn(delta, "annotations"));
     for (const image of objectsIn(delta, "images")) addImage(image, events);
     extra = delta.extra_content ?? extra;
+    if (listIn(delta, "executed_tools").length > 0) warn("calls that the server has run itself", events);
     const pieces = piecesIn(delta);
     if (pieces.length > 0) endReasoning(events);
     calls.add(pieces, events, false);

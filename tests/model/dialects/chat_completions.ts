@@ -201,7 +201,7 @@ const hidden = {
 };
 
 /** Matches the forms of failures that tell whether the same request may succeed later. */
-const hasKind = /^error$|code|and error|in the choice|named|object/;
+const hasKind = /^error$|^error as text|code|and error|in the choice|named|object/;
 
 /** Returns reasoning as a form shows it. Gateways send a signature with each block. */
 function reasoningOf(block: Block & { readonly type: "reasoning" }, { reasoning }: ChatForm): Block {
