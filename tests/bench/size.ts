@@ -85,7 +85,7 @@ const rows: readonly Row[] = [
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 5.45 },
   { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.6 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.75 },
-  { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.65, ceiling: 4.65 },
+  { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.7, ceiling: 4.7 },
   {
     what: "model: Responses API",
     bundle: "models/openai_responses.ts",
