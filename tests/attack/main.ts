@@ -7,6 +7,7 @@
  * @module
  */
 import { seeded } from "../support/seeded.ts";
+import { approvals } from "./approvals.ts";
 import { type Attack, runAttack } from "./attack.ts";
 import { callbacks } from "./callbacks.ts";
 import { cuts } from "./cuts.ts";
@@ -26,6 +27,7 @@ import { values } from "./values.ts";
 
 const all: readonly Attack[] = [
   guards,
+  approvals,
   rules,
   denials,
   requests,

@@ -41,7 +41,7 @@ const prompts = {
     threadId: "s1",
     runId: "r1",
     messages: [{ id: "m", role: "user", content: prompt }],
-    tools: [],
+    tools: [toolOf(prompt)],
     context: [],
     state: {},
   }),
@@ -56,9 +56,27 @@ const prompts = {
       role: "user",
       content: prompt,
     }],
+    tools: [{ type: "function", function: toolOf(prompt) }],
+    response_format: { type: "json_schema", json_schema: { name: "answer", schema: schemaOf(prompt) } },
   }),
-  "/v1/responses": (prompt: string) => ({ model: "agent", stream: true, input: prompt }),
+  "/v1/responses": (prompt: string) => ({
+    model: "agent",
+    stream: true,
+    input: prompt,
+    tools: [{ type: "function", ...toolOf(prompt) }],
+    text: { format: { type: "json_schema", name: "answer", schema: schemaOf(prompt) } },
+  }),
 };
+
+/** Returns a JSON Schema that contains a text as a key, a value and a description. */
+function schemaOf(text: string): object {
+  return { type: "object", description: text, properties: { [text]: { enum: [text] } } };
+}
+
+/** Returns a tool of a client that contains a text. */
+function toolOf(text: string): object {
+  return { name: "paint", description: text, parameters: schemaOf(text) };
+}
 
 /** Joins the text of all deltas, which a client shows as one text. */
 function shown(body: string): string {
@@ -110,8 +128,8 @@ function inner(received: string[]): Middleware {
       return next();
     },
     model(ctx, next) {
-      const { messages, instructions, tools } = ctx.request;
-      remember([messages, instructions, tools]);
+      const { messages, instructions, tools, options: { output } } = ctx.request;
+      remember([messages, instructions, tools, output]);
       return next();
     },
     tool(ctx, next) {
@@ -199,7 +217,9 @@ async function leakInto(chance: Chance): Promise<void> {
   const requests = models.flatMap((model) => model.requests);
   expectClean(
     "the requests of the models",
-    ...requests.map(({ messages, instructions, tools }) => JSON.stringify([messages, instructions, tools])),
+    ...requests.map(({ messages, instructions, tools, options: { output } }) =>
+      JSON.stringify([messages, instructions, tools, output])
+    ),
   );
   expectClean("a record of the store", ...leaked);
   expectClean("what inner hooks receive, the lines of audit() and logger(), and the answers to messages", ...written);

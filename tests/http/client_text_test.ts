@@ -184,10 +184,10 @@ function shop(use: readonly Middleware[], ...rest: readonly ScriptedAnswer[]) {
   const pay = tool({
     name: "pay",
     description: "Pays",
-    input: z.object({ to: z.string() }),
+    input: z.looseObject({ to: z.string() }),
     ask: true,
-    execute({ to }) {
-      paid.push(to);
+    execute(input) {
+      paid.push(input);
       return "Paid.";
     },
   });
@@ -204,7 +204,7 @@ Deno.test("an edited input passes the input hooks, as one message", async () => 
   const { app, paid, answer } = shop([watch], "Done.");
   await eventsOf(post(app, "/runs", { prompt: "Pay" }));
   await eventsOf(answer({ type: "approve", input: { to: "Bob" } }));
-  assertEquals([seen, paid], [[["prompt", "Pay"], ["edit", '{"to":"Bob"}']], ["Bob"]]);
+  assertEquals([seen, paid], [[["prompt", "Pay"], ["edit", '{"to":"Bob"}']], [{ to: "Bob" }]]);
 });
 
 Deno.test("an approval without an edit, or with the input that was shown, passes no input hook", async () => {
@@ -213,7 +213,7 @@ Deno.test("an approval without an edit, or with the input that was shown, passes
     const { app, paid, answer } = shop([watch], "Done.");
     await eventsOf(post(app, "/runs", { prompt: "Pay" }));
     await eventsOf(answer({ type: "approve", input }));
-    assertEquals([seen, paid], [[["prompt", "Pay"]], ["Ada"]]);
+    assertEquals([seen, paid], [[["prompt", "Pay"]], [{ to: "Ada" }]]);
   }
 });
 
@@ -222,7 +222,7 @@ Deno.test("the input that a hook puts in place of an edited one runs, and the mo
   const { app, model, paid, answer } = shop([redact({ secrets: [secret] })], again, "Done.");
   await eventsOf(post(app, "/runs", { prompt: "Pay" }));
   const events = await eventsOf(answer({ type: "approve", input: { to: secret }, always: "input" }));
-  assertEquals([paid, first("run.finished", events).text], [["[redacted]", "[redacted]"], "Done."]); // the rule has the input that ran
+  assertEquals([paid, first("run.finished", events).text], [[{ to: "[redacted]" }, { to: "[redacted]" }], "Done."]); // the rule has the input that ran
   assertEquals(JSON.stringify(model.requests.map(({ messages }) => messages)).includes(secret), false);
 });
 
@@ -234,7 +234,7 @@ Deno.test("a refused edit leaves the pause as it was, and other answers are acce
     const [status] = await refusalOf(answer({ type: "approve", input: { to: "Bob" } }));
     assertEquals([status === 403 || status === 400, await show(), paid], [true, before, []]);
     await eventsOf(answer({ type: "approve" }));
-    assertEquals([paid, model.requests.length], [["Ada"], 2]);
+    assertEquals([paid, model.requests.length], [[{ to: "Ada" }], 2]);
   }
 });
 
@@ -278,7 +278,7 @@ Deno.test("answers with a tool or a format that a hook refuses leave the pause a
     const [status, error] = await refusalOf(post(app, "/v1/responses", { input, ...more }));
     assertEquals([status, /Not here\./.test(JSON.stringify(error)), await show(), paid], [403, true, before, []]);
     await (await post(app, "/v1/responses", { input })).text();
-    assertEquals(paid, ["Ada"]);
+    assertEquals(paid, [{ to: "Ada" }]);
   }
 });
 
@@ -318,4 +318,32 @@ Deno.test("a compaction whose instructions are refused is refused, and the trans
   ]);
   const after = await (await app.request("/sessions/s")).json();
   assertEquals([after.messages, "run" in after, model.requests.length], [messages, false, 1]);
+});
+
+Deno.test("redact() masks texts, numbers and keys of an edited input, which stays JSON", async () => {
+  const { app, model, paid, answer } = shop([redact({ secrets: [secret, "4711"] })], "Done.");
+  await eventsOf(post(app, "/runs", { prompt: "Pay" }));
+  const key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+  await eventsOf(answer({ type: "approve", input: { to: `"${secret}"`, pin: 4711, [secret]: [key, "4711\n"] } }));
+  assertEquals(paid, [{ to: '"[redacted]"', pin: "[redacted]", "[redacted]": ["[redacted]", "[redacted]\n"] }]);
+  assertEquals(/hunter2|4711/.test(JSON.stringify(model.requests.map(({ messages }) => messages))), false);
+});
+
+Deno.test("moderation() refuses an edit, a tool, a format and instructions that the service flags", async () => {
+  const use = [moderation({ moderator: { moderate: flagged } }), compaction()];
+  const { app, model, paid, answer } = shop(use, "Done.");
+  await eventsOf(post(app, "/runs", { prompt: "Pay" }));
+  const [status] = await refusalOf(answer({ type: "approve", input: { to: secret } }));
+  assertEquals([status, paid], [403, []]);
+  await eventsOf(answer({ type: "deny" }));
+  const events = await eventsOf(post(app, "/sessions/s/compact", { instructions: secret }));
+  assertEquals(first("run.finished", events).reason, "The message was refused.");
+  for (const { path, body, format = {} } of Object.values(requests)) {
+    for (const asked of [body, { ...body, tools: undefined, ...format }]) {
+      if (path === "/ag-ui" && asked !== body) continue; // it has no format
+      const text = await (await post(app, path, asked)).text();
+      assertEquals([path, text.includes("The message was refused.")], [path, true]);
+    }
+  }
+  assertEquals(model.requests.length, 2);
 });
