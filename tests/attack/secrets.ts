@@ -26,6 +26,7 @@ import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { maskable, maskings } from "../support/masked_texts.ts";
 import { recorder } from "../support/recorder.ts";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
@@ -226,11 +227,30 @@ async function leakInto(chance: Chance): Promise<void> {
   expectClean("the spans", JSON.stringify(spans.spans.map(({ name, attributes }) => [name, attributes])));
 }
 
+/** Masks a text of glued secrets. Fails if masking it twice differs, or if its deltas are not its final text. */
+async function maskTwice(chance: Chance): Promise<void> {
+  const options = chance.one(maskings);
+  const text = maskable(chance, 30);
+  const { mask } = redact(options);
+  const masked = mask(text);
+  expect(mask(masked) === masked, () => `masking twice changes ${JSON.stringify(text)}`);
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length; at += pieces.at(-1)?.length ?? 0) {
+    pieces.push(text.slice(at, at + 1 + chance.below(20)));
+  }
+  const run = agent({ model: scripted({ text: pieces }), use: [redact(options)] }).run("Go");
+  let deltas = "";
+  for await (const event of run.events) if (event.type === "text.delta") deltas += event.text;
+  expect(deltas === masked, () => `the deltas of ${JSON.stringify(pieces)} are ${JSON.stringify([deltas, masked])}`);
+  expect((await run.result).text === masked, () => `the final text of ${JSON.stringify(pieces)} differs`);
+}
+
 /** Leaks a secret in random ways. Fails if an output contains it. */
 export const secrets: Attack = {
   name: "secrets",
   async attempt(chance) {
     await leakInto(chance);
-    return 1;
+    await maskTwice(chance);
+    return 2;
   },
 };

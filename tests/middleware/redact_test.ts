@@ -39,6 +39,8 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { trace } from "@jizai/jizai/trace";
+import { maskable, maskings, windowed } from "../support/masked_texts.ts";
+import { type Chance as Seeded, seeded } from "../support/seeded.ts";
 import { saving } from "../support/saving.ts";
 
 const secrets = ["hunter2"];
@@ -246,6 +248,54 @@ Deno.test("redact() streams the redacted answer, for all kinds of patterns", asy
       assertEquals(out.join(""), await masked(options, text), `${pattern} ${JSON.stringify(text)}`);
     }
   }
+});
+
+/** Returns a text in pieces that `below` determines, character by character every other time. */
+function pieces(text: string, { below }: Seeded): readonly string[] {
+  const most = below(2) === 0 ? 1 : 25;
+  const all: string[] = [];
+  for (let at = 0; at < text.length; at += all.at(-1)?.length ?? 0) all.push(text.slice(at, at + 1 + below(most)));
+  return all;
+}
+
+Deno.test("redact() masks a masked text to itself, and its deltas are the final text, however it is split", async () => {
+  for (let seed = 1; seed <= 400; seed++) {
+    const random = seeded(seed);
+    const options = random.one(maskings);
+    const text = maskable(random, 12);
+    const once = redact(options).mask(text);
+    const shown = JSON.stringify({ seed, text });
+    assertEquals(redact(options).mask(once), once, shown);
+    assertEquals((await deltas(options, ...pieces(text, random))).join(""), once, shown);
+    assertEquals(await masked(options, text), once, shown);
+    const other = redact(windowed).mask(text);
+    assertEquals(redact(windowed).mask(other), other, shown);
+  }
+});
+
+Deno.test("redact() masks a token that the mask before it uncovers, at every split of the deltas", async () => {
+  const key = (letter: string) => `AIza${letter.repeat(35)}`;
+  const texts: Readonly<Record<string, string>> = {
+    [`Keys: hunter2${key("a")} end`]: "Keys: [redacted][redacted] end",
+    [`hunter2${key("a")}${key("b")}${key("c")}`]: "[redacted]".repeat(4),
+    [`${key("a")}${key("b")}`.repeat(6)]: "[redacted]".repeat(12),
+    ["AKIAABCDEFGHIJKLMNOPhunter2"]: "[redacted][redacted]",
+    ["AKIAABCDEFGHIJKLMNOPhunted"]: "AKIAABCDEFGHIJKLMNOPhunted",
+  };
+  for (const [text, expected] of Object.entries(texts)) {
+    assertEquals(await masked({ secrets }, text), expected);
+    for (let at = 0; at < text.length; at++) {
+      const out = await deltas({ secrets }, ...[text.slice(0, at), text.slice(at)].filter((piece) => piece !== ""));
+      assertEquals(out.join(""), expected, `${at}`);
+    }
+  }
+});
+
+Deno.test("redact() masks no part of a mask, whatever the secrets and the patterns are", async () => {
+  for (const options of [{ secrets: ["act", "e"] }, { patterns: [/\w{3,}/, /red/] }, { secrets: ["[redacted]"] }]) {
+    assertEquals(await masked(options, "[redacted]."), "[redacted].");
+  }
+  assertEquals(await masked({ secrets: ["hunter2", "]x"] }, "hunter2x"), "[redacted]");
 });
 
 Deno.test("redact() holds back the window for a pattern with a lookahead or a back reference", async () => {

@@ -24,11 +24,25 @@ export type Span = readonly [start: number, end: number];
 export interface Mask {
   /** Returns the spans at or after `from`, in order, without overlaps. */
   find(text: string, from?: number): readonly Span[];
-  /** Returns the first index at or after `from` at which a secret may begin that more text would complete or extend; else the length of the text. */
-  openFrom(text: string, from: number): number;
-  /** Masks a complete text. */
+  /**
+   * Returns the first index at or after `from` at which a secret may begin that more text would complete or extend; else the length of the text. If a text
+   * `follows` that is held back, only those count of which a mask may be a part: the others were looked for in the text before it was masked.
+   */
+  openFrom(text: string, from: number, follows?: boolean): number;
+  /** Masks a complete text. Masking it again changes nothing. */
   whole(text: string): string;
+  /** The number of characters after a text that a pattern may look at whose beginning cannot be derived. */
+  readonly lookahead: number;
 }
+
+/** The text that takes the place of a secret. It counts as a secret itself, so that no part of it is masked. */
+export const placeholder = "[redacted]";
+
+/**
+ * The number of times that a text is masked at most. The mask of a secret may uncover the next one: what stood in the middle of a word stands at its beginning
+ * then. More of them that uncover one another are not found.
+ */
+export const maxRounds = 32;
 
 /** Replaces the spans in the range `from` to `to` of a text. */
 export function cover(text: string, spans: readonly Span[], from = 0, to: number = text.length): string {
@@ -36,7 +50,7 @@ export function cover(text: string, spans: readonly Span[], from = 0, to: number
   let last = from;
   for (const [start, end] of spans) {
     if (end > to) break;
-    covered += `${text.slice(last, start)}[redacted]`;
+    covered += `${text.slice(last, start)}${placeholder}`;
     last = end;
   }
   return covered + text.slice(last, to);
@@ -46,11 +60,12 @@ export function cover(text: string, spans: readonly Span[], from = 0, to: number
 export function maskOf({ secrets, patterns, window }: Hidden): Mask {
   const searches = patterns.map(({ source, flags }) => new RegExp(source, `${flags.replace(/[gy]/g, "")}g`));
   const partials = patterns.map(partialOf);
-  const prefixes = secrets.map((secret) => ({ secret, borders: bordersOf(secret) }));
+  const texts = [...secrets, placeholder];
+  const prefixes = texts.map((secret) => ({ secret, borders: bordersOf(secret), hasMask: /[[\]]/.test(secret) }));
 
   function find(text: string, from = 0, known: readonly Span[] = []): readonly Span[] {
     const found = [...known];
-    for (const secret of secrets) {
+    for (const secret of texts) {
       for (let at = text.indexOf(secret, from); at >= 0; at = text.indexOf(secret, at + 1)) {
         found.push([at, at + secret.length]);
       }
@@ -69,15 +84,16 @@ export function maskOf({ secrets, patterns, window }: Hidden): Mask {
   }
 
   /** Returns the first index at which a secret may begin in this writing, without decoding escapes. */
-  function partialFrom(text: string, from: number): number {
+  function partialFrom(text: string, from: number, follows: boolean): number {
     let first = text.length;
-    for (const { secret, borders } of prefixes) {
+    for (const { secret, borders, hasMask } of prefixes) {
+      if (follows && !hasMask) continue;
       const start = Math.max(from, text.length - secret.length + 1);
       first = Math.min(first, text.length - prefixLength(secret, borders, text, start));
     }
     for (const partial of partials) {
       if (!partial) {
-        first = Math.min(first, Math.max(from, text.length - window));
+        if (!follows) first = Math.min(first, Math.max(from, text.length - window));
         continue;
       }
       partial.lastIndex = from;
@@ -86,19 +102,29 @@ export function maskOf({ secrets, patterns, window }: Hidden): Mask {
     return first;
   }
 
-  function openFrom(text: string, from: number): number {
-    const first = partialFrom(text, from);
+  function openFrom(text: string, from: number, follows = false): number {
+    const first = partialFrom(text, from, follows);
     const decoded = decodeEscapes(text);
     if (!decoded) return first;
     const { open, before, after, toWritten } = decoded;
     const complete = decoded.text.slice(0, before(open));
-    const most = Math.max(from, Math.min(first, open));
+    const most = Math.max(from, Math.min(toWritten(before(first)), open)); // not within an escape, which is masked as a whole
     if (complete === text) return most;
-    const inner = openFrom(complete, after(from));
+    const inner = openFrom(complete, after(from), follows);
     return inner === complete.length ? most : Math.min(most, toWritten(inner));
   }
 
-  return { find, openFrom, whole: (text) => cover(text, find(text)) };
+  function whole(text: string): string {
+    let masked = text;
+    for (let round = 0; round < maxRounds; round++) {
+      const next = cover(masked, find(masked));
+      if (next === masked) break;
+      masked = next;
+    }
+    return masked;
+  }
+
+  return { find, openFrom, whole, lookahead: partials.includes(undefined) ? window : 0 };
 }
 
 /** Merges spans that overlap: masking one of them would show a piece of the other. */

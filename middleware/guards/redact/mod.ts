@@ -22,7 +22,8 @@ export interface RedactOptions {
   readonly patterns?: readonly RegExp[];
   /**
    * Characters of a streamed text that are held back for each pattern with a lookahead, a back reference or the flag `v`. Matches and
-   * their context must be shorter. Other patterns hold back only what may belong to a match. Default: 256.
+   * their context must be shorter, and a match that only the mask of a secret beside it uncovers may stay in the deltas. Other patterns hold back only what may
+   * belong to a match. Default: 256.
    */
   readonly window?: number;
 }
@@ -53,7 +54,8 @@ export const credentials: readonly RegExp[] = [
  * reads (messages, context, instructions, tools), in what is summarized and in the summary, in the model's answers, thoughts and calls while they stream, in
  * the inputs and results of tools before they are saved, in questions and reasons, in events, and in everything that the store keeps of a session, with the
  * state of middleware. A secret that is split over deltas, texts or a thought is found too, and so is one that is written with the escapes of JSON. Agents
- * that are tools inherit it.
+ * that are tools inherit it. The mask of a secret may uncover the next one, such as a token whose pattern begins with `\\b` right after it: a text is masked
+ * until that changes nothing, in deltas too.
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
  * so they must read their keys elsewhere. Not masked: media, ids (of calls, runs, sessions, owners), names that the application chose (of agents, middleware,

@@ -6,7 +6,7 @@
 import type { AnswerPart, Call, ContentPart, Question } from "../../../mod.ts";
 import type { LogprobsPart, ProviderCallPart, ProviderResultPart } from "../../../src/core/engine.ts";
 import { mapLeaves } from "../../../src/core/kit.ts";
-import { cover, type Mask, type Span } from "./mask.ts";
+import { cover, type Mask, maxRounds, type Span } from "./mask.ts";
 
 /** Masks every text, number and key in a value, whatever its shape. Returns the same value if nothing changes. */
 export function maskValue<T>(value: T, { whole }: Pick<Mask, "whole">): T {
@@ -102,20 +102,32 @@ export function maskProvider<P extends ProviderCallPart | ProviderResultPart>(pa
   return name === part.name ? masked : { ...masked, name };
 }
 
-/** Masks the texts of one type as if they were one text. The mask takes the place of the end of a secret; a text that becomes empty is left out. */
+/** Masks the texts of one type as if they were one text, until masking them again changes nothing. */
 function maskTexts<P extends Part>(parts: readonly P[], type: "text" | "reasoning", mask: Mask): readonly P[] {
+  let masked = parts;
+  for (let round = 0; round < maxRounds; round++) {
+    const next = maskTextsOnce(masked, type, mask);
+    if (next === masked) break;
+    masked = next;
+  }
+  return masked;
+}
+
+/** Masks the texts of one type. The mask takes the place of the end of a secret; a text that becomes empty is left out. */
+function maskTextsOnce<P extends Part>(parts: readonly P[], type: "text" | "reasoning", mask: Mask): readonly P[] {
   const texts = parts.map((part) => part.type === type ? part.text : "");
   const joined = texts.join("");
   const spans = mask.find(joined);
   if (spans.length === 0) return parts;
   let start = 0;
-  return parts.flatMap((part, index) => {
+  const masked = parts.flatMap((part, index) => {
     const text = texts[index] ?? "";
     const range: Span = [start, start += text.length];
     if (text === "") return [part];
     const masked = coverRange(joined, spans, range);
     return masked === "" ? [] : [masked === text ? part : { ...part, text: masked }];
   });
+  return masked.length === parts.length && masked.every((part, index) => part === parts[index]) ? parts : masked;
 }
 
 /** Covers the part of `text` in a range. A span that ends after the range is left out of it. */
