@@ -54,10 +54,10 @@ const deciding =
 /** The members among them that often describe something else than a decision: only one word that denies counts. */
 const describing = /^(?:status|kind|outcome|result|response|answer)$/;
 /** The members among them that may be false. */
-const judging = /^(?:permission|verdict|approval)$|decision$/;
+const judging = /^(?:permission|verdict|approval|result)$|decision$/;
 /** Members that deny if they are true, or have a text. */
 const denying =
-  /^(?:is|should|must)?(?:den(?:y|ied)|block(?:ed)?|reject(?:ed)?|refused?|forbid(?:den)?|(?:dis|not)allow(?:ed)?|prohibit(?:ed)?|abort(?:ed)?|cancel(?:l?ed)?|skip|veto(?:ed)?|halt|stop|prevent(?:default)?)(?:tool|call|turn|execution|request|prompt|run)?$/;
+  /^(?:is|should|must)?(?:den(?:y|ied)|block(?:ed)?|reject(?:ed)?|refused?|declined?|forbid(?:den)?|(?:dis|not)allow(?:ed)?|prohibit(?:ed)?|abort(?:ed)?|cancel(?:l?ed)?|skip|veto(?:ed)?|halt|stop|prevent(?:default)?)(?:tool|call|turn|execution|request|prompt|run)?$/;
 /** Members that deny if they are false. */
 const allowing =
   /^(?:is|should|may|can)?(?:approv(?:ed?|al)|allow(?:ed)?|permit(?:ted)?|accept(?:ed)?|authori[sz]ed?|grant(?:ed)?|continue|proceed|ok(?:ay)?)(?:tool|call|execution|request|prompt|run)?$/;
@@ -73,7 +73,7 @@ const data =
 const reasons = /^(?:permissiondecisionreason|reason|denialreason|message|stopreason|feedback|why|explanation)$/;
 
 const denyWord =
-  /^(?:hard)?(?:den(?:y|ied)|block|reject|refuse|forbid|prohibit|veto|(?:dis|not|un)(?:allow|approv|permit|authori[sz]))/;
+  /^(?:hard)?(?:den(?:y|ied)|block|reject|refuse|declin|forbid|prohibit|veto|(?:dis|not|un)(?:allow|approv|permit|authori[sz]))/;
 const stopWord = /^(?:hard)?(?:abort|cancel|skip|stop|halt|terminate)|^(?:no|false|never)$/;
 const oneWord = /^\s*[\w-]+[.!]?\s*$/;
 const askWord = /^(?:ask|askuser|confirm|pause)$/;
@@ -160,6 +160,7 @@ class Search {
     }
     if (counts && allowing.test(name) && (isFalse || denyWord.test(word))) return this.#found("deny", place);
     if (isAnswer && judging.test(name) && value === false) return this.#found("deny", place);
+    if (isAnswer && /^(?:exit|return)code$/.test(name) && value === 2) return this.#found("deny", place); // that of a command
     if (typeof value !== "string" || !isFraming(name)) return;
     const isLoose = deciding.test(name) && !describing.test(name);
     const isWord = oneWord.test(value);
