@@ -6,7 +6,9 @@
 import { boundedCache, boundNames, boundsOf } from "../core/persistence/memory/bounded_cache.ts";
 import { expectNames } from "../protocol/option_names.ts";
 import { follow, notifier } from "./notifier.ts";
-import type { Log, LogPage } from "./log.ts";
+import type { Addition, Log, LogPage } from "./log.ts";
+import { pageLength } from "./pieces.ts";
+import { isKeyEntry } from "./record/idempotency_keys.ts";
 import { records } from "./record/records_of.ts";
 import { promiseTry } from "../stream/promise_try.ts";
 
@@ -16,7 +18,8 @@ export interface MemoryLogOptions {
   readonly max?: number;
   /**
    * The bytes of all events as JSON, counted as two for each character. Beyond, runs that have ended are deleted, the one that was added to longest ago first.
-   * If only records that must stay are left, `append()` rejects with a `CapacityError`. Default: 67,108,864.
+   * If only runs are left that continue or are paused, `append()` rejects a new run with a `CapacityError`, and one that continues loses its first events.
+   * Idempotency keys have as much as a quarter of it, beside the events; beyond, `append()` rejects a new key. Default: 67,108,864.
    */
   readonly maxBytes?: number;
   /** The same for the runs of one owner. Default: a quarter of `maxBytes`. */
@@ -28,9 +31,21 @@ export interface MemoryLogOptions {
 interface RunLog {
   /** The number of the event before the first line. */
   readonly before: number;
+  /** The events. They are added to in place, and never changed otherwise. */
   readonly lines: string[];
   readonly bytes: number;
   readonly ended: boolean;
+}
+
+function bytesOf(line: string): number {
+  return 2 * line.length;
+}
+
+/** Returns a record without its first events, so that it has at most `room` bytes. */
+function withoutFirst({ before, lines, bytes, ended }: RunLog, room: number): RunLog {
+  let [dropped, left] = [0, bytes];
+  while (left > room) left -= bytesOf(lines[dropped++] ?? "");
+  return { before: before + dropped, lines: lines.slice(dropped), bytes: left, ended };
 }
 
 /**
@@ -48,34 +63,50 @@ interface RunLog {
 export function memoryLog(options: MemoryLogOptions = {}): Log {
   expectNames("Cannot create memoryLog()", options, boundNames);
   const bounds = boundsOf(options, 600_000);
+  const { maxBytes, maxOwnerBytes } = bounds;
   const runs = boundedCache<RunLog>(bounds);
+  const keys = boundedCache<RunLog>({ ...bounds, maxBytes: maxBytes / 4, maxOwnerBytes: maxOwnerBytes / 4 });
+  const cacheOf = (id: string) => isKeyEntry(id) ? keys : runs;
   const additions = notifier();
 
   function read(run: string, after: number): Promise<LogPage | undefined> {
-    const stored = runs.get(run);
+    const stored = cacheOf(run).get(run);
     if (!stored) return Promise.resolve(undefined);
     const { before, lines, ended } = stored;
-    const first = Math.max(after, before) + 1;
-    return Promise.resolve({ first, lines: lines.slice(first - 1 - before), last: before + lines.length, ended });
+    const begin = Math.max(after - before, 0);
+    let end = begin;
+    for (let length = 0; end < lines.length && length < pageLength; end++) length += lines[end]?.length ?? 0;
+    const page = { first: before + begin + 1, lines: lines.slice(begin, end), last: before + lines.length, ended };
+    return Promise.resolve(page);
+  }
+
+  function append(run: string, { after, lines: added, ended, owner, pinned = !ended, inUse }: Addition): boolean {
+    const cache = cacheOf(run);
+    const stored = cache.get(run);
+    const { before, lines, bytes }: Omit<RunLog, "ended"> = stored ?? { before: after, lines: [], bytes: 0 };
+    if (after !== before + lines.length) return false;
+    const size = added.reduce((sum, line) => sum + bytesOf(line), bytes);
+    const room = stored ? cache.roomFor(run, owner) : Infinity;
+    const options = { owner, pinned, inUse };
+    if (size <= room) {
+      cache.put(run, { before, lines, bytes: size, ended }, { ...options, bytes: size });
+      for (const line of added) lines.push(line); // not before they are known to fit
+    } else {
+      const rest = withoutFirst({ before, lines: [...lines, ...added], bytes: size, ended }, room);
+      cache.put(run, rest, { ...options, bytes: rest.bytes });
+    }
+    additions.notify(run);
+    return true;
   }
 
   return {
     records,
     renewIn: bounds.expireIn / 2,
-    append: (run, { after, lines, ended, owner, pinned = !ended, inUse }) =>
-      promiseTry(() => {
-        const stored: Omit<RunLog, "ended"> = runs.get(run) ?? { before: after, lines: [], bytes: 0 };
-        if (after !== stored.before + stored.lines.length) return false;
-        const bytes = 2 * lines.reduce((sum, line) => sum + line.length, 0) + stored.bytes;
-        runs.put(run, { ...stored, bytes, ended }, { bytes, owner, pinned, inUse });
-        for (const line of lines) stored.lines.push(line); // not before they are known to fit
-        additions.notify(run);
-        return true;
-      }),
+    append: (run, addition) => promiseTry(() => append(run, addition)),
     read,
     tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal)),
     delete(run) {
-      runs.remove(run);
+      cacheOf(run).remove(run);
       additions.notify(run);
       return Promise.resolve();
     },

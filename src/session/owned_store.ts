@@ -56,7 +56,6 @@ export function ownedStore(store: Store, owner: string): Store {
     save: (session) => sessions.save({ ...session, owner }),
     recovery: store.recovery,
     reports: store.reports,
-    delete: (id) => store.delete(ownedKey(owner, id)),
     async list({ after, limit = 100 } = {}) {
       const ids = await store.list({ after: after === undefined ? prefix : ownedKey(owner, after), limit });
       return ids.filter((id) => id.startsWith(prefix)).map((id) => JSON.parse(id)[1]);
@@ -83,6 +82,7 @@ export function ownedSessions(store: RunStore, owner: string): RunStore {
     open: async (id) => ifOwned(await store.open(keyOf(id))),
     entries: (id, first, last) => store.entries(keyOf(id), first, last),
     append: (id, addition) => store.append(keyOf(id), addition),
+    delete: (id) => store.delete(keyOf(id)),
     touch: (session, until) => store.touch({ ...session, id: keyOf(session.id) }, until),
   };
 }

@@ -81,8 +81,8 @@ export interface LineCollector {
   lines(): { readonly first: number; readonly lines: readonly string[] };
 }
 
-/** The number of characters of a page. */
-const pageLength = 500_000;
+/** The number of characters of a page of a log. A page ends with the first addition, or in memory with the first event, that exceeds it. */
+export const pageLength = 500_000;
 
 /**
  * Collects the lines after `after` from pieces in their order. If a piece is missing, because it has expired or because its writer failed, the lines before it

@@ -18,6 +18,7 @@ import { guards } from "./guards.ts";
 import { load } from "./load.ts";
 import { outside } from "./outside.ts";
 import { owners } from "./owners.ts";
+import { refusals } from "./refusals.ts";
 import { requests } from "./requests.ts";
 import { rules } from "./rules.ts";
 import { secrets } from "./secrets.ts";
@@ -31,6 +32,7 @@ const all: readonly Attack[] = [
   rules,
   denials,
   requests,
+  refusals,
   tokens,
   secrets,
   owners,

@@ -365,7 +365,7 @@ Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over
   assertEquals(outline(ends), [{ id: "RUN:end", type: "run.finished" }]);
 });
 
-Deno.test("onEnd receives from recover() of the same process the end of a prompt that could not be logged", async () => {
+Deno.test("onEnd receives nothing of a prompt that could not be logged, which leaves nothing in the store", async () => {
   using time = new FakeTime();
   const among = shared();
   const { ends, onEnd } = receiver();
@@ -374,6 +374,5 @@ Deno.test("onEnd receives from recover() of the same process the end of a prompt
   assertEquals((await advanceUntilSettled(time, post(app, "/runs", { prompt: "Hi" }))).status, 503);
   await advance(time, 4 * lease);
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
-  assertEquals(outline(ends), [{ id: "RUN:end", type: "run.aborted" }]);
-  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+  assertEquals([ends, await entriesOf(among)], [[], { sessions: 0, reports: 0 }]);
 });

@@ -180,7 +180,7 @@ Deno.test("memory() deletes nothing for a session that does not fit", async () =
   assertEquals(await store.list(), ["b2", "p1", "p2", "p3"]);
 });
 
-Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, and no live or paused run and no key", async () => {
+Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, no paused run, and of a live run the first events", async () => {
   const log = memoryLog({ maxBytes: 100_000, maxOwnerBytes: Infinity });
   const line = { after: 0, lines: [text] };
   await log.append("live", { ...line, ended: false });
@@ -191,8 +191,13 @@ Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, an
   assertEquals(await lasts("live", "paused", "ended16", "ended17", "ended19"), [1, 1, undefined, 1, 1]);
   await log.append("live", { after: 1, lines: [text, text, text], ended: false });
   assertEquals(await lasts("live", "paused", "ended19"), [4, 1, undefined]);
-  await assertRejects(() => log.append("live", { after: 4, lines: [text], ended: false }), Error, "it is full");
-  assertEquals(await lasts("live", "paused"), [4, 1]);
+  await log.append("live", { after: 4, lines: [text, "end"], ended: false });
+  assertEquals(await lasts("live", "paused"), [6, 1]);
+  assertEquals(await log.read("live", 0), { first: 3, lines: [text, text, text, "end"], last: 6, ended: false });
+  await assertRejects(() => log.append("new", { ...line, ended: false }), Error, "it is full");
+  assertEquals(await lasts("live", "paused", "new"), [6, 1, undefined]);
+  await log.append("live", { after: 6, lines: [text + text + text + text + text, "end"], ended: true });
+  assertEquals(await log.read("live", 0), { first: 8, lines: ["end"], last: 8, ended: true });
 });
 
 Deno.test("serve() answers 503 for a new prompt if its store or its log is full, and keeps paused runs and keys", async () => {

@@ -28,6 +28,11 @@ export function restoredSession({ control, claimed: { stored, closing } }: Engin
   return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
 }
 
+/** True if the start of a run is undone in a session that the run has created: nothing of it is kept. */
+export function leavesNothing({ control, claimed: { version } }: EngineRun): boolean {
+  return control.stop.undo && version.n === 0;
+}
+
 /** Returns a session as the middleware of an agent lets the store keep it. */
 export function savedForm({ savers }: Pick<AgentDefinition<never>, "savers">, session: Unsaved): Unsaved {
   return savers.reduce((form, save) => save(form), session);

@@ -169,7 +169,7 @@ export interface ListOptions {
 export type OpenWriter = (store: SessionStore, run: never, options: WriterOptions) => SessionWriter;
 
 /** The operations of a store that a writer uses. */
-export type SessionStore = Pick<StoreAdapter, "head" | "open" | "entries" | "append" | "touch">;
+export type SessionStore = Pick<StoreAdapter, "head" | "open" | "entries" | "append" | "delete" | "touch">;
 
 /** The first character of the ids of entries that are no conversations. Such ids come after all others, and `list()` of a store leaves them out. */
 export const hidden = "\u{10ffff}";

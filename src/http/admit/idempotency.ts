@@ -10,6 +10,7 @@ import type { RunPosition } from "../../session/record/run_host.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { Client } from "../identify.ts";
 import type { LiveRuns } from "../launch/live_runs.ts";
+import { isRefusal } from "../respond/error_response.ts";
 import type { Launched, Responder } from "../respond/response_format.ts";
 
 /** A request that may be sent again. */
@@ -66,7 +67,7 @@ export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "leas
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (records) {
       const request = { key, content: JSON.stringify(content), position, released: own !== undefined };
-      return records.once(request, client, actions);
+      return records.once(request, client, { ...actions, isRefusal });
     }
     return beginOnce(JSON.stringify([client.owner, key]), () => actions.begin(position));
   };

@@ -21,9 +21,9 @@ import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "../../sess
 import type { Records } from "../../session/record/records.ts";
 import type { ServedAgent } from "../options.ts";
 import type { ServerOptions } from "../server_options.ts";
-import { type EndReports, endReports } from "./end_reports.ts";
+import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { checkClientTools, reviewClientParts } from "../admit/client_tools.ts";
-import { reportError, shuttingDown } from "../respond/error_response.ts";
+import { isRefusal, reportError, shuttingDown } from "../respond/error_response.ts";
 import type { EventOutput } from "../respond/response_format.ts";
 
 /** The runs that this process executes, and the records of all runs. */
@@ -176,10 +176,23 @@ export function liveRuns(
     });
   }
 
-  async function begin(input: LaunchInput, requester: Requester, out?: EventOutput) {
+  /** Begins or resumes a run, and remembers that its end has to be reported. */
+  async function beginReported(input: LaunchInput, requester: Requester, out?: EventOutput) {
+    const { owner } = requester;
+    const { run, session, answers, pausedAt } = input;
+    const report = reports && await reports.expect({ run, session, ...(owner !== undefined && { owner }) });
+    try {
+      return await begin(input, requester, report, out);
+    } catch (error) {
+      const isItself = error instanceof SessionError && error.run === run; // another process has begun it
+      await report?.abandon({ isGone: answers === undefined && isRefusal(error) && !isItself, pausedAt });
+      throw error;
+    }
+  }
+
+  async function begin(input: LaunchInput, requester: Requester, report: EndReport | undefined, out?: EventOutput) {
     const { owner } = requester;
     const { run: id, session, held } = input;
-    const report = reports && await reports.expect({ run: id, session, ...(owner !== undefined && { owner }) });
     if (signal?.aborted && input.closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
     const key = ownedKey(owner, id);
     if (find(key)) {
@@ -213,14 +226,12 @@ export function liveRuns(
       return { run, over };
     } catch (error) {
       await over;
-      const isGone = isNew && error instanceof SessionError && error.run !== id;
-      await report?.abandon({ isGone, pausedAt: input.pausedAt });
       throw error;
     }
   }
 
   async function launch(input: LaunchInput, requester: Requester, out?: EventOutput): Promise<LiveRun> {
-    const begun = begin(input, requester, out);
+    const begun = beginReported(input, requester, out);
     requester.outlive(begun.then(({ over }) => over, () => {})); // also while it begins: the client may leave
     return (await begun).run;
   }

@@ -95,6 +95,11 @@ const statuses: { readonly [key in ClientError["code"]]?: RequestError["status"]
   "too-large": 413,
 };
 
+/** True for the error of a request that is refused, and not for a failure of the server. */
+export function isRefusal(error: unknown): boolean {
+  return isHttpException(error) || requestErrorOf(error) !== undefined;
+}
+
 /** Returns the refusal that an error means for the client, if it does. Its message contains nothing that the client did not send. */
 function requestErrorOf(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;

@@ -16,6 +16,7 @@ export function append(log: Log, key: string, addition: Addition, patience?: Pat
 
 /** Whether the record ends with these lines already: a failed append may have been made, and another process may have added the same end. */
 async function endsWith(log: Log, key: string, { after, lines }: Addition): Promise<boolean> {
-  const page = await log.read(key, after);
-  return page?.last === after + lines.length && lines.every((line, index) => line === page.lines[index]);
+  const page = await log.read(key, after); // of many lines, the first tell whose addition it is
+  return page?.first === after + 1 && page.last === after + lines.length &&
+    page.lines.every((line, index) => line === lines[index]);
 }

@@ -20,7 +20,7 @@ export interface KeyedRequest {
   readonly content: string;
   /** The run of the request, and the position of its first event; undefined if the request cannot begin a run. */
   readonly position: Required<RunPosition> | undefined;
-  /** Whether the key is free again if no run begins. Default: only if its events could not be logged, or if sessions are not stored. */
+  /** Whether the key is free again if the request fails in any way. Default: only if it is refused, or if sessions are not stored. */
   readonly released?: boolean;
 }
 
@@ -30,6 +30,8 @@ export interface KeyedActions<T> {
   begin(position: Required<RunPosition> | undefined, requestId: string): Promise<T>;
   /** Joins the run that the same request has begun. */
   join(position: Required<RunPosition>): Promise<T>;
+  /** True for the error of a request that is refused: no run has begun, and none will. */
+  isRefusal(error: unknown): boolean;
 }
 
 /** The log entry of a key. */
@@ -43,11 +45,20 @@ interface Claim extends Required<RunPosition> {
 /** The second line of a key's entry: its run has begun. */
 const begunLine = "{}";
 
+/** The beginning of the id of a key's entry. No id of a run begins with it. */
+const keyPrefix = "key:";
+
+/** True for the id of the entry of a key, which a log in memory counts apart from the events of runs. */
+export function isKeyEntry(id: string): boolean {
+  return id.startsWith(keyPrefix);
+}
+
 /** Recognizes requests that are sent again. */
 export interface IdempotencyKeys {
   /**
    * Begins a run for the first request with a key, and joins that run for the others. If the process of the first request died before the run began, the
-   * next request begins it. Throws a `RecordError` if the key belongs to another request, or if the run has begun and its record was deleted.
+   * next request begins it. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to another request, or if the run has begun and
+   * its record was deleted.
    */
   once<T>(request: KeyedRequest, requester: Requester, actions: KeyedActions<T>): Promise<T>;
   /** Whether the run has begun at the position. The log has a record of it then. */
@@ -63,22 +74,22 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     id: string,
     { position, released, ...request }: KeyedRequest,
     requester: Requester,
-    { begin, join }: KeyedActions<T>,
+    { begin, join, isRefusal }: KeyedActions<T>,
   ): Promise<T> {
     const content = await hashOf(request.content);
     const own: Claim | undefined = position && { ...position, content, at: Date.now() };
     const addition = { after: 0, lines: [JSON.stringify(own)], ended: true, owner: requester.owner, pinned: true };
     const isOwn = own && await log.append(id, addition);
     const { claim, began } = isOwn ? { claim: own, began: false } : await readClaim(id);
-    if (!claim) return await begin(position, id);
-    if (claim.content !== content) {
+    if (!claim && !began) return await begin(position, id);
+    if (claim && claim.content !== content) {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     }
-    if (!isOwn && await hasBegun(claim, requester)) {
+    if (claim && !isOwn && await hasBegun(claim, requester)) {
       if (await belongsTo(claim, requester, id)) return await join(claim);
       throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
     }
-    if (began) {
+    if (began || !claim) {
       throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
     }
     if (!isOwn && !host.hasStore && Date.now() < claim.at + host.lease) {
@@ -91,18 +102,20 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     } catch (error) {
       const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
       if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
-      // an unrecorded run has ended without a tool: the same prompt begins another one
-      const isUnrecorded = error instanceof RecordError && error.code === "unrecorded";
       // without a store, nothing would tell the next request that no run has begun
-      if (isOwn && (released || isUnrecorded || !host.hasStore)) await log.delete(id).catch(() => {}); // the client receives the reason below
+      const isFree = released || !host.hasStore || isRefusal(error);
+      if (isOwn && isFree) await log.delete(id).catch(() => {}); // the client receives the reason below
       throw error;
     }
   }
 
-  /** Returns the claim of a key, and whether its run began: the record of the run may be gone before the key. */
+  /**
+   * Returns the claim of a key, and whether its run began: the record of the run may be gone before the key. The claim is missing if another process has
+   * released it while this one began the run.
+   */
   async function readClaim(id: string): Promise<{ readonly claim?: Claim; readonly began: boolean }> {
-    const { lines: [line, ...more] } = await log.read(id, 0) ?? { lines: [] };
-    return { ...(line !== undefined && { claim: JSON.parse(line) }), began: more.length > 0 };
+    const { first, last, lines: [line] } = await log.read(id, 0) ?? { first: 1, last: 0, lines: [] };
+    return { ...(line !== undefined && first === 1 && { claim: JSON.parse(line) }), began: last > 1 };
   }
 
   const hasBegun: IdempotencyKeys["hasBegun"] = async ({ run, session, after }, requester) => {
@@ -134,7 +147,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
   return {
     hasBegun,
     async once(request, requester, actions) {
-      const id = `key:${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
+      const id = `${keyPrefix}${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
       return await locks.hold(id, undefined, () => beginOrJoin(id, request, requester, actions));
     },
   };

@@ -6,6 +6,7 @@
 import { startTimer } from "../../lib/cancellation.ts";
 import type { EngineRun } from "../../run/run.ts";
 import { outage, withRetries } from "../retries.ts";
+import { leavesNothing } from "../saved_session.ts";
 import type { Lease, Mail, Unsaved } from "../session.ts";
 import { isSameMark, openHead, type SessionVersion } from "../session_version.ts";
 import type { SessionStore } from "../store.ts";
@@ -80,7 +81,7 @@ export class StoredSession {
   write(draft: Draft, last: boolean): Promise<boolean> {
     if (this.#closed) return Promise.resolve(true);
     this.#closed = last;
-    return this.#inTurn(() => this.#put(draft));
+    return this.#inTurn(() => last && leavesNothing(this.#run) ? this.#remove() : this.#put(draft));
   }
 
   /**
@@ -122,6 +123,12 @@ export class StoredSession {
     this.#held = this.#tried?.lease;
     this.#stored = this.#tried?.draft;
     this.#tried = undefined;
+  }
+
+  /** Deletes the session. */
+  async #remove(): Promise<boolean> {
+    await withRetries(() => this.#store.delete(this.#run.session), this.#patience);
+    return true;
   }
 
   /** Takes the messages that other processes put into the session. Returns false if they changed anything else. Reports a session that is gone. */

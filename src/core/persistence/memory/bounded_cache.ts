@@ -58,6 +58,8 @@ export interface BoundedCache<T> {
   get(id: string): T | undefined;
   /** Stores a value. Throws a `CapacityError`, and changes nothing, if it does not fit. */
   put(id: string, value: T, options: EntryOptions): void;
+  /** Returns the most bytes with which `put()` stores a value of this id and owner. */
+  roomFor(id: string, owner: string | undefined): number;
   remove(id: string): void;
   ids(): readonly string[];
 }
@@ -126,7 +128,17 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     }
   }
 
+  function roomFor(id: string, owner: string | undefined): number {
+    const own = pinned.get(id);
+    const left = usagesOf(owner).map((usage) => {
+      const isCounted = own && (usage === whole || own.owner === owner);
+      return usage.most - usage.pinned + (isCounted ? own.bytes : 0);
+    });
+    return Math.min(...left);
+  }
+
   return {
+    roomFor,
     get(id) {
       expire();
       return find(id)?.value;
@@ -134,16 +146,11 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
     put(id, value, options) {
       const { owner, bytes } = options;
       expire();
-      const old = find(id);
-      if (old) count(old, -1);
-      const usages = usagesOf(owner);
-      if (usages.some(({ pinned, most }) => pinned + bytes > most)) {
-        if (old) count(old, 1);
+      if (bytes > roomFor(id, owner)) {
         throw new CapacityError("Cannot store more in memory: it is full; try again later");
       }
-      pinned.delete(id);
-      idle.delete(id);
-      for (const usage of usages) evict(usage, bytes, owner);
+      remove(id);
+      for (const usage of usagesOf(owner)) evict(usage, bytes, owner);
       count(options, 1);
       (options.pinned ? pinned : idle).set(id, { ...options, value, expires: Date.now() + expireIn });
       for (const oldest of idle.keys()) {

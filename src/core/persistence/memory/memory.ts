@@ -65,10 +65,6 @@ export function memory(options: MemoryOptions = {}): Store {
   return {
     ...operations,
     ...sessionsOf(operations),
-    delete(id) {
-      sessions.remove(id);
-      return Promise.resolve();
-    },
     list({ after = "", limit = 100 } = {}) {
       return Promise.resolve(sessions.ids().filter((id) => id > after && isListed(id)).sort().slice(0, limit));
     },

@@ -36,6 +36,7 @@ export function sessionsIn(sessions: SessionCache = sessionCache()): RunStore {
     open: (id) => Promise.resolve(openIn(sessions, id)),
     entries: (id, first, last) => Promise.resolve(entriesIn(sessions.get(id)?.list ?? [], first, last)),
     append: (id, addition) => promiseTry(() => appendTo(sessions, id, addition)),
+    delete: (id) => Promise.resolve(sessions.remove(id)),
     touch: (session, end) => promiseTry(() => touchIn(sessions, session, end)),
   };
 }

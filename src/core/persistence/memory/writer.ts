@@ -7,7 +7,7 @@ import type { Event } from "../../../protocol/event.ts";
 import type { Position } from "../../run/position.ts";
 import type { EngineRun } from "../../run/run.ts";
 import { startTimer } from "../../lib/cancellation.ts";
-import { savedSession } from "../saved_session.ts";
+import { leavesNothing, savedSession } from "../saved_session.ts";
 import type { Lease } from "../session.ts";
 import { changeHead, openHead, type SessionVersion } from "../session_version.ts";
 import type { OpenWriter, SessionStore } from "../store.ts";
@@ -55,6 +55,7 @@ class MemoryWriter implements SessionWriter {
     await this.#run.sink.settled?.();
     if (this.#run.control.stop.leave || (last && !this.#saves)) return true;
     try {
+      if (leavesNothing(this.#run)) return await this.#store.delete(this.#run.session).then(() => true);
       return await this.#save(last && endedSession(savedSession(this.#run), last));
     } catch (error) {
       await this.#removeRun(); // otherwise the session stays busy: no other process ends the run
