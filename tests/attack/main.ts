@@ -10,6 +10,7 @@ import { seeded } from "../support/seeded.ts";
 import { approvals } from "./approvals.ts";
 import { type Attack, runAttack } from "./attack.ts";
 import { callbacks } from "./callbacks.ts";
+import { consent } from "./consent.ts";
 import { cuts } from "./cuts.ts";
 import { denials } from "./denials.ts";
 import { dialectsAttack } from "./dialects.ts";
@@ -28,6 +29,7 @@ import { values } from "./values.ts";
 
 const all: readonly Attack[] = [
   guards,
+  consent,
   approvals,
   rules,
   denials,
