@@ -26,7 +26,7 @@ import { type Attack, expect } from "./attack.ts";
 /** The numbers that inputs contain are below this one. */
 const numbers = 6;
 
-/** What a guard decides about a number: "answer" allows what inner guards ask, and a number is an edit. */
+/** The decision of a guard about a number: "answer" allows calls that inner guards ask about, and a number is an edit. */
 type Decision = "pass" | "allow" | "ask" | "deny" | "answer" | number;
 
 /** A guard, as the model knows it. Guards may share a name. */
@@ -35,12 +35,13 @@ interface Guard {
   readonly name: string;
   /** True if its questions have keys, and texts that change. */
   readonly isKeyed: boolean;
-  readonly decisions: readonly Decision[];
+  /** The decisions in even legs and in odd ones. */
+  readonly decisions: readonly (readonly Decision[])[];
   /** The legs in which it fails. */
   readonly fails: ReadonlySet<number>;
 }
 
-/** What the person said, as the model knows it. */
+/** An answer of the person, as the model knows it. */
 interface Word {
   readonly place: string;
   readonly path: string;
@@ -67,19 +68,29 @@ interface Attempt {
 
 function guardOf({ one, below }: Chance, id: string): Guard {
   const decide = () => one<Decision>(["pass", "pass", "allow", "ask", "ask", "ask", "deny", "answer", below(numbers)]);
-  const fails = new Set([1, 2, 3, 4, 5, 6].filter(() => below(8) === 0));
+  const table = Array.from({ length: numbers }, decide);
+  const isMoody = below(3) === 0;
   return {
     id,
     name: one(["guard", "guard", id]),
     isKeyed: below(2) === 0,
-    decisions: Array.from({ length: numbers }, decide),
-    fails,
+    decisions: [table, isMoody ? Array.from({ length: numbers }, decide) : table],
+    fails: new Set([1, 2, 3, 4, 5, 6].filter(() => !isMoody && below(8) === 0)),
   };
 }
 
-/** Returns the identity of the question of a guard about a number. */
+/** Returns the decision of a guard about a number in a leg. */
+function decisionOf({ decisions }: Guard, number: number, leg: number): Decision {
+  return decisions[leg % 2]?.[number] ?? "pass";
+}
+
+function kindOf(number: number): string {
+  return number % 2 ? "odd" : "even";
+}
+
+/** Returns the text of the question of a guard about a number, which is its identity in the model. */
 function questionOf({ id }: Guard, number: number): string {
-  return `${id} asks about ${number % 2 ? "odd" : "even"} numbers`;
+  return `${id} asks about ${kindOf(number)} numbers`;
 }
 
 function numberIn(input: unknown): number | undefined {
@@ -89,21 +100,21 @@ function numberIn(input: unknown): number | undefined {
 
 /** Creates the middleware of a guard. */
 function middlewareOf(guard: Guard, attempt: Attempt): Middleware {
-  const { name, decisions, isKeyed, fails } = guard;
+  const { name, isKeyed, fails } = guard;
   return {
     name,
     async approval(ctx, next) {
       if (fails.has(attempt.leg)) throw new Error("The guard is down");
       const number = numberIn(ctx.parsed);
-      const decision = number === undefined ? "pass" : decisions[number];
+      const decision = number === undefined ? "pass" : decisionOf(guard, number, attempt.leg);
       if (typeof decision === "number") {
         return decision === number ? await next() : allow({ input: { n: String(decision), more: 1 } });
       }
       if (decision === "deny") return deny("No.");
       if (decision === "allow") return allow();
       if (decision === "ask") {
-        const key = questionOf(guard, number ?? 0);
-        return isKeyed ? ask(`${key} #${attempt.asked++}`, { key }) : ask(key);
+        const text = questionOf(guard, number ?? 0);
+        return isKeyed ? ask(`${text} #${attempt.asked++}`, { key: kindOf(number ?? 0) }) : ask(text);
       }
       const below = await next();
       return decision === "answer" && below.type === "ask" ? allow() : below;
@@ -124,12 +135,15 @@ function hookOf({ below }: Chance): Middleware[] {
   }];
 }
 
-/** Returns what the guards say about a number, innermost first: the open questions, a denial or an edit. */
-function verdictOf(guards: readonly Guard[], name: string, number: number): readonly string[] | "deny" | "edit" {
+/** Returns the verdict of all guards about a number: the open questions, a denial or an edit. */
+function verdictOf(
+  guards: readonly Guard[],
+  { name, number, leg }: { readonly name: string; readonly number: number; readonly leg: number },
+): readonly string[] | "deny" | "edit" {
   let open = asksItself(name, number) ? [`Run ${name}?`] : [];
   let edits = false;
   for (const guard of guards.toReversed()) {
-    const decision = guard.decisions[number];
+    const decision = decisionOf(guard, number, leg);
     if (decision === "deny") return "deny";
     if (decision === "ask") open.push(questionOf(guard, number));
     if (decision === "answer") open = [];
@@ -149,7 +163,7 @@ function check(attempt: Attempt, guards: readonly Guard[], name: string, number:
   const place = placeOf(ctx.run, ctx.callId);
   const path = ctx.run.parent ? [...ctx.run.path.slice(1), ctx.run.agent].join() : "";
   const problem = (why: string) => problems.push(`${name}(${number}) ran at ${place} in leg ${leg}: ${why}`);
-  const verdict = verdictOf(guards, name, number);
+  const verdict = verdictOf(guards, { name, number, leg });
   if (closed.has(place)) problem("the person closed it");
   if (typeof verdict === "string") problem(`a guard says ${verdict}`);
   const isSaved = questions.some(({ callId, input }) => callId === place && numberIn(input) === number);

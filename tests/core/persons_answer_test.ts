@@ -538,6 +538,19 @@ Deno.test("a guard that asks only when the run is resumed is answered before the
   assertEquals([third.status, did.length], ["done", 1]);
 });
 
+Deno.test("a person's denial and reply count for the call, also if a hook gives it another input when the run is resumed", async () => {
+  for (const given of [{ type: "deny" }, { type: "reply", text: "Done by hand." }] as const) {
+    let command = "ls";
+    const did: unknown[] = [];
+    const moving: Middleware = { name: "moving", tool: (_, next) => next({ input: { command } }) };
+    const started = conversation([moving, asksAbout("guard", "ls")], bash("ls"), [logging("bash", did)]);
+    const { questions } = await started.run();
+    command = "pwd"; // which no guard asks about
+    const { status } = await started.answer(questions.map(({ callId }) => ({ callId, ...given })));
+    assertEquals([status, did], ["done", []]);
+  }
+});
+
 Deno.test("a question whose text changes with each decision is answered once", async () => {
   let n = 0;
   const counting = guard("counting", () => Promise.resolve(ask(`Call ${++n}?`)));

@@ -36,20 +36,22 @@ export type PersonsWord =
   /** The person approved this form. `asked` is what they were asked then. Undefined for all questions: the person wrote this form. */
   | { readonly type: "approved"; readonly asked: readonly AskedText[] | undefined };
 
-/** Returns a person's word about a form. The latest answer decides. An approval counts for the input that they saw, and for the input that they edited. */
+/**
+ * Returns a person's word about a form. A denial or a reply counts for the call in every form, an approval for the input that they saw, or that they wrote. The
+ * latest answer decides.
+ */
 export function wordOf(
   { scope: { engine: { loop } }, record: { call } }: CallOfRun,
   { name, input, parsed }: CallForm,
 ): PersonsWord | undefined {
+  const answers = loop.answers.filter(({ answer }) => answer.callId === call.id);
+  const latest = answers.at(-1)?.answer;
+  if (latest && latest.type !== "approve") return { type: "decided", answer: latest };
   let asked: AskedText[] | undefined;
-  for (const answered of loop.answers.toReversed()) {
+  for (const answered of answers.toReversed()) {
     const { question, answer, approval } = answered;
-    if (answer.callId !== call.id || question.tool !== name) continue;
+    if (answer.type !== "approve" || question.tool !== name) continue;
     const isAsked = isSame(input, approval ? approval.input : question.input);
-    if (answer.type !== "approve") {
-      if (isAsked && !asked) return { type: "decided", answer };
-      continue;
-    }
     const edit = editOf(answered);
     if (edit === undefined) {
       if (!isAsked || !isSame(parsed, question.input)) continue;
