@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Context } from "hono";
+import type { Context, ExecutionContext } from "hono";
 import { expectType } from "../core/lib/expect_option.ts";
 import { ownedKey } from "../session/owned_store.ts";
 import type { Requester } from "../session/record/run_host.ts";
@@ -15,6 +15,11 @@ import { RequestError } from "./respond/error_response.ts";
 export interface Client extends Requester {
   /** Aborts if the client leaves before the response, on platforms that report it. */
   readonly leaving: AbortSignal;
+  /**
+   * Calls `listener` if the client leaves, on platforms that end with the response. These do not cancel the stream of a response that comes after its client
+   * has left.
+   */
+  onLeave(listener: () => void): void;
 }
 
 /**
@@ -53,10 +58,20 @@ class RequestClient implements Client {
   }
 
   outlive(work: Promise<unknown>): void {
+    this.#context?.waitUntil(work);
+  }
+
+  onLeave(listener: () => void): void {
+    if (!this.#context) return;
+    if (this.leaving.aborted) listener();
+    else this.leaving.addEventListener("abort", listener, { once: true });
+  }
+
+  get #context(): ExecutionContext | undefined {
     try {
-      this.#c.executionCtx.waitUntil(work);
+      return this.#c.executionCtx;
     } catch {
-      return; // the platform has no execution context
+      return undefined; // the platform does not end with the response
     }
   }
 }

@@ -35,6 +35,11 @@ async function leave(app: App, prompt = "count", text = '"text":"3 "', body: obj
   return { run, session };
 }
 
+/** Returns the body of a message to a chat. */
+function chatBody(id: string, text: string): object {
+  return { id, messages: [{ id: "m1", role: "user", parts: [{ type: "text", text }] }] };
+}
+
 /** Returns the last event of a response. */
 async function lastOf(response: Response | Promise<Response>): Promise<Event | undefined> {
   return framesOf((await (await response).text()).replaceAll(":\n\n", "")).at(-1);
@@ -163,8 +168,7 @@ for (const name of cutApps) {
     await using worker = await workers();
     const app = appOf(worker, name);
     const { session } = await leave(app);
-    const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "Hi" }] }];
-    const responses = await Promise.all([0, 1].map(() => post(app, "/chat", { id: session, messages })));
+    const responses = await Promise.all([0, 1].map(() => post(app, "/chat", chatBody(session, "Hi"))));
     assertEquals(responses.map(({ status }) => status), [200, 200]);
     for (const response of responses) assertEquals((await response.text()).includes('"finishReason":"stop"'), true);
   });
@@ -245,5 +249,62 @@ for (const name of apps) {
     const notes: string[] = [];
     await eventually(async () => notes.push(...await notesOf(worker)) === 3 || undefined);
     assertEquals(notes, [1, 2, 3].map((step) => `cleaned up client-gone ${step}`));
+  });
+}
+
+for (const name of apps) {
+  Deno.test(`in workerd, ${name}: a client that leaves before its response leaves no run`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    for (const delay of [0, 20, 40, 60, 80, 100, 150, 200, 250]) { // the store answers after 40 milliseconds
+      const id = `after-${delay}`;
+      const reset = await sendAndReset(new URL(`${name}/chat`, worker.url), chatBody(id, "count"));
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      reset();
+      await untilFree(app, id);
+      const response = await post(app, "/chat", chatBody(id, "Hi"));
+      assertEquals((await response.text()).includes('"finishReason":"stop"'), true, id);
+    }
+  });
+}
+
+Deno.test("in workerd, a run in the background continues after its response", async () => {
+  await using worker = await workers();
+  const app = appOf(worker, "stop-logged");
+  const accepted = await post(app, "/runs", { prompt: "wait" }, { prefer: "respond-async" });
+  const { run } = await accepted.json();
+  assertEquals(endLine(await lastOf(app.request(`/runs/${run}`))), "run.finished");
+});
+
+Deno.test("in workerd, recover() continues a run that the platform ended, and reports its end once", async () => {
+  await using worker = await workers();
+  const app = appOf(worker, "cut-detached-stored");
+  const { session } = await leave(app, "wait", "model.started");
+  await untilCut(worker);
+  await eventually(async () => {
+    assertEquals((await post(app, "/recover")).status, 204);
+    const { run } = await (await app.request(`/sessions/${session}`)).json();
+    return run ? undefined : true;
+  });
+  assertEquals(await post(app, "/recover").then(({ status }) => status), 204);
+  assertEquals((await notesOf(worker)).filter((note) => note.startsWith("run.")), ["run.finished"]);
+});
+
+for (const name of cutApps) {
+  Deno.test(`in workerd, ${name}: a repeated request is answered after the platform has ended the first one`, async () => {
+    await using worker = await workers();
+    const app = appOf(worker, name);
+    const headers = { "idempotency-key": "k1" };
+    const pieces = piecesOf(await post(app, "/runs", { prompt: "wait" }, headers));
+    await pieces.until("model.started");
+    await pieces.cancel();
+    await untilCut(worker);
+    const end = await eventually(async () => {
+      const response = await post(app, "/runs", { prompt: "wait" }, headers);
+      if (response.status === 200) return (await lastOf(response))?.type;
+      assertEquals((await refusalOf(response))[0], 409);
+      return undefined;
+    });
+    assertEquals(end, name === "cut-detached-logged" ? "run.aborted" : "run.finished");
   });
 }

@@ -31,7 +31,7 @@ let waits = 0;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Answers "count" with a word each 20 milliseconds, "wait" after two seconds of silence, "work" with a call, and everything else at once. */
+/** Answers "count" with a word each 20 milliseconds for a minute, "wait" after two seconds of silence, "work" with a call, and everything else at once. */
 const model: Model = {
   id: "talkative",
   async *stream({ messages }) {
@@ -42,7 +42,7 @@ const model: Model = {
       const call: ModelEvent[] = [{ type: "call.start", id: "c1", name: "work" }, { type: "call.end", id: "c1" }];
       return yield [...call, { type: "finish", reason: "calls" }];
     }
-    for (let word = 1; word <= (prompt === "count" ? 500 : prompt === "wait" ? 100 : 0); word++) {
+    for (let word = 1; word <= (prompt === "count" ? 3_000 : prompt === "wait" ? 100 : 0); word++) {
       await sleep(20);
       waits++;
       if (prompt === "count") yield [{ type: "text", text: `${word} ` }];
@@ -164,6 +164,11 @@ const app = new Hono<{ Bindings: { readonly ROOM: { getByName(name: string): Stu
 for (const [name, kind] of Object.entries(kinds)) {
   const { options, cut = false } = kind();
   const served = serve(assistant, { lease, heartbeat, wires, ...options });
+  app.post(`/${name}/recover`, async (c) => {
+    const { over } = await served.recover();
+    await over;
+    return c.body(null, 204);
+  });
   app.all(`/${name}/*`, (c) => {
     const isCut = cut && /\/(runs|chat)$/.test(c.req.path);
     const context: ExecutionContext = { waitUntil() {}, passThroughOnException() {}, props: {} };

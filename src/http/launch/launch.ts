@@ -26,6 +26,7 @@ export async function launch(scope: RequestScope, input: LaunchInput, format: Re
     out.close();
     throw error;
   });
+  client.onLeave(() => onCancel[onGone](run));
   return { run, respond };
 }
 
