@@ -1,10 +1,21 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
-import { agent, memory, type Middleware, type Model, serve, type ServeOptions, type Session, user } from "@jizai/jizai";
+import {
+  agent,
+  memory,
+  type Middleware,
+  type Model,
+  serve,
+  type ServeOptions,
+  type Session,
+  SessionError,
+  user,
+} from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -302,4 +313,60 @@ Deno.test("memoryLog() deletes a record that nothing appends to any more, though
   inUse = false;
   time.tick(600_000);
   assertEquals(await log.read("a", 0), undefined);
+});
+
+/** An agent whose model answers nothing to the first prompt, and the function that begins its run. */
+function silentOnce() {
+  const asked = Promise.withResolvers<void>();
+  const reasons: string[] = [];
+  const model = scripted({
+    before: () => {
+      asked.resolve();
+      return new Promise<never>(() => {});
+    },
+  }, "Hello!");
+  const noting: Middleware = {
+    name: "noting",
+    async abort({ reason }, next) {
+      reasons.push(reason);
+      await next();
+    },
+  };
+  const assistant = agent({ model, use: [noting] });
+  return {
+    assistant,
+    asked: asked.promise,
+    reasons,
+    run: (prompt: string) => assistant.run({ prompt, session: "s1" }),
+  };
+}
+
+Deno.test("a session in memory is free a lease after the platform has ended the request of its run, which ends as lost", async () => {
+  using time = new FakeTime();
+  const { asked, reasons, run } = silentOnce();
+  {
+    using _ = stub(globalThis, "setTimeout", () => undefined as never); // the timers of the request never fire
+    run("Hi");
+    await asked;
+  }
+  await time.tickAsync(29_000);
+  const early = await run("Again").result;
+  assertEquals([early.status, early.error instanceof SessionError && early.error.code], ["failed", "busy"]);
+  await time.tickAsync(1_000);
+  const { status, text, messages } = await run("Again").result;
+  assertEquals([status, text, reasons], ["done", "Hello!", ["lost"]]);
+  assertEquals(messages.map(({ role }) => role), ["user", "user", "assistant"]);
+});
+
+Deno.test("a session in memory stays with its run while the model is silent, however long", async () => {
+  using time = new FakeTime();
+  const { asked, reasons, run } = silentOnce();
+  const first = run("Hi");
+  await asked;
+  await time.tickAsync(200_000);
+  const { error } = await run("Again").result;
+  assertEquals([error instanceof SessionError && error.code, reasons], ["busy", []]);
+  first.stop();
+  const { status } = await advanceUntilSettled(time, first.result);
+  assertEquals([status, reasons], ["aborted", ["stop"]]);
 });

@@ -92,11 +92,15 @@ class MemoryWriter implements SessionWriter {
 
   /** Moves the end of the lease. If the session has changed meanwhile, the save that changed it has done so. */
   async #renew(): Promise<void> {
-    const held = this.#held;
-    if (!held) return;
-    const until = this.#leaseEnd();
-    const moved = await this.#store.touch({ id: this.#run.session, version: this.#version.n, lease: held }, until);
-    if (moved && this.#held === held) this.#held = { ...held, until };
+    const lease = this.#held;
+    if (!lease) return;
+    const renewed = this.#held = { ...lease, until: this.#leaseEnd() }; // at once, for the next renewal
+    try {
+      await this.#store.touch({ id: this.#run.session, version: this.#version.n, lease }, renewed.until);
+    } catch (error) {
+      if (this.#held === renewed) this.#held = lease;
+      throw error;
+    }
   }
 
   async #saveOrAbort(): Promise<void> {
