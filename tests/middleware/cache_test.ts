@@ -6,6 +6,7 @@ import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { memoryKeyValue } from "@jizai/jizai/session/key_value";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
@@ -275,6 +276,23 @@ Deno.test("cache() shares the work of the caller that tries again after a failur
     "rejected",
     ...Array(4).fill("2"),
   ]);
+});
+
+Deno.test("cache() does not wait longer than a lease for work whose request the platform has ended", async () => {
+  using time = new FakeTime();
+  using _ = stub(performance, "now", () => time.now);
+  const flights = new Flights<string>();
+  const { signal } = new AbortController();
+  {
+    using _ = stub(globalThis, "setTimeout", () => undefined as never); // the timers of the request never fire
+    flights.run("key", signal, () => new Promise(() => {}), () => true);
+  }
+  let begun = 0;
+  const callers = [1, 2].map(() => flights.run("key", signal, () => Promise.resolve(`${++begun}`), () => true));
+  await time.tickAsync(30_000);
+  assertEquals(begun, 0);
+  await time.tickAsync(3_000);
+  assertEquals(await Promise.all(callers), ["1", "1"]);
 });
 
 Deno.test("cache() must stand before redact(), and then its database receives no secret", async () => {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Middleware, Model } from "../../../mod.ts";
-import { expectChoice, expectNames } from "../../../src/core/kit.ts";
+import { expectChoice, expectNames, Locks } from "../../../src/core/kit.ts";
 import { callWithin } from "../kit/deadline.ts";
 import { expectNoOption } from "../kit/fields.ts";
 import { warnFailed, warnSilent } from "../kit/warn.ts";
@@ -140,7 +140,8 @@ export function rpc_hooks(
     notes: notesOfRuns(),
     about: (ctx, turn, path) => aboutOf(ctx, turn, path, form),
   };
-  let started: Promise<void> | undefined;
+  const locks = new Locks();
+  let started: PromiseSettledResult<void> | undefined;
 
   async function stopAll(): Promise<void> {
     await Promise.all(mounted.map((hook) => hook.stop()));
@@ -154,11 +155,19 @@ export function rpc_hooks(
     throw failed.reason;
   }
 
+  /** Starts the hooks, unless another run has. No run awaits a promise of another one, whose request the platform may end. */
+  function startOnce(): Promise<void> {
+    return locks.hold("start", undefined, async () => {
+      if (!started) [started] = await Promise.allSettled([startAll()]);
+      if (started.status === "rejected") throw started.reason;
+    });
+  }
+
   const middleware: Middleware = {
     name: "rpc_hooks",
     inherit: true,
     ...(mounted.length > 0 && {
-      ...runHooks(hooks, () => started ??= startAll()),
+      ...runHooks(hooks, startOnce),
       ...llmHook(hooks),
       ...toolHooks(hooks),
     }),
@@ -169,8 +178,7 @@ export function rpc_hooks(
       read.enabled ? ignoredFields(config).map((field) => `${field} is ignored: unknown field.`) : [],
     ),
     async [Symbol.asyncDispose]() {
-      await started?.catch(() => {}); // every run has reported it
-      await stopAll();
+      await locks.hold("start", undefined, stopAll); // after a start
     },
   };
 }
