@@ -26,7 +26,8 @@ export interface Bindings {
 /** Serves `script`, whose Durable Objects store in `folder`; it reaches this machine. */
 export async function served(script: string, bindings: Bindings, folder: string): Promise<Served> {
   const config = `${folder}/config.capnp`;
-  await Deno.writeTextFile(config, configOf(script, bindings, folder));
+  await Deno.writeTextFile(`${folder}/worker.js`, script);
+  await Deno.writeTextFile(config, configOf(bindings, folder));
   const args = ["serve", "--control-fd=1", config];
   const process = new Deno.Command(await binary(), { args, stdout: "piped" }).spawn();
   const kill = killing(process);
@@ -60,7 +61,7 @@ async function output(...args: readonly string[]): Promise<string> {
   return decoder.decode(stdout);
 }
 
-function configOf(script: string, { className, settings = {} }: Bindings, folder: string): string {
+function configOf({ className, settings = {} }: Bindings, folder: string): string {
   const texts = Object.entries(settings).map(([name, text]) => `(name = "${name}", text = ${JSON.stringify(text)})`);
   const namespaces = className === undefined
     ? ""
@@ -74,7 +75,7 @@ const config :Workerd.Config = (
     (name = "internet", network = (allow = ["private"])),
     (name = "disk", disk = (path = ${JSON.stringify(folder)}, writable = true)),
     (name = "worker", worker = (
-      modules = [(name = "worker.js", esModule = ${JSON.stringify(script)})],
+      modules = [(name = "worker.js", esModule = embed "worker.js")],
       compatibilityDate = "2026-11-17",
       durableObjectNamespaces = [${namespaces}],
       durableObjectStorage = (localDisk = "disk"),
