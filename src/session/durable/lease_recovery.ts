@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { SharedWork } from "../../core/lib/shared_work.ts";
 import type { LeaseIndex, Recover } from "../../core/persistence/recovery.ts";
 import type { SessionHead } from "../../core/persistence/session.ts";
 import { openHead } from "../../core/persistence/session_version.ts";
@@ -34,8 +35,8 @@ interface Taken {
 
 /** Recovers the runs of a store by its index of leases. */
 export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
-  /** True while runs that have died before continue. One of them runs at a time, since it may be the one that ends the process. */
-  let hasSuspects = false;
+  /** The runs that have died before and continue. One of them runs at a time, since it may be the one that ends the process. */
+  let suspects: SharedWork | undefined;
 
   /** Returns sessions with a lost run that may continue now. The index contains others, so it reads more of the index until there are enough. */
   async function find(limit: number): Promise<readonly SessionHead[]> {
@@ -47,7 +48,7 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
         ids.filter((id) => !due.has(id)).map(async (id) => (await openHead(store, id)).session),
       );
       for (const session of loaded) {
-        const mayContinue = session?.lease && !(hasSuspects && hasDied(session)) && !host.isLive(session);
+        const mayContinue = session?.lease && !(suspects?.lives && hasDied(session)) && !host.isLive(session);
         if (mayContinue) due.set(session.id, session);
       }
       if (due.size >= limit || ids.length < size) return [...due.values()];
@@ -71,19 +72,22 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
   }
 
   /** Continues runs that have died before, one after another. Resolves when the first has begun. */
-  async function takeSuspects([session, ...rest]: readonly SessionHead[]): Promise<Taken | undefined> {
-    hasSuspects = session !== undefined;
-    if (!session) return undefined;
+  async function takeSuspects(
+    [session, ...rest]: readonly SessionHead[],
+    work = new SharedWork(host.lease),
+  ): Promise<Taken | undefined> {
+    if (!session) return void work.end();
+    suspects = work;
     const run = await take(session); // never rejects
-    if (!run) return await takeSuspects(rest);
-    return { ...run, over: run.over.then(async () => await (await takeSuspects(rest))?.over) };
+    if (!run) return await takeSuspects(rest, work);
+    return { ...run, over: run.over.then(async () => await (await takeSuspects(rest, work))?.over) };
   }
 
   return async ({ limit = 10 } = {}) => {
     const found = await find(limit);
     const first = found.filter((session) => !hasDied(session)).slice(0, limit);
-    const suspects = found.filter(hasDied).slice(0, limit - first.length);
-    const taken = await Promise.all([...first.map(take), hasSuspects ? undefined : takeSuspects(suspects)]);
+    const died = found.filter(hasDied).slice(0, limit - first.length);
+    const taken = await Promise.all([...first.map(take), suspects?.lives ? undefined : takeSuspects(died)]);
     return {
       runs: taken.flatMap((run) => run?.id ?? []),
       over: Promise.all(taken.map((run) => run?.over)).then(() => {}),
