@@ -7,9 +7,11 @@ import { eachHook } from "../../core/hooks/each_hook.ts";
 import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
 import { freeze, isFrozenWrite } from "../../core/hooks/strict.ts";
 import type { Hook } from "../../core/hooks/onion.ts";
+import type { ModelResponse, TurnResult } from "../../core/hooks/points/turn.ts";
 import type { Middleware } from "../../core/hooks/middleware.ts";
 import type { Change, Scope } from "../../core/hooks/scope.ts";
 import type { Emit, Point } from "../../protocol/event.ts";
+import { textOf } from "../../protocol/message.ts";
 import type { Report } from "./findings.ts";
 
 /** Returns the points that a middleware hooks. */
@@ -40,16 +42,21 @@ function inspect<C extends Scope, D extends Change, R>(
   point: Point,
   track: (signal: AbortSignal) => void,
 ): Hook<C, D, R> {
-  return async function inspectedHook(ctx, next) {
+  return async function inspectedHook(given, next) {
     const thrown: unknown[] = [];
-    const signals = [ctx.signal];
+    const signals = [given.signal];
+    const [inside, outside] = [new LastStream(), new LastStream()];
+    const emitOutside = outside.before(given.emit);
+    const ctx = responseTexts[point] ? { ...given, emit: emitOutside } : given;
     let open = 0;
+    let below: R | undefined;
 
     async function go(change?: D): Promise<R> {
       if (change?.signal) signals.push(change.signal);
       open++;
       try {
-        return freeze(await next(change?.emit ? { ...change, emit: filter(change.emit, report) } : change));
+        below = freeze(await next(checkedChange(change)));
+        return below;
       } catch (error) {
         if (isMisuse(error)) report("next", error.message);
         thrown.push(error);
@@ -59,12 +66,24 @@ function inspect<C extends Scope, D extends Change, R>(
       }
     }
 
+    /** Returns the change with an event filter that is checked, and whose deltas are tracked. */
+    function checkedChange(change: D | undefined): D | undefined {
+      const emit = change?.emit && filter(change.emit, report);
+      if (responseTexts[point]) return { ...change, emit: inside.before(emit ?? emitOutside) } as D; // every point may change `emit`
+      return emit ? { ...change, emit } as D : change;
+    }
+
     track(ctx.signal);
     try {
       const returned = freeze(await hook(freeze(ctx), (change) => awaited(go(change))));
       const lost = thrown.find(isInterrupt);
       if (lost) report("unwinds", `${lost.name} was thrown by the inner layers, and it answered`);
       if (returned === undefined && point !== "abort") report("passes", "it returned nothing");
+      const [was, is] = [below, returned].map((result) => responseTexts[point]?.(Object(result)));
+      const isStreamed = inside.text !== "" && inside.text === was; // else another hook has changed it
+      if (isStreamed && is !== undefined && is !== outside.text) {
+        report("streams", `it streamed ${JSON.stringify(outside.text)} and returned ${JSON.stringify(is)}`);
+      }
       return returned;
     } catch (error) {
       reportError(error, thrown, signals, report);
@@ -73,6 +92,33 @@ function inspect<C extends Scope, D extends Change, R>(
       if (open > 0) report("next", "it did not wait for next()");
     }
   };
+}
+
+/** Returns the text of the response that a hook returns, by point. Undefined if it is withdrawn. */
+const responseTexts: { readonly [P in Point]?: (returned: Partial<ModelResponse & TurnResult>) => string | undefined } =
+  {
+    model: ({ parts = [], finish }) => finish === "filter" ? undefined : textOf({ parts }),
+    turn: ({ response = {} }) => responseTexts.model?.(response),
+  };
+
+/** Tracks the text of the last response in a stream of events. */
+class LastStream {
+  #text = "";
+  #isOpen = true;
+
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Returns a filter in front of `emit`. */
+  before(emit: Emit): Emit {
+    return (event) => {
+      if (event.type === "model.started" || event.type === "model.reset") [this.#text, this.#isOpen] = ["", true];
+      else if (event.type === "model.finished") this.#isOpen = false; // deltas after it are those of tools and hooks
+      else if (event.type === "text.delta" && this.#isOpen) this.#text += event.text;
+      emit(event);
+    };
+  }
 }
 
 /** Returns the promise, and prevents an unhandled rejection: a hook that does not await it is reported in another way. */

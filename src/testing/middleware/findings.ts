@@ -11,6 +11,7 @@ export const laws = {
   unwinds: "passes on what ends or pauses a run",
   next: "calls next() as the point allows, and awaits it",
   readonly: "changes nothing that it was given",
+  streams: "streams the text that it returns",
   valid: "leaves the transcript valid",
   clean: "leaves no listener and no timer behind",
   stops: "stops when its signal aborts",
@@ -23,6 +24,7 @@ const fixes: Readonly<Record<keyof typeof laws, string>> = {
   unwinds: "Rethrow an error for which isInterrupt() is true.",
   next: "Await next(), and call it again only at model and execute, after it has settled.",
   readonly: "Pass a change to next(), or return a new object such as { ...result, parts }.",
+  streams: "Change the deltas too: use rewrite() at model, or pass next({ emit }) a filter that changes text.delta.",
   valid: "Keep each call of the transcript together with its result.",
   clean: "Clear timers and remove listeners in a finally block.",
   stops: "Pass ctx.signal to what the hook waits for, and stop when it aborts.",
@@ -71,7 +73,8 @@ export function findings(): Findings {
     report: (name, hints = {}) =>
       Object.entries(laws).flatMap(([law, title]) => {
         const lines = linesOf(law);
-        if (lines.length === 0) return [];
+        const isConsequence = law === "streams" && found.some((finding) => finding.law !== law); // the text differs because another law is broken
+        if (lines.length === 0 || isConsequence) return [];
         const needsVars = hints.vars && lines.some((line) => missingVars.test(line));
         const fix = needsVars
           ? 'If the hook reads ctx.vars, pass them: { vars: { user: "ann" } }.'

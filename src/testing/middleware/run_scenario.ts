@@ -42,7 +42,7 @@ interface Outcome {
 export async function runScenario(scenario: Scenario, setup: TestSetup, output: Report): Promise<boolean> {
   let reported = false;
   const report: Report = (...finding) => {
-    reported = true;
+    reported ||= finding[0] !== "streams"; // the result is compared all the same
     output(...finding);
   };
   const leaks = watchLeaks();

@@ -7,11 +7,13 @@ import {
   End,
   finish,
   isInterrupt,
+  mapText,
   type Middleware,
   Pause,
   Paused,
   type Question,
   reply,
+  rewrite,
   state,
   text,
 } from "@jizai/jizai";
@@ -281,6 +283,47 @@ Deno.test("testMiddleware() finds a response that makes the same call twice", as
     '"doubling" breaks the law that a middleware leaves the transcript valid:',
     "- at model, The response was not valid: its calls had ids of other calls (in a plain run)",
   ]);
+});
+
+Deno.test("testMiddleware() finds a text that is changed only in the response, at model and at turn", async () => {
+  const masked = (text: string) => text.replace("is all", "[redacted]");
+  const masking: Readonly<Record<string, Middleware>> = {
+    model: { model: async (_, next) => mapText(await next(), masked) },
+    turn: {
+      async turn(_, next) {
+        const result = await next();
+        return { ...result, response: mapText(result.response, masked) };
+      },
+    },
+  };
+  for (const [point, hooks] of Object.entries(masking)) {
+    const [law, first = "", ...more] = await reportOf(() => ({ name: "masking", ...hooks }));
+    assertEquals(law, '"masking" breaks the law that a middleware streams the text that it returns:');
+    const start = `- at ${point}, it streamed "That is all." and returned "That [redacted]." (in a plain run`;
+    assertEquals([first.slice(0, start.length), more], [start, []]);
+  }
+});
+
+Deno.test("testMiddleware() finds deltas that are changed, and the response is not", async () => {
+  const report = await reportOf((): Middleware => ({
+    name: "silent",
+    model: (ctx, next) => next({ emit: (event) => event.type === "text.delta" ? undefined : ctx.emit(event) }),
+  }));
+  assertEquals(report.slice(0, 2), [
+    '"silent" breaks the law that a middleware streams the text that it returns:',
+    '- at model, it streamed "" and returned "I look it up." (in a plain run)',
+  ]);
+});
+
+Deno.test("testMiddleware() accepts rewrite(), and a response that is withdrawn after its deltas", async () => {
+  await testMiddleware((): Middleware => ({
+    name: "rewriting",
+    model: rewrite({ text: (text) => [text.toUpperCase(), ""] }),
+  }));
+  await testMiddleware((): Middleware => ({
+    name: "withdrawing",
+    model: async (_, next) => ({ ...await next(), parts: [], finish: "filter" }),
+  }));
 });
 
 Deno.test("testMiddleware() finds a signal that was replaced rather than narrowed", async () => {

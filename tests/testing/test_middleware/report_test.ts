@@ -1,7 +1,7 @@
 /**
  * Middleware that `testMiddleware()` accepts, and its reports.
  */
-import { denied, isInterrupt, mapText, type Middleware, state, tool } from "@jizai/jizai";
+import { denied, type Emit, isInterrupt, mapText, type Middleware, state, tool } from "@jizai/jizai";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
@@ -18,14 +18,16 @@ Deno.test("testMiddleware() accepts a middleware without hooks", async () => {
 
 Deno.test("testMiddleware() accepts answers, changes and decisions by the rules", async () => {
   const calls = state("good.calls", () => 0);
+  const loud = (text: string) => text.toUpperCase();
   await testMiddleware((): Middleware => ({
     name: "good",
     async prompt(ctx, next) {
       return await next({ context: [...ctx.context, "Be brief."] });
     },
     async model(ctx, next) {
-      const response = await next({ request: { instructions: `${ctx.request.instructions} Be brief.` } });
-      return mapText(response, (text) => text.toUpperCase());
+      const emit: Emit = (event) =>
+        ctx.emit(event.type === "text.delta" ? { ...event, text: loud(event.text) } : event);
+      return mapText(await next({ emit, request: { instructions: `${ctx.request.instructions} Be brief.` } }), loud);
     },
     async tool(ctx, next) {
       if (calls.update(ctx, (n) => n + 1) > 4) return denied("Enough.");
