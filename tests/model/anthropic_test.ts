@@ -223,7 +223,6 @@ Deno.test("anthropic() ignores pings and unknown events", async () => {
     { type: "ping" },
     {},
     { type: "content_block_start", index: 0, content_block: null },
-    grow(7, { type: "text_delta", text: "lost" }),
     { type: "content_block_stop", index: 7 },
     begin(1, { type: "text", text: "He" }),
     grow(1, { type: "text_delta", text: "llo" }),
@@ -254,6 +253,63 @@ Deno.test("anthropic() reads a call with whole input, without an id or without a
     { type: "call.start", id: "call_0", name: "weather" },
     { type: "call.end", id: "call_0" },
   ]);
+});
+
+Deno.test("anthropic() reads blocks whose start or stop is missing, and an input that is JSON text", async () => {
+  const received = await eventsOf(
+    grow(0, { type: "thinking_delta", thinking: "Hm." }),
+    grow(0, { type: "signature_delta", signature: "c2ln" }),
+    begin(0, { type: "text", text: "" }),
+    grow(0, { type: "text_delta", text: "He" }),
+    { type: "content_block_stop", index: 0 },
+    grow(1, { type: "text_delta", text: "llo" }),
+    begin(1, { type: "tool_use", id: "a", name: "weather", input: '{"city":"Kyoto"}' }),
+    begin(1, { type: "tool_use", id: "b", name: "weather", input: {} }),
+    grow(1, { type: "input_json_delta", partial_json: '{"city":"Oslo"}' }),
+    { type: "message_stop" },
+  );
+  assertEquals(received, [
+    { type: "reasoning", text: "Hm." },
+    { type: "reasoning", text: "", meta: { signature: "c2ln" } },
+    { type: "text", text: "He" },
+    { type: "text", text: "llo" },
+    { type: "call.start", id: "a", name: "weather" },
+    { type: "call.delta", id: "a", text: '{"city":"Kyoto"}' },
+    { type: "call.end", id: "a" },
+    { type: "call.start", id: "b", name: "weather" },
+    { type: "call.delta", id: "b", text: '{"city":"Oslo"}' },
+    { type: "call.end", id: "b" },
+    { type: "finish", reason: "calls", usage: { input: 0, output: 0 } },
+  ]);
+  assertEquals(
+    (await eventsOf(grow(0, { type: "text_delta", text: "Hi" }), stop(null), { type: "message_stop" })).at(-1),
+    {
+      type: "finish",
+      reason: "stop",
+      usage: { input: 0, output: 0 },
+    },
+  );
+});
+
+Deno.test("anthropic() throws for members that it cannot read, and names them", async () => {
+  const cases: [frame: object, message: string][] = [
+    [
+      grow(0, { type: "input_json_delta", partial_json: "{" }),
+      "the start of a call before its input in `content_block`",
+    ],
+    [grow(0, { type: "text_delta", text: 1 }), "a string in `text`"],
+    [begin(0, { type: "tool_use", id: "a", name: {}, input: {} }), "a string in `name`"],
+    [begin(0, { type: "tool_use", id: "a", name: "weather", input: [1] }), "an object in `input`"],
+    [{ type: "message_delta", delta: { stop_reason: 1 } }, "a string in `stop_reason`"],
+    [{ type: "message_start", message: { usage: "?" } }, "an object in `usage`"],
+  ];
+  for (const [frame, message] of cases) {
+    const error = await eventsOf(frame as Parameters<typeof eventsOf>[0], { type: "message_stop" }).catch(String);
+    assertEquals([frame, String(error).replace(/, got .*/, "")], [
+      frame,
+      `ModelError: Cannot read the response: expected ${message}`,
+    ]);
+  }
 });
 
 Deno.test("anthropic() maps the stop reason, also without the last frame", async () => {

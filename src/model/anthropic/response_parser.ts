@@ -5,11 +5,11 @@
  */
 import type { FinishReason } from "../../protocol/response_event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
-import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
-import { numberIn, objectIn } from "../response_members.ts";
+import { numberIn, objectIn, stringIn, unreadable } from "../response_members.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -56,63 +56,79 @@ export function responseParser(model: string): MessageParser {
   /** The id of the last call, if it has ended without input: also a response that reaches its limit ends its last block. */
   let unclosed: string | undefined;
   let unnamed = 0;
+  let hasCalls = false;
   let reason = "";
   let details: unknown;
   let counts: UnknownObject = {};
 
-  function parse({ type, index, message, content_block, delta, usage }: UnknownObject, events: ModelEvent[]): boolean {
+  function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
+    const { type, index } = frame;
     const block = blocks.get(index);
-    if (type === "content_block_start" && isObject(content_block)) start(index, content_block, events);
-    else if (type === "content_block_delta" && block && isObject(delta)) append(block, delta, events);
+    const delta = type === "content_block_delta" || type === "message_delta" ? objectIn(frame, "delta") : {};
+    if (type === "content_block_start" && frame.content_block) {
+      if (block) close(index, block, events); // whose stop event is missing
+      start(index, objectIn(frame, "content_block"), events);
+    } else if (type === "content_block_delta") append(block ?? startOf(index, delta, events), delta, events);
     else if (type === "content_block_stop" && block) close(index, block, events);
-    else if (type === "message_start" && isObject(message)) count(message.usage);
+    else if (type === "message_start") count(objectIn(frame, "message"));
     else if (type === "message_delta") {
-      count(usage);
-      if (isObject(delta)) {
-        reason = stringOrEmpty(delta.stop_reason) || reason;
-        details = delta.stop_details;
-      }
+      count(frame);
+      reason = stringIn(delta, "stop_reason") || reason;
+      details = delta.stop_details;
     }
     return type === "message_stop";
   }
 
-  function start(index: unknown, content: UnknownObject, events: ModelEvent[]): void {
+  /** Begins the block of a delta whose start is missing. A call has no name then, and cannot be read. */
+  function startOf(index: unknown, delta: UnknownObject, events: ModelEvent[]): Block {
+    if (delta.partial_json !== undefined) {
+      unreadable("content_block", "the start of a call before its input", undefined);
+    }
+    return start(index, { type: delta.thinking === undefined ? "text" : "thinking" }, events);
+  }
+
+  function start(index: unknown, content: UnknownObject, events: ModelEvent[]): Block {
     endEmptyCall(events);
-    const { type, id, name, input, data } = content;
+    const { input } = content;
+    const type = stringIn(content, "type");
     const block: Block = {
-      type: stringOrEmpty(type),
-      id: stringOrEmpty(id) || `call_${unnamed++}`,
+      type,
+      id: stringIn(content, "id") || `call_${unnamed++}`,
       input: isObject(input) && Object.keys(input).length > 0 ? input : undefined,
       hasInput: false,
       signature: "",
-      other: known.includes(stringOrEmpty(type)) ? undefined : content,
+      other: known.includes(type) ? undefined : content,
       json: "",
       citations: [],
     };
     blocks.set(index, block);
-    if (type === "tool_use") events.push({ type: "call.start", id: block.id, name: stringOrEmpty(name) });
-    else if (type === "redacted_thinking") {
-      events.push({ type: "reasoning", text: "", meta: { redacted: stringOrEmpty(data) } });
+    if (type === "tool_use") {
+      hasCalls = true;
+      events.push({ type: "call.start", id: block.id, name: stringIn(content, "name") });
+      if (typeof input === "string") append(block, { partial_json: input }, events); // some proxies send its JSON text
+      else objectIn(content, "input");
+    } else if (type === "redacted_thinking") {
+      events.push({ type: "reasoning", text: "", meta: { redacted: stringIn(content, "data") } });
     } else if (!block.other) append(block, content, events);
+    return block;
   }
 
-  function append(
-    block: Block,
-    { text, thinking, signature, partial_json: input, citation }: UnknownObject,
-    events: ModelEvent[],
-  ): void {
-    if (citation) block.citations.push(citation);
+  function append(block: Block, delta: UnknownObject, events: ModelEvent[]): void {
+    const input = stringIn(delta, "partial_json");
+    if (delta.citation) block.citations.push(delta.citation);
     if (block.other) {
-      block.json += stringOrEmpty(input);
+      block.json += input;
       return;
     }
-    block.signature += stringOrEmpty(signature);
-    if (stringOrEmpty(text) !== "") events.push({ type: "text", text: stringOrEmpty(text) });
-    if (stringOrEmpty(thinking) !== "") events.push({ type: "reasoning", text: stringOrEmpty(thinking) });
-    if (block.type === "tool_use" && stringOrEmpty(input) !== "") {
+    block.signature += stringIn(delta, "signature");
+    const text = stringIn(delta, "text");
+    const thinking = stringIn(delta, "thinking");
+    if (text !== "") events.push({ type: "text", text });
+    if (thinking !== "") events.push({ type: "reasoning", text: thinking });
+    if (block.type === "tool_use" && input !== "") {
       block.input = undefined;
       block.hasInput = true;
-      events.push({ type: "call.delta", id: block.id, text: stringOrEmpty(input) });
+      events.push({ type: "call.delta", id: block.id, text: input });
     }
   }
 
@@ -136,12 +152,13 @@ export function responseParser(model: string): MessageParser {
   }
 
   /** Merges counts: later ones are totals, and may leave fields out. */
-  function count(usage: unknown): void {
-    if (isObject(usage)) counts = { ...counts, ...usage };
+  function count(from: UnknownObject): void {
+    counts = { ...counts, ...objectIn(from, "usage") };
   }
 
-  function end(): readonly ModelEvent[] {
-    if (reason === "") return [];
+  function end(complete: boolean): readonly ModelEvent[] {
+    if (reason === "" && !complete) return [];
+    reason ||= hasCalls ? "tool_use" : "end_turn"; // some servers end a response without a reason
     const events: ModelEvent[] = [];
     const mapped = reasons.get(reason) ?? "other";
     const isWhole = reason !== "stop_sequence" && (mapped === "stop" || mapped === "calls");
@@ -164,13 +181,13 @@ export function responseParser(model: string): MessageParser {
 /** Returns the event of a block of a tool that the provider runs: its call, its result, or a note of another block. */
 function builtInEvent(model: string, block: UnknownObject, names: Map<unknown, string>): ModelEvent {
   const { id, name, input, server_name: server, tool_use_id: callId, content, is_error: isError, ...rest } = block;
-  const type = stringOrEmpty(block.type);
+  const type = stringIn(block, "type");
   if (type.endsWith("_tool_use")) {
-    names.set(id, stringOrEmpty(name));
+    names.set(id, stringIn({ name }, "name"));
     return callEvent({ callId: id, name, server, input }, { model, block: rest });
   }
   if (!type.endsWith("_tool_result")) return noteEvent(model, { block });
-  const failed = isError || (isObject(content) && stringOrEmpty(content.type).endsWith("_error"));
+  const failed = isError || (isObject(content) && stringIn(content, "type").endsWith("_error"));
   const known = names.get(callId) ?? type.slice(0, -"_tool_result".length); // a paused response made the call
   const result = { callId, name: known, status: failed ? "error" : "ok", output: content } as const;
   return resultEvent(result, { model, block: { ...rest, ...(isError !== undefined && { is_error: isError }) } });
@@ -178,7 +195,7 @@ function builtInEvent(model: string, block: UnknownObject, names: Map<unknown, s
 
 /** Returns the event of a source: a page, or a document by its title. */
 function sourceOf({ url, title, document_title, source, cited_text: text }: UnknownObject): ModelEvent {
-  const isPage = /^https?:/.test(stringOrEmpty(source));
+  const isPage = typeof source === "string" && /^https?:/.test(source);
   return sourceEvent({ url: url ?? (isPage ? source : undefined), title: title ?? document_title, text });
 }
 
