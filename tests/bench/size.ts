@@ -90,10 +90,10 @@ const rows: readonly Row[] = [
     what: "model: Responses API",
     bundle: "models/openai_responses.ts",
     without: sharedByModels,
-    budget: 3,
-    ceiling: 3.25,
+    budget: 3.65,
+    ceiling: 3.65,
   },
-  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3, ceiling: 3.2 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.35, ceiling: 3.35 },
   { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3.2 },
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.8 },
 ];

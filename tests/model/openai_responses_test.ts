@@ -237,7 +237,8 @@ Deno.test("openaiResponses() reads items without deltas, and calls without an ad
     done(2, { type: "function_call", call_id: "b", name: "weather", arguments: "" }),
   ]));
   assertEquals(events.slice(0, -1), [
-    { type: "text", text: "So.No." },
+    { type: "text", text: "So." },
+    { type: "text", text: "No." },
     { type: "call.start", id: "call_0", name: "weather" },
     { type: "call.delta", id: "call_0", text: "{}" },
     { type: "call.end", id: "call_0" },
@@ -245,6 +246,77 @@ Deno.test("openaiResponses() reads items without deltas, and calls without an ad
     { type: "call.end", id: "b" },
     { type: "part", part: { type: "refusal", text: "No." } },
   ]);
+});
+
+Deno.test("openaiResponses() reads texts and inputs wherever a server sends them", async () => {
+  const call = (output_index: number, more: object) => ({
+    type: "function_call",
+    call_id: `c${output_index}`,
+    name: "weather",
+    ...more,
+  });
+  const added = (output_index: number, item: object) => ({ type: "response.output_item.added", output_index, item });
+  const done = (output_index: number, item: object) => ({ type: "response.output_item.done", output_index, item });
+  const message = {
+    type: "message",
+    id: "m",
+    content: [{ type: "output_text", text: "A" }, { type: "output_text", text: "B" }],
+  };
+  const late = { type: "message", id: "late", content: [{ type: "output_text", text: "C" }] };
+  const events = await eventsIn(responseStream([
+    added(0, { type: "message", id: "m", content: [] }),
+    { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "A" },
+    { type: "response.output_text.done", output_index: 0, content_index: 0, text: "A" },
+    { type: "response.output_text.done", output_index: 0, content_index: 1, text: "B" },
+    done(0, message),
+    done(1, call(1, { arguments: { city: "Kyoto" }, status: "completed" })),
+    added(2, call(2, { arguments: "" })),
+    { type: "response.function_call_arguments.done", output_index: 2, arguments: '{"city":"Oslo"}' },
+    done(2, call(2, { status: "completed" })),
+    added(3, call(3, { arguments: '{"city":"Bergen"}' })),
+    done(3, call(3, { arguments: "", status: "completed" })),
+  ], { output: [message, call(1, {}), call(2, {}), call(3, {}), late] }));
+  const inputs = ['{"city":"Kyoto"}', '{"city":"Oslo"}', '{"city":"Bergen"}'];
+  assertEquals(events, [
+    { type: "text", text: "A" },
+    { type: "text", text: "B" },
+    ...inputs.flatMap((text, index) =>
+      [
+        { type: "call.start", id: `c${index + 1}`, name: "weather" },
+        { type: "call.delta", id: `c${index + 1}`, text },
+        { type: "call.end", id: `c${index + 1}` },
+      ] as const
+    ),
+    { type: "text", text: "C" },
+    { type: "finish", reason: "calls", usage: { input: 7, output: 7 } },
+  ]);
+});
+
+Deno.test("openaiResponses() throws for a call that only a client can run, unless the provider has run it", async () => {
+  const done = (output_index: number, item: object) => ({ type: "response.output_item.done", output_index, item });
+  for (const type of ["local_shell_call", "shell_call", "apply_patch_call", "custom_tool_call", "computer_call"]) {
+    const call = done(0, { type, id: "i", call_id: "c", status: "completed" });
+    assertEquals(
+      await eventsIn(responseStream([call])).catch(String),
+      `ModelError: Cannot answer a call of m: it is of type "${type}", which only a client can run`,
+    );
+    const output = done(1, { type: `${type}_output`, call_id: "c", output: [] });
+    assertEquals((await eventsIn(responseStream([call, output]))).at(-1)?.type, "finish");
+  }
+});
+
+Deno.test("openaiResponses() reports a search that never finished as an error", async () => {
+  const item = {
+    type: "web_search_call",
+    id: "ws_1",
+    status: "in_progress",
+    action: { type: "search", query: "Kyoto" },
+  };
+  const events = await eventsIn(responseStream([{ type: "response.output_item.done", output_index: 0, item }]));
+  const parts = events.flatMap((event) =>
+    event.type === "part" && event.part.type === "provider_result" ? [event.part.status] : []
+  );
+  assertEquals(parts, ["error"]);
 });
 
 Deno.test("openaiResponses() ignores events that it does not know", async () => {

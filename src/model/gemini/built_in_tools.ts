@@ -4,9 +4,10 @@
  * @module
  */
 import type { ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
-import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import { callEvent, readNote, resultEvent } from "../provider_note.ts";
+import { stringIn } from "../response_members.ts";
 import { providerNotice } from "../provider_tools.ts";
 
 /** Parses the parts of tools that the provider runs. */
@@ -30,14 +31,14 @@ export function builtInParser(model: string): BuiltInParser {
     const { executableCode: code, codeExecutionResult: ran, toolCall, toolResponse } = part;
     const call = code ?? toolCall;
     if (isObject(call)) {
-      const callId = last = stringOrEmpty(call.id) || newId();
+      const callId = last = stringIn(call, "id") || newId();
       return callEvent({ callId, name: nameOf(call), input: code ?? call.args }, { model, part });
     }
     const answer = ran ?? toolResponse;
     if (!isObject(answer)) return undefined;
     const { output, response: found, ...rest } = answer;
     const status = ran && answer.outcome !== "OUTCOME_OK" ? "error" : "ok";
-    const of = { callId: stringOrEmpty(answer.id) || last, name: nameOf(answer) };
+    const of = { callId: stringIn(answer, "id") || last, name: nameOf(answer) };
     return resultEvent({ ...of, status, output: found ?? output }, {
       model,
       part: { ...part, [ran ? "codeExecutionResult" : "toolResponse"]: rest },
@@ -61,7 +62,7 @@ export function builtInParser(model: string): BuiltInParser {
   }
 
   return {
-    name: (id) => response = stringOrEmpty(id) || response,
+    name: (id) => response = stringIn({ responseId: id }, "responseId") || response,
     parse,
     report,
   };
@@ -69,7 +70,7 @@ export function builtInParser(model: string): BuiltInParser {
 
 /** Returns the neutral name of a tool. Only the parts of code execution have no type. */
 function nameOf({ toolType = "code_execution" }: UnknownObject): string {
-  return toolType === "GOOGLE_SEARCH_WEB" ? "web_search" : stringOrEmpty(toolType).toLowerCase();
+  return toolType === "GOOGLE_SEARCH_WEB" ? "web_search" : stringIn({ toolType }, "toolType").toLowerCase();
 }
 
 /** Returns the parts that a request contains for a call or a result: the provider's own, or a text. */

@@ -6,11 +6,11 @@
 import type { FinishReason } from "../../protocol/response_event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn } from "../response_members.ts";
+import { numberIn, stringIn } from "../response_members.ts";
 import { builtInParser } from "./built_in_tools.ts";
 
 /** The reasons of Google's filters, and of a prompt that they blocked. */
@@ -47,7 +47,7 @@ export function responseParser(model: string): ResponseParser {
     if (!isObject(candidate)) return false;
     grounding = candidate.groundingMetadata ?? grounding;
     urlContextMetadata = candidate.urlContextMetadata ?? urlContextMetadata;
-    reason = stringOrEmpty(candidate.finishReason) || reason;
+    reason = stringIn(candidate, "finishReason") || reason;
     if (filtered.test(reason)) refusal = refusalEvent(candidate.finishMessage, reason);
     for (const token of logprobsOf(candidate.logprobsResult)) tokens.push(token);
     const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
@@ -70,18 +70,18 @@ export function responseParser(model: string): ResponseParser {
   }
 
   function fileEvent({ mimeType, data }: UnknownObject, signature: unknown): ModelEvent {
-    const meta = signature ? { meta: { model, signature: stringOrEmpty(signature) } } : {};
+    const meta = signature ? { meta: { model, signature: stringIn({ signature }, "signature") } } : {};
     return {
       type: "part",
-      part: { type: "media", mediaType: stringOrEmpty(mimeType), data: stringOrEmpty(data), ...meta },
+      part: { type: "media", mediaType: stringIn({ mimeType }, "mimeType"), data: stringIn({ data }, "data"), ...meta },
     };
   }
 
   function parseCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
-    let id = stringOrEmpty(given) || `call_${ids.size}`;
+    let id = stringIn({ id: given }, "id") || `call_${ids.size}`;
     while (ids.has(id)) id += "_";
     ids.add(id);
-    events.push({ type: "call.start", id, name: stringOrEmpty(name) });
+    events.push({ type: "call.start", id, name: stringIn({ name }, "name") });
     if (Object.keys(Object(args)).length === 0) unclosed = id;
     else events.push({ type: "call.delta", id, text: JSON.stringify(args) }, { type: "call.end", id });
   }

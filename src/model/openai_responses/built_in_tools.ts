@@ -5,9 +5,10 @@
  */
 import { type CallResult, textOf } from "../../protocol/message.ts";
 import type { Call, Json, MediaPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
-import { isObject, jsonOrText, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, jsonOrText, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { callEvent, type PartEvent, resultEvent } from "../provider_note.ts";
 import { approved } from "../provider_tools.ts";
+import { stringIn } from "../response_members.ts";
 
 /** The fields of the items: the input of the call, and the output. */
 const fields: Readonly<Record<string, readonly [name: string, input: string, output: string]>> = {
@@ -21,7 +22,7 @@ export function builtInEvents(
   note: UnknownObject,
   item: UnknownObject,
 ): readonly PartEvent<ProviderCallPart | ProviderResultPart | MediaPart>[] | undefined {
-  const type = stringOrEmpty(item.type);
+  const type = stringIn(item, "type");
   if (type === "image_generation_call" && item.result) return [{ type: "part", part: imagePart(note, item) }];
   const { id, name, server_label: server, status } = item;
   if (type === "mcp_call") {
@@ -42,7 +43,7 @@ export function builtInEvents(
     resultEvent({
       callId: id,
       name: tool,
-      status: status === "failed" || status === "incomplete" ? "error" : "ok",
+      status: (status ?? "completed") === "completed" ? "ok" : "error",
       output: output === "" ? sources : value,
     }),
   ];
@@ -50,8 +51,8 @@ export function builtInEvents(
 
 /** Returns a generated image. The rest of its item is kept, because the API wants the whole item back. */
 function imagePart(note: UnknownObject, { result, ...item }: UnknownObject): MediaPart {
-  const mediaType = `image/${stringOrEmpty(item.output_format) || "png"}`;
-  return { type: "media", mediaType, data: stringOrEmpty(result), meta: { ...note, item } as Json }; // parsed JSON
+  const mediaType = `image/${stringIn(item, "output_format") || "png"}`;
+  return { type: "media", mediaType, data: stringIn({ result }, "result"), meta: { ...note, item } as Json }; // parsed JSON
 }
 
 /** Returns the name of a tool and the fields of its item; nothing for another item. */
@@ -62,7 +63,7 @@ function fieldsOf(type: string): readonly string[] {
 /** Returns the call that a question asks about: one of the server, which the engine decides about. */
 export function questionCall({ id, name, server_label, arguments: input }: UnknownObject): Call {
   const asked = { tool: name, arguments: jsonOrText(input) };
-  return { id: stringOrEmpty(id), name: stringOrEmpty(server_label), input: asked };
+  return { id: stringIn({ id }, "id"), name: stringIn({ server_label }, "server_label"), input: asked };
 }
 
 /** Returns the item in the note of a call, with the output of its result; undefined if there is none. */
@@ -72,7 +73,7 @@ export function builtInItem(
 ): UnknownObject | undefined {
   if (!isObject(item)) return undefined;
   if (item.type === "mcp_call") return { ...item, ...(isObject(output) && "error" in output ? output : { output }) };
-  const [, , name = ""] = fieldsOf(stringOrEmpty(item.type));
+  const [, , name = ""] = fieldsOf(`${item.type}`);
   return name === "" ? item : { ...item, [name]: output };
 }
 

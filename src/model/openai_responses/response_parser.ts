@@ -6,12 +6,12 @@
 import type { FinishReason } from "../../protocol/response_event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, numberOrZero, stringOrEmpty, type UnknownObject } from "../../protocol/unknown_json.ts";
-import type { ModelEvent } from "../model.ts";
+import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn, objectIn } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn } from "../response_members.ts";
 import { builtInEvents, questionCall } from "./built_in_tools.ts";
 
 /** An output item that is being streamed. */
@@ -19,11 +19,16 @@ interface OpenItem {
   readonly type: unknown;
   /** The id of a call. */
   readonly id: string;
+  /** The input of a call in its first event: some servers send it nowhere else. */
+  readonly input: string;
   /** Whether a delta has arrived. */
   hasDelta: boolean;
   /** The annotations that have arrived: some servers leave them out of the complete item. */
   readonly annotations: UnknownObject[];
 }
+
+/** Matches the types of calls that a client must run, unless the provider sends their output. */
+const clientCalls = /^(local_shell|shell|apply_patch|custom_tool|computer)_call$/;
 
 const incompleteReasons = new Map<unknown, FinishReason>([
   ["max_output_tokens", "length"],
@@ -42,41 +47,62 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   let isComplete = false;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
+  /** The places of the texts that have been streamed, and the indexes and ids of the items. */
+  const streamed = new Set<string>();
+  const seen = new Set<unknown>();
+  /** The calls that a client must run, by their ids, with their types. */
+  const unanswered = new Map<unknown, string>();
   let finish: Extract<ModelEvent, { type: "finish" }> | undefined;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
-    const { type, output_index: index, delta } = frame;
+    const { output_index: index } = frame;
+    const type = stringIn(frame, "type");
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
-        append(stringOrEmpty(type), index, stringOrEmpty(delta), events);
+        append(frame, stringIn(frame, "delta"), events);
+        return false;
+      case "response.output_text.done":
+      case "response.refusal.done":
+      case "response.reasoning_summary_text.done":
+      case "response.reasoning_text.done":
+        if (!streamed.has(placeOf(frame))) {
+          append(frame, stringIn(frame, type.includes("refusal") ? "refusal" : "text"), events);
+        }
         return false;
       case "response.reasoning_summary_part.added":
-        if (numberOrZero(frame.summary_index) > 0) events.push({ type: "reasoning", text: "\n\n" });
+        if (numberIn(frame, "summary_index") > 0) events.push({ type: "reasoning", text: "\n\n" });
         return false;
       case "response.function_call_arguments.delta":
-        appendInput(index, stringOrEmpty(delta), events);
+        appendInput(index, stringIn(frame, "delta"), events);
+        return false;
+      case "response.function_call_arguments.done":
+        if (open.get(index)?.hasDelta === false) appendInput(index, inputIn(frame), events);
         return false;
       case "response.output_text.annotation.added":
         if (isObject(frame.annotation)) open.get(index)?.annotations.push(frame.annotation);
         return false;
       case "response.output_item.added":
-        if (isObject(frame.item)) start(index, frame.item, events);
+        if (frame.item) start(index, objectIn(frame, "item"), events);
         return false;
       case "response.output_item.done":
-        if (isObject(frame.item)) close(index, frame.item, events);
+        if (frame.item) close(index, objectIn(frame, "item"), events);
         return false;
       default:
-        return isObject(frame.response) && isLast(stringOrEmpty(type), frame.response);
+        return isObject(frame.response) && isLast(type, frame.response, events);
     }
   }
 
-  function append(type: string, index: unknown, text: string, events: ModelEvent[]): void {
+  /** Adds a piece of text, or a whole text that came without pieces. */
+  function append(frame: UnknownObject, text: string, events: ModelEvent[]): void {
+    const type = stringIn(frame, "type");
     if (type.includes("refusal")) refusal += text;
     if (text === "") return;
-    const item = open.get(index);
+    streamed.add(placeOf(frame));
+    if (frame.content_index === undefined) streamed.add(`all ${frame.output_index}`); // of a server that does not number the parts
+    const item = open.get(frame.output_index);
     if (item) item.hasDelta = true;
     events.push({ type: type.includes("reasoning") ? "reasoning" : "text", text });
   }
@@ -89,20 +115,22 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   function start(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
-    const { type, call_id: callId, id, name, phase } = item;
+    const { type, phase } = item;
     if (open.has(index)) return;
     if (!wasCut) endUnclosed(events); // the provider has gone on
     const isCall = type === "function_call";
     const opened = {
       type,
-      id: stringOrEmpty(callId) || stringOrEmpty(id) || `call_${calls}`,
+      id: stringIn(item, "call_id") || stringIn(item, "id") || `call_${calls}`,
+      input: isCall ? inputIn(item) : "",
       hasDelta: false,
       annotations: [],
     };
     open.set(index, opened);
+    seen.add(index).add(item.id ?? opened.id);
     if (isCall) {
       calls++;
-      events.push({ type: "call.start", id: opened.id, name: stringOrEmpty(name) });
+      events.push({ type: "call.start", id: opened.id, name: stringIn(item, "name") });
     } else if (type === "message" && phase) events.push(noteEvent(model, { phase }));
   }
 
@@ -113,7 +141,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     open.delete(index);
     if (!opened) return;
     if (item.type === "function_call") {
-      const input = stringOrEmpty(item.arguments);
+      const input = inputIn(item) || opened.input;
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
       wasCut ||= item.status === "incomplete";
       unclosed.push(opened.id);
@@ -121,10 +149,14 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     } else if (item.type !== "message") {
       events.push(...builtInEvents({ model }, item) ?? [noteEvent(model, { item })]);
       if (item.type === "mcp_approval_request") ask(item, events);
+      if (clientCalls.test(stringIn(item, "type"))) unanswered.set(item.call_id, stringIn(item, "type"));
+      else if (/_output$/.test(stringIn(item, "type"))) unanswered.delete(item.call_id); // the provider has run the call
     } else {
-      if (!opened.hasDelta) events.push(...contentOf(item));
-      for (const part of partsOf(item)) {
-        if (!opened.hasDelta) refusal += stringOrEmpty(part.refusal);
+      for (const [content_index, part] of objectsIn(item, "content").entries()) {
+        const type = stringIn(part, "type");
+        const frame = { type, output_index: index, content_index };
+        const isStreamed = streamed.has(placeOf(frame)) || streamed.has(`all ${index}`);
+        if (!isStreamed) append(frame, stringIn(part, "text") || stringIn(part, "refusal"), events);
         for (const token of tokensOf(part.logprobs)) tokens.push(token);
       }
       events.push(...sourcesOf(item, opened.annotations));
@@ -143,9 +175,20 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   /** Whether an event ends the response. Throws if the response failed. */
-  function isLast(type: string, response: UnknownObject): boolean {
+  function isLast(type: string, response: UnknownObject, events: ModelEvent[]): boolean {
     if (type === "response.failed") throw errors.fromBody({ error: response.error ?? "the response failed" });
     if (type !== "response.completed" && type !== "response.incomplete") return false;
+    for (const [index, item] of objectsIn(response, "output").entries()) {
+      const isNew = ![index, item.id, item.call_id].some((key) => key !== undefined && seen.has(key)) &&
+        !seen.has(undefined);
+      if (isNew) close(index, item, events); // some servers send items only here
+    }
+    const [clientCall] = unanswered.values();
+    if (clientCall) {
+      throw new ModelError(
+        `Cannot answer a call of ${model}: it is of type "${clientCall}", which only a client can run`,
+      );
+    }
     const { incomplete_details: details, usage } = response;
     const complete: FinishReason = refusal !== "" ? "refusal" : wasCut ? "other" : calls > 0 ? "calls" : "stop";
     isComplete = type === "response.completed" && !wasCut;
@@ -158,8 +201,12 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
 
   function end(): readonly ModelEvent[] {
     if (!finish) return [];
-    for (const { type, id } of open.values()) if (type === "function_call") unclosed.push(id);
     const ends: ModelEvent[] = [];
+    for (const { type, id, input, hasDelta } of open.values()) {
+      if (type !== "function_call") continue;
+      if (!hasDelta && input !== "") ends.push({ type: "call.delta", id, text: input });
+      unclosed.push(id);
+    }
     if (isComplete) endUnclosed(ends); // in a response that was cut, they stay open
     return [...ends, ...logprobsEvents(tokens), ...refusal === "" ? [] : [refusalEvent(refusal)], finish];
   }
@@ -167,10 +214,16 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   return { parse, end, readsAll: () => refusal !== "" };
 }
 
-/** Returns the text of a message that came without deltas. */
-function contentOf(item: UnknownObject): readonly ModelEvent[] {
-  const text = partsOf(item).map((part) => stringOrEmpty(part.text) || stringOrEmpty(part.refusal)).join("");
-  return text === "" ? [] : [{ type: "text", text }];
+/** Returns the place of a text, by its kind, its item and its number. */
+function placeOf({ type, output_index, content_index, summary_index }: UnknownObject): string {
+  const kind = /refusal|summary|reasoning/.exec(`${type}`)?.[0] ?? "text";
+  return `${kind} ${output_index} ${content_index ?? summary_index ?? 0}`;
+}
+
+/** Returns the input of a call as JSON text. Some servers send an object. */
+function inputIn(item: UnknownObject): string {
+  const { arguments: input } = item;
+  return isObject(input) ? JSON.stringify(input) : stringIn(item, "arguments");
 }
 
 function partsOf({ content }: UnknownObject): readonly UnknownObject[] {
@@ -183,7 +236,7 @@ function sourcesOf(item: UnknownObject, streamed: readonly UnknownObject[]): rea
     Array.isArray(part.annotations) ? part.annotations.filter(isObject) : []
   );
   return (whole.length > 0 ? whole : streamed).flatMap(({ type, url, title, filename }) =>
-    /_citation$/.test(stringOrEmpty(type)) ? [sourceEvent({ url, title: title ?? filename })] : []
+    /_citation$/.test(`${type}`) ? [sourceEvent({ url, title: title ?? filename })] : []
   );
 }
 

@@ -5,7 +5,7 @@
  */
 import { builtInItem as providerItem } from "../../../model/openai_responses/built_in_tools.ts";
 import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
-import { isObject, stringOrEmpty } from "../../../protocol/unknown_json.ts";
+import { isObject } from "../../../protocol/unknown_json.ts";
 import type { OutputItem } from "./output.ts";
 
 /** Returns the item of a call: that of OpenAI if it ran it, that of OpenAI's own tool of this name, or else a call of an MCP server. */
@@ -16,7 +16,7 @@ export function builtInItem(part: ProviderCallPart, result?: ProviderResultPart)
   if (typeof own?.type === "string") return { ...own, type: own.type, status };
   const output = result?.output ?? null;
   const fields = isObject(input) ? input : {};
-  const { queries = [stringOrEmpty(fields.query)] } = fields;
+  const { query = "", queries = [query] } = fields;
   const item = { id, status };
   if (name === "web_search" && server === undefined) {
     return { ...item, type: "web_search_call", action: fields.type ? fields : { type: "search", queries } };
@@ -25,7 +25,7 @@ export function builtInItem(part: ProviderCallPart, result?: ProviderResultPart)
     return { ...item, type: "file_search_call", queries, results: Array.isArray(output) ? output : null };
   }
   if (name === "code_execution" && server === undefined) {
-    const code = stringOrEmpty(fields.code) || JSON.stringify(input);
+    const code = typeof fields.code === "string" && fields.code !== "" ? fields.code : JSON.stringify(input);
     const outputs = Array.isArray(output) ? output : result && [{ type: "logs", logs: textOf(output) }];
     return { ...item, type: "code_interpreter_call", code, container_id: "", outputs: outputs ?? null };
   }

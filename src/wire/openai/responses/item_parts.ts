@@ -5,7 +5,6 @@
  */
 import { builtInEvents } from "../../../model/openai_responses/built_in_tools.ts";
 import type { AnswerPart, Json } from "../../../protocol/part.ts";
-import { stringOrEmpty } from "../../../protocol/unknown_json.ts";
 import { decodeCallId } from "../call_id.ts";
 
 type Item = Readonly<Record<string, Json>>;
@@ -15,12 +14,13 @@ type Item = Readonly<Record<string, Json>>;
  * not say: it sends no items of a client to a provider.
  */
 export function itemParts(item: Item): readonly AnswerPart[] {
-  if (item.type === "mcp_approval_request" && decodeCallId(stringOrEmpty(item.id))) return []; // this server knows its own questions
+  if (item.type === "mcp_approval_request" && decodeCallId(`${item.id}`)) return []; // this server knows its own questions
   const note = { type: "reasoning", text: "", meta: { item } } as const;
   if (item.type === "reasoning") return [{ ...note, text: textsOf(item.content) || textsOf(item.summary) }];
   return builtInEvents({}, item)?.map(({ part }) => part) ?? [note];
 }
 
 function textsOf(parts: Json | undefined): string {
-  return Array.isArray(parts) ? parts.map((part) => stringOrEmpty(Object(part).text)).join("") : "";
+  const texts = (Array.isArray(parts) ? parts : []).map((part) => Object(part).text);
+  return texts.filter((text) => typeof text === "string").join("");
 }
