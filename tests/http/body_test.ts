@@ -252,7 +252,7 @@ Deno.test("serve() accepts the client's messages, drops unknown fields, and repa
   const events = await eventsOf(post(serve(agent({ model })), "/runs", { messages: given }));
   assertEquals(events.flatMap((event) => event.type === "warning" ? [event.code, event.message] : []), [
     "note.dropped",
-    "The client's messages had 1 notes of a provider, which only this server may write: they are left out.",
+    "Notes of a provider, which only this server may write, were left out of the messages: 1",
     "transcript.repaired",
     "The messages were not valid: no result for call c2",
   ]);

@@ -347,3 +347,26 @@ Deno.test("moderation() refuses an edit, a tool, a format and instructions that 
   }
   assertEquals(model.requests.length, 2);
 });
+
+Deno.test("a run whose hook does not end for a tool of its client can be stopped, and gives its session back", async () => {
+  const begun = Promise.withResolvers<void>();
+  const hanging: Middleware = {
+    name: "hanging",
+    input(ctx, next) {
+      if (ctx.source !== "client_tool") return next();
+      begun.resolve();
+      return new Promise(() => {});
+    },
+  };
+  const app = serve(agent({ model: scripted("Hello."), use: [hanging], limits: { grace: 1 } }), {
+    store: memory(),
+    session: () => "s",
+    wires,
+  });
+  const response = await post(app, "/ag-ui", requests.agUi?.body);
+  await begun.promise;
+  const { run } = await (await app.request("/sessions/s")).json();
+  assertEquals((await post(app, `/runs/${run.id}/stop?session=s`, {})).status, 204);
+  assertEquals((await response.text()).includes('"outcome":{"type":"cancelled"}'), true);
+  assertEquals(first("run.finished", await eventsOf(post(app, "/runs", { prompt: "Hi" }))).text, "Hello.");
+});

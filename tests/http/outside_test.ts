@@ -92,6 +92,9 @@ const addresses = [
   "https://generativelanguage.googleapis.com/v1beta/files/abc",
   "https://GenerativeLanguage.googleapis.com.:443/v1beta/files/abc",
   "https://user@generativelanguage.googleapis.com/v1beta/files/abc",
+  "https://generativelanguage.mtls.googleapis.com/v1beta/files/abc",
+  "https://eu-generativelanguage.googleapis.com/v1beta/files/abc",
+  "https://generativelanguage%2egoogleapis.com/v1beta/files/abc",
   "https://storage.cloud.google.com/bucket/secret",
 ];
 

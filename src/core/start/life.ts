@@ -29,7 +29,6 @@ export async function live(
   ready: Promise<EngineRun>,
   opened: Promise<unknown>,
 ): Promise<RunResult> {
-  const { options } = beginning;
   let run: EngineRun;
   try {
     run = await ready;
@@ -41,7 +40,7 @@ export async function live(
     let result: RunResult;
     try {
       announce(run, beginning.early);
-      const left = run.claimed.resumed ? await takeUp(run) : options.review && await refusalOf(run, options.review);
+      const left = run.claimed.resumed ? await takeUp(run) : undefined;
       result = left ?? await enterSession(run, beginning);
     } catch (error) {
       await exitWith({ ...run.scope(), engine: run }, error, "session");
@@ -102,17 +101,25 @@ async function refusalOf(
   return reason === undefined ? undefined : emptyResult(engine, "cancelled", reason);
 }
 
-/** Runs the `session` onion, and waits for hooks that ignore an abort no longer than the grace periods. */
-function enterSession(engine: EngineRun, { options }: Beginning): Promise<RunResult> {
-  const { control, limits, definition, tools } = engine;
-  const given = { limits, tools, inherited: options.parent?.settings };
-  const settings = settingsOf(definition, engine.scope(), given);
-  const result = settings instanceof Promise
-    ? settings.then((settings) => sessionResult(engine, settings))
-    : sessionResult(engine, settings);
+/** Runs the hooks of a run, and waits for those that ignore an abort no longer than the grace periods. */
+function enterSession(engine: EngineRun, beginning: Beginning): Promise<RunResult> {
+  const { control, limits, claimed: { resumed } } = engine;
+  const { review } = beginning.options;
+  const result = review && !resumed
+    ? refusalOf(engine, review).then((refused) => refused ?? openSession(engine, beginning))
+    : openSession(engine, beginning);
   return withGracePeriod(result, control, graceFactor * limits.grace, () => {
     engine.events.warn("hook.abandoned", "A hook did not stop when its signal aborted.");
   });
+}
+
+/** Runs the `session` onion with the settings of the run. */
+function openSession(engine: EngineRun, { options: { parent } }: Beginning): Promise<RunResult> {
+  const { limits, definition, tools } = engine;
+  const settings = settingsOf(definition, engine.scope(), { limits, tools, inherited: parent?.settings });
+  return settings instanceof Promise
+    ? settings.then((settings) => sessionResult(engine, settings))
+    : sessionResult(engine, settings);
 }
 
 /** Runs the `session` onion. */

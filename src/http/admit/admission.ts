@@ -42,8 +42,7 @@ export async function admitPrompt(
 function acceptedMessages(given: readonly Message[]): Partial<LaunchInput> {
   const { messages, notes } = outsideMessages(given);
   if (notes === 0) return { messages };
-  const message =
-    `The client's messages had ${notes} notes of a provider, which only this server may write: they are left out.`;
+  const message = `Notes of a provider, which only this server may write, were left out of the messages: ${notes}`;
   return { messages, early: [{ type: "warning", code: "note.dropped", message }] };
 }
 

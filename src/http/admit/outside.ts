@@ -76,6 +76,6 @@ function partsOf<P extends AnswerPart | ContentPart>(parts: readonly P[], path: 
 /** Throws unless an address is public: a provider opens others, such as `gs:` and its own files, with the server's rights. */
 function checkAddress(url: string, path: string): void {
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: "", hostname: "" };
-  const isOfProvider = /^(generativelanguage\.googleapis|storage\.cloud\.google)\.com\.?$/.test(hostname);
+  const isOfProvider = /generativelanguage|(^|\.)storage\.(mtls\.)?cloud\.google\.com\.?$/.test(hostname);
   if (isOfProvider || !/^(https?|data):$/.test(protocol)) throw invalid(path, "a public http, https or data URL");
 }
