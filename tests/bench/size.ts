@@ -39,7 +39,7 @@ const rows: readonly Row[] = [
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 49.8,
+    ceiling: 49.85,
   },
   {
     what: "served with everything, beyond Hono and Zod",
@@ -67,7 +67,7 @@ const rows: readonly Row[] = [
     bundle: "features/streamed_output.ts",
     without: "features/output.ts",
     budget: 2,
-    ceiling: 1.95,
+    ceiling: 2,
   },
   { what: "screen", bundle: "features/screen.ts", without: served, budget: 2, ceiling: 2.05 },
   { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5, ceiling: 2.35 },
