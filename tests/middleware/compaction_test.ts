@@ -320,6 +320,22 @@ Deno.test("a failed summary is tried again at the next turn, until the provider 
   ]);
 });
 
+Deno.test("a failed summary leaves out the oldest messages once the transcript exceeds limits.context", async () => {
+  const call = { calls: [["look", { at: "a" }]] } as const;
+  const model = scripted(call, call, call, "Done.");
+  const use = [compaction({ at: 400, keep: 0, summarize: () => Promise.reject(new Error("down")) })];
+  const run = agent({ model, tools: [look], use, limits: { context: 600 } })
+    .run({ messages: [...history, user("Now")], onError: () => {} });
+  const events = await eventsOfRun(run);
+  assertEquals(compactions(events), [
+    "auto failed 441 441",
+    "auto failed 511 511",
+    "auto failed 580 580",
+    "auto failed 649 186",
+  ]);
+  assertEquals(events.flatMap((event) => event.type === "warning" ? [event.code] : []), ["transcript.trimmed"]);
+});
+
 Deno.test("a summary that succeeds after one that failed replaces the conversation", async () => {
   const call = { calls: [["look", { at: "a" }]] } as const;
   const summarize = scripted(overloaded, "They talked.");

@@ -39,7 +39,8 @@ const name = "compaction";
  * receive nothing of their responses, and their tokens count for the run. A function that summarizes makes its own requests.
  *
  * A summary fails if its request fails, or if its answer has no text, was cut or was stopped. Then the transcript stays as it is, and the next turn tries
- * again. If a provider refuses the transcript as too large and the summary fails, the oldest messages are left out, with the warning `transcript.trimmed`.
+ * again. If a provider refuses the transcript as too large, or it exceeds a `limits.context` that is larger than `at`, and the summary fails, the oldest messages
+ * are left out, with the warning `transcript.trimmed`.
  * `compact()` fails instead.
  *
  * If the session is stored, the previous messages stay in its history: `store.history()` reads them, and `store.fork()` continues from them.

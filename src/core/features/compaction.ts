@@ -127,7 +127,8 @@ function exceedsLimit({ run, resumed }: TurnContext): boolean {
 
 /**
  * Runs the `compact` onion, and replaces the transcript. The `error` hooks decide about a failure, unless a caller waits for the compaction. If
- * they skip it, the transcript stays as it is, and the next turn tries again; if a provider has refused it, the oldest messages are left out.
+ * they skip it, the transcript stays as it is, and the next turn tries again. If a provider has refused it, or it exceeds a window that is larger than the limit,
+ * the oldest messages are left out.
  */
 async function compactTranscript(
   { run, signal, emit, vars }: Scope,
@@ -160,7 +161,8 @@ async function compactTranscript(
     ? await reportFatal(failing, "compact", compact())
     : await retried(failing, "compact", compact, () => {
       failed = true;
-      return trigger === "auto" ? declined("It failed.") : trimmed(ctx, engine);
+      const fits = before <= engine.window || engine.window <= limits.context; // the limit itself is only the time to try
+      return trigger === "auto" && fits ? declined("It failed.") : trimmed(ctx, engine);
     });
   if (compaction.usage) engine.spend(compaction.usage);
   engine.control.signal.throwIfAborted();

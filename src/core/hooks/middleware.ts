@@ -102,7 +102,7 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly prompt?: Hook<PromptContext<V>, PromptChange, Answer>;
   /** Around one model response and its calls. */
   readonly turn?: Hook<TurnContext<V>, TurnChange, TurnResult>;
-  /** Around one request and its streamed response. `next()` may be called again. */
+  /** Around one request and its streamed response, also for a summary: see `purpose`. `next()` may be called again. */
   readonly model?: Hook<ModelContext<V>, ModelChange, ModelResponse>;
   /** Decides whether the agent is done. */
   readonly stop?: Hook<StopContext<V>, Change, Stop>;

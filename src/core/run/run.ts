@@ -160,6 +160,10 @@ export class EngineRun {
   get limits(): Limits {
     return this.#settings?.limits ?? this.#limits;
   }
+  /** The estimated tokens that the transcript may have, also if a `session` hook lets it be compacted before. */
+  get window(): number {
+    return this.#limits.context;
+  }
   /** True if the run ends or was aborted, and does not pause. */
   get isEnding(): boolean {
     return this.control.aborted || this.exit.isEnding;
