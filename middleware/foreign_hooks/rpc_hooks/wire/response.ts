@@ -51,8 +51,8 @@ const reasons: readonly (readonly [FinishReason, string])[] = [
   ["calls", "tool_calls"],
   ["length", "length"],
   ["filter", "content_filter"],
-  ["refusal", "refusal"],
-  ["empty", "empty"],
+  ["refusal", "content_filter"],
+  ["empty", "stop"],
   ["other", "other"],
 ];
 
