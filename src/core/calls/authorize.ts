@@ -219,7 +219,7 @@ function askPerson(
   const edit = call.personsEdits.at(-1)?.answer;
   const isTurned = edit?.type === "approve" && !isSame(edit.input, input);
   const forms = isTurned
-    ? [`A hook changed your input ${JSON.stringify(edit.input)} to ${JSON.stringify(input)}.`]
+    ? [`A hook changed your input ${JSON.stringify(edit.input)} to ${JSON.stringify(parsed)}.`]
     : [];
   const question: Question = { callId: id, tool: name, input: parsed, questions: [...texts, ...forms] };
   engine.events.announce(emit, { type: "approval.asked", turn, call: id, ...question });
