@@ -36,7 +36,7 @@ export type AskPerson = (
 
 /**
  * Answers the questions of later guards and of tools by asking a person, one question at a time over all runs. If the person edits the input, all guards
- * check it again, but the person is not asked the same question again. If `ask` throws, or answers after the run was stopped, the call is denied.
+ * check it again, but the person is not asked the same question again. If a hook changes it, the question contains both forms. If `ask` throws, or answers after the run was stopped, the call is denied.
  *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
@@ -68,7 +68,7 @@ export type AskPerson = (
  */
 export function human(ask: AskPerson): Middleware {
   const person = new Semaphore(1); // shared by all runs
-  const edited = state("human.edited", () => "");
+  const edited = state("human.edited", () => ({ key: "", call: "", input: "" }));
   return {
     name: "human",
     async approval(ctx, next) {
@@ -77,16 +77,22 @@ export function human(ask: AskPerson): Middleware {
       const { call, name: tool, parsed: input, signal } = ctx;
       const { questions } = verdict;
       const keyOf = (input: unknown) => canonicalJson([call.id, tool, input, questions]);
-      if (edited.get(ctx) === keyOf(input)) return allow();
+      const edit = edited.get(ctx);
+      if (edit.key === keyOf(input)) return allow();
+      const forms = edit.call === call.id && edit.input !== canonicalJson(input)
+        ? [`A hook changed your input ${edit.input} to ${JSON.stringify(input)}.`]
+        : [];
       await person.take(cancellationOf(signal));
       try {
         signal.throwIfAborted();
-        const given = await ask({ callId: call.id, tool, input, questions, call }, { signal });
+        const given = await ask({ callId: call.id, tool, input, questions: [...questions, ...forms], call }, {
+          signal,
+        });
         signal.throwIfAborted();
         const answer = answerOf(given);
         if (answer.type !== "allow" || answer.input === undefined) return answer;
         if (canonicalJson(answer.input) === canonicalJson(input)) return allow(); // it is what the person saw
-        edited.set(ctx, keyOf(answer.input));
+        edited.set(ctx, { key: keyOf(answer.input), call: call.id, input: canonicalJson(answer.input) });
         return answer;
       } finally {
         person.give();

@@ -11,6 +11,7 @@ import {
   type RunResult,
   type Schema,
   tool,
+  when,
 } from "@jizai/jizai";
 import { human } from "@jizai/jizai/middleware/human";
 import { permissions } from "@jizai/jizai/middleware/permissions";
@@ -408,6 +409,41 @@ for (const [what, decide] of Object.entries(decisions)) {
     }
   });
 }
+
+Deno.test("a guard whose condition fails when the run is resumed keeps its decision, and denies if it had made none", async () => {
+  for (const isAsync of [false, true]) {
+    for (const applied of [true, false]) {
+      let down = false;
+      const did: unknown[] = [];
+      const holds = () => {
+        if (down) throw new Error("The service is down");
+        return isAsync ? Promise.resolve(applied) : applied;
+      };
+      const started = conversation([asks, when(holds, guard("chosen", (_, next) => next()))], bash("ls"), [
+        logging("bash", did),
+      ]);
+      const { questions } = await started.run();
+      down = true;
+      await started.answer(approving(questions));
+      assertEquals(did.length, applied ? 1 : 0);
+    }
+  }
+});
+
+Deno.test("human() asks once more about an edit that a hook turns, with both forms", async () => {
+  for (const pin of pins(() => "rome")) {
+    const asked: (readonly string[])[] = [];
+    const person = human(({ questions }) => {
+      asked.push(questions);
+      return asked.length > 1 || { allow: true, input: { city: "paris" } };
+    });
+    const did: unknown[] = [];
+    const { run } = conversation([pin, person, asks], [["go", { city: "a" }]], [logging("go", did, { input: city })]);
+    assertEquals((await run()).status, "done");
+    assertEquals(asked, [["Sure?"], ["Sure?", `A hook changed your input {"city":"paris"} to {"city":"rome"}.`]]);
+    assertEquals(did, [{ city: "rome" }]);
+  }
+});
 
 Deno.test("a guard that fails when the run is resumed denies a changed input, and a call of a changed name", async () => {
   for (const more of [{ input: { command: "rm" } }, {}]) {

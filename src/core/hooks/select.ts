@@ -76,28 +76,21 @@ export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean 
   const chosen = async (ctx: C, next: Next<D, R>) => await (await holds(ctx) ? hook(ctx, next) : next());
   function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
     const wrapped = wrap(hook, inner);
+    const failing = (error: unknown) => wrap(() => Promise.reject(error), inner); // the hook fails, and a policy may rescue it
     return (ctx, own, policy, core, review) => {
       let applies: boolean | Promise<boolean>;
       try {
         applies = holds(ctx);
       } catch (error) {
-        return Promise.reject(error);
+        return failing(error)(ctx, own, policy, core, review);
       }
       if (applies === false) return inner(ctx, own, policy, core, review); // no closure: many layers come this way with each call
       if (applies === true) return wrapped(ctx, own, policy, core, review);
-      return chooseLater(applies, wrapped, inner)(ctx, own, policy, core, review);
+      const chosen = applies.then((applies) => applies ? wrapped : inner, failing);
+      return chosen.then((layer) => layer(ctx, own, policy, core, review));
     };
   }
   return Object.assign(chosen, { "~layer": layer });
-}
-
-/** Returns the layer that `applies` chooses once it is decided. */
-function chooseLater<C, D, R>(
-  applies: Promise<boolean>,
-  wrapped: Layer<C, D, R>,
-  inner: Layer<C, D, R>,
-): Layer<C, D, R> {
-  return async (...args) => await (await applies ? wrapped : inner)(...args);
 }
 
 /** Returns a hook that replaces a result with `act(ctx, result)` if `wants(result)`. Otherwise its layer is skipped, at no cost. */
