@@ -90,11 +90,11 @@ const rows: readonly Row[] = [
     what: "model: Responses API",
     bundle: "models/openai_responses.ts",
     without: sharedByModels,
-    budget: 3.65,
-    ceiling: 3.65,
+    budget: 3.7,
+    ceiling: 3.7,
   },
-  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.35, ceiling: 3.35 },
-  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3, ceiling: 3.2 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.6, ceiling: 3.6 },
+  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.75, ceiling: 3.75 },
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.8 },
 ];
 

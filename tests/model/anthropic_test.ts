@@ -291,6 +291,56 @@ Deno.test("anthropic() reads blocks whose start or stop is missing, and an input
   );
 });
 
+const rest = tool({ name: "rest", description: "Rests", input: z.object({}), execute: () => text("Rested") });
+
+Deno.test("anthropic() sends a compaction back, and counts the tokens of all iterations", async () => {
+  const usage = {
+    input_tokens: 10,
+    output_tokens: 5,
+    output_tokens_details: { thinking_tokens: 2 },
+    iterations: [
+      { type: "compaction", input_tokens: 1_000, output_tokens: 50, cache_read_input_tokens: 100 },
+      { type: "message", input_tokens: 10, output_tokens: 5 },
+    ],
+  };
+  const compacted = sse([
+    begin(0, { type: "compaction", content: null, encrypted_content: null }),
+    grow(0, { type: "compaction_delta", content: "They asked for ", encrypted_content: null }),
+    grow(0, { type: "compaction_delta", content: "rest.", encrypted_content: "ZW5j" }),
+    { type: "content_block_stop", index: 0 },
+    begin(1, { type: "tool_use", id: "a", name: "rest", input: {} }),
+    { type: "content_block_stop", index: 1 },
+    stop("tool_use", usage),
+    { type: "message_stop" },
+  ]);
+  const { sent, fetch } = recordRequests(compacted, done);
+  const model = anthropic({ model: "m", fetch, cache: false });
+  const { usage: used } = await agent({ model, tools: [rest] }).run("Hi").result;
+  assertEquals(sent[1]?.body.messages[1].content, [
+    { type: "compaction", content: "They asked for rest.", encrypted_content: "ZW5j" },
+    { type: "tool_use", id: "a", name: "rest", input: {} },
+  ]);
+  assertEquals([used.input, used.output, used.cached, used.reasoning], [1_110, 55, 100, 2]);
+});
+
+Deno.test("anthropic() runs the calls of a program, which may be in the first event, and sends their caller back", async () => {
+  const caller = { type: "code_execution_20260120", tool_id: "srvtoolu_1" };
+  const content = [{ type: "tool_use", id: "a", name: "rest", input: {}, caller }];
+  const first = sse([
+    { type: "message_start", message: { content } },
+    begin(0, { type: "tool_use", id: "b", name: "rest", input: {}, caller: { type: "direct" } }),
+    { type: "content_block_stop", index: 0 },
+    stop("tool_use"),
+    { type: "message_stop" },
+  ]);
+  const { sent, fetch } = recordRequests(first, done);
+  await agent({ model: anthropic({ model: "m", fetch, cache: false }), tools: [rest] }).run("Hi").result;
+  assertEquals(sent[1]?.body.messages[1].content, [
+    ...content,
+    { type: "tool_use", id: "b", name: "rest", input: {} },
+  ]);
+});
+
 Deno.test("anthropic() throws for members that it cannot read, and names them", async () => {
   const cases: [frame: object, message: string][] = [
     [

@@ -197,6 +197,52 @@ Deno.test("gemini() throws a recoverable error for a call that the model wrote w
   ]);
 });
 
+/** Creates a stream with one part in each frame. */
+function streamOf(parts: readonly object[], finishReason: string) {
+  const frames = parts.map((part) => ({ candidates: [{ content: { parts: [part] } }] }));
+  return sse([...frames, { candidates: [{ finishReason }] }]);
+}
+
+Deno.test("gemini() joins a call whose input is streamed in pieces", async () => {
+  const part = (functionCall: object) => ({ functionCall });
+  const piece = (jsonPath: string, value: object) => ({ jsonPath, ...value });
+  const parts = [
+    part({ name: "weather", id: "a", willContinue: true }),
+    part({ partialArgs: [piece("$.city", { stringValue: "Ky", willContinue: true })], willContinue: true }),
+    part({ partialArgs: [piece("$.city", { stringValue: "oto" })], willContinue: true }),
+    part({
+      partialArgs: [
+        piece("$.days[0].at", { numberValue: 1 }),
+        piece("$.days[1]['is on']", { boolValue: false }),
+        piece("$.days[1].note", { nullValue: "NULL_VALUE" }),
+        piece("$.__proto__.x", { stringValue: "y" }),
+      ],
+      willContinue: true,
+    }),
+    part({}),
+    part({ name: "weather", args: { city: "Oslo" } }),
+  ];
+  const input = '{"city":"Kyoto","days":[{"at":1},{"is on":false,"note":null}],"__proto__":{"x":"y"}}';
+  assertEquals(await eventsIn(streamOf(parts, "STOP")), [
+    { type: "call.start", id: "a", name: "weather" },
+    { type: "call.delta", id: "a", text: input },
+    { type: "call.end", id: "a" },
+    { type: "call.start", id: "call_1", name: "weather" },
+    { type: "call.delta", id: "call_1", text: '{"city":"Oslo"}' },
+    { type: "call.end", id: "call_1" },
+    { type: "finish", reason: "calls" },
+  ]);
+  assertEquals(await eventsIn(streamOf(parts.slice(0, 2), "MAX_TOKENS")), [
+    { type: "call.start", id: "a", name: "weather" },
+    { type: "finish", reason: "length" },
+  ]);
+  const odd = part({ name: "weather", partialArgs: [piece("city", { stringValue: "Kyoto" })] });
+  assertEquals(
+    await eventsIn(streamOf([odd], "STOP")).catch(String),
+    "ModelError: Cannot read the response: expected a path below `$` in `jsonPath`, got a value of type string",
+  );
+});
+
 Deno.test("gemini() adds reasoning and tool results to the token counts", async () => {
   const usageMetadata = {
     promptTokenCount: 9,

@@ -292,6 +292,19 @@ Deno.test("openaiResponses() reads texts and inputs wherever a server sends them
   ]);
 });
 
+Deno.test("openaiResponses() sends the namespace and the caller of a call back", async () => {
+  const more = { namespace: "crm", caller: { type: "program", caller_id: "p_1" } };
+  const item = { type: "function_call", call_id: "c", name: "rest", arguments: "{}", status: "completed", ...more };
+  const { sent, fetch } = recordRequests(
+    responseStream([{ type: "response.output_item.done", output_index: 0, item }]),
+    responseStream(message(0, "Done.")),
+  );
+  const rest = tool({ name: "rest", description: "Rests", input: z.object({}), execute: () => text("Rested") });
+  await agent({ model: openaiResponses({ model: "m", fetch }), tools: [rest] }).run("Hi").result;
+  const { status: _, ...sentBack } = item;
+  assertEquals(sent[1]?.body.input[1], sentBack);
+});
+
 Deno.test("openaiResponses() throws for a call that only a client can run, unless the provider has run it", async () => {
   const done = (output_index: number, item: object) => ({ type: "response.output_item.done", output_index, item });
   for (const type of ["local_shell_call", "shell_call", "apply_patch_call", "custom_tool_call", "computer_call"]) {

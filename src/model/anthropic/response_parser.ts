@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
-import { numberIn, objectIn, stringIn, unreadable } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -24,8 +24,11 @@ interface Block {
   signature: string;
   /** The start of a block that has no event, such as one of a tool that the provider runs. */
   readonly other: UnknownObject | undefined;
-  /** The input of such a block, as JSON text. */
+  /** The input of such a block, as JSON text, and its further members. */
   json: string;
+  readonly more: Record<string, unknown>;
+  /** The program that made a call, which is sent back with it. */
+  readonly caller: unknown;
   /** The citations of a text. */
   readonly citations: unknown[];
 }
@@ -70,8 +73,13 @@ export function responseParser(model: string): MessageParser {
       start(index, objectIn(frame, "content_block"), events);
     } else if (type === "content_block_delta") append(block ?? startOf(index, delta, events), delta, events);
     else if (type === "content_block_stop" && block) close(index, block, events);
-    else if (type === "message_start") count(objectIn(frame, "message"));
-    else if (type === "message_delta") {
+    else if (type === "message_start") {
+      const message = objectIn(frame, "message");
+      count(message);
+      for (const [at, content] of objectsIn(message, "content").entries()) { // calls of a program that continues
+        close(`start ${at}`, start(`start ${at}`, content, events), events);
+      }
+    } else if (type === "message_delta") {
       count(frame);
       reason = stringIn(delta, "stop_reason") || reason;
       details = delta.stop_details;
@@ -99,6 +107,8 @@ export function responseParser(model: string): MessageParser {
       signature: "",
       other: known.includes(type) ? undefined : content,
       json: "",
+      more: {},
+      caller: content.caller,
       citations: [],
     };
     blocks.set(index, block);
@@ -118,6 +128,9 @@ export function responseParser(model: string): MessageParser {
     if (delta.citation) block.citations.push(delta.citation);
     if (block.other) {
       block.json += input;
+      for (const name of ["content", "encrypted_content"]) { // of a compaction
+        if (delta[name]) block.more[name] = stringIn(block.more, name) + stringIn(delta, name);
+      }
       return;
     }
     block.signature += stringIn(delta, "signature");
@@ -133,12 +146,13 @@ export function responseParser(model: string): MessageParser {
   }
 
   function close(index: unknown, block: Block, events: ModelEvent[]): void {
-    const { type, id, input, hasInput, signature, other, json, citations } = block;
+    const { type, id, input, hasInput, signature, other, json, more, caller, citations } = block;
     blocks.delete(index);
+    if (type === "tool_use" && isObject(caller) && caller.type !== "direct") events.push(noteEvent(model, { caller }));
     if (type === "tool_use" && !input && !hasInput) unclosed = id;
     else if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
     else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
-    else if (other) events.push(builtInEvent(model, parseBlock(other, json), names));
+    else if (other) events.push(builtInEvent(model, parseBlock({ ...other, ...more }, json), names));
     else if (citations.length > 0) {
       for (const citation of citations) if (isObject(citation)) events.push(sourceOf(citation));
       events.push(noteEvent(model, { citations }));
@@ -210,6 +224,13 @@ function parseBlock(block: UnknownObject, json: string): UnknownObject {
 
 /** Adds up the counts: the API does not include in `input_tokens` those that its cache read or wrote. */
 function usageOf(counts: UnknownObject): Usage {
+  const { iterations, ...rest } = counts;
+  // with a compaction, the counts of the response are those of its last iteration
+  if (Array.isArray(iterations) && iterations.length > 0) {
+    const all = objectsIn(counts, "iterations").map(usageOf).reduce(addUsage, noUsage);
+    const { reasoning = 0 } = all.reasoning === undefined ? usageOf(rest) : all;
+    return addUsage(noUsage, { ...all, reasoning });
+  }
   const cached = numberIn(counts, "cache_read_input_tokens");
   const cacheWrite = numberIn(counts, "cache_creation_input_tokens");
   return addUsage(noUsage, {

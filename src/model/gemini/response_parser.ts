@@ -12,6 +12,7 @@ import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
 import { numberIn, stringIn } from "../response_members.ts";
 import { builtInParser } from "./built_in_tools.ts";
+import { type PartialCall, partialCall } from "./partial_call.ts";
 
 /** The reasons of Google's filters, and of a prompt that they blocked. */
 const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|MODEL_ARMOR|blocked)$/;
@@ -27,6 +28,8 @@ export function responseParser(model: string): ResponseParser {
   const ids = new Set<string>();
   /** The id of the last call, if it has no input, and nothing has followed it. */
   let unclosed: string | undefined;
+  /** The call that is streamed in pieces. */
+  let streaming: PartialCall | undefined;
   const tokens: TokenLogprob[] = [];
   let reason = "";
   let refusal: ModelEvent | undefined;
@@ -77,7 +80,22 @@ export function responseParser(model: string): ResponseParser {
     };
   }
 
-  function parseCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
+  /** Parses a call. One that is streamed ends with the first frame that announces no further one. */
+  function parseCall(call: UnknownObject, events: ModelEvent[]): void {
+    const { id, args, willContinue } = call;
+    if (!streaming && !willContinue && !call.partialArgs) return addCall({ id, name: call.name, args }, events);
+    if (streaming && call.name) endStreaming(streaming, events); // another call begins
+    if (streaming) streaming.add(call);
+    else streaming = partialCall(call);
+    if (!willContinue) endStreaming(streaming, events);
+  }
+
+  function endStreaming({ id, name, input }: PartialCall, events: ModelEvent[]): void {
+    addCall({ id, name, args: input }, events);
+    streaming = undefined;
+  }
+
+  function addCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
     let id = stringIn({ id: given }, "id") || `call_${ids.size}`;
     while (ids.has(id)) id += "_";
     ids.add(id);
@@ -104,6 +122,9 @@ export function responseParser(model: string): ResponseParser {
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
     const ends: ModelEvent[] = [];
     if (mapped === "stop") endEmptyCall(ends);
+    if (streaming) { // the response ended within it: it stays open
+      ends.push({ type: "call.start", id: stringIn({ id: streaming.id }, "id") || "call_open", name: streaming.name });
+    }
     const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
     const parts = [...ends, ...reported, ...notes, ...logprobsEvents(tokens), ...refusal ? [refusal] : []];

@@ -144,6 +144,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       const input = inputIn(item) || opened.input;
       if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
       wasCut ||= item.status === "incomplete";
+      const { namespace, caller } = item;
+      if (namespace ?? caller) events.push(noteEvent(model, { call: { namespace, caller } }));
       unclosed.push(opened.id);
       if (item.status === "completed" || (!wasCut && (opened.hasDelta || input !== ""))) endUnclosed(events);
     } else if (item.type !== "message") {
