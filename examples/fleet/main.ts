@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { localOnly } from "../listen.ts";
 import { type Member, startFleet } from "./fleet.ts";
 import { page } from "./page.ts";
 import { roundRobin } from "./proxy.ts";
@@ -39,7 +40,7 @@ const server = Deno.serve({
   port: Number(Deno.env.get("PORT") ?? 8000),
   hostname: "127.0.0.1", // the example has no login, so only this machine may connect
   onListen: ({ port }) => console.log(welcome(`http://127.0.0.1:${port}`)),
-}, handle);
+}, localOnly("127.0.0.1", handle));
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, async () => {

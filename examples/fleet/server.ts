@@ -6,6 +6,7 @@
 import { type Middleware, type Scope, serve } from "@jizai/jizai";
 import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
 import { Hono } from "hono";
+import { localOnly } from "../listen.ts";
 import { type Customer, shop } from "../shop/shop.ts";
 import { openDatabase } from "./database.ts";
 
@@ -55,7 +56,7 @@ const server = Deno.serve({
   port: 0,
   hostname: "127.0.0.1",
   onListen: ({ port }) => console.log(`serves http://127.0.0.1:${port}`),
-}, app.fetch);
+}, localOnly("127.0.0.1", app.fetch));
 
 const recovery = setInterval(async () => {
   try {

@@ -50,11 +50,16 @@ export async function create(folder: string, options: CreateOptions = {}): Promi
   });
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(target, path)), { recursive: true });
-    await writeFile(join(target, path), text);
+    await writeFile(join(target, path), text, { mode: isSecret(path) ? 0o600 : 0o666 });
   }
   if (tarball && template.unpacked !== undefined) await unpack(tarball.bytes, join(target, template.unpacked));
   return [`Created ${name}: ${template.title}.`, "", ...[`cd ${folder}`, ...template.commands].map(indented), ""]
     .join("\n");
+}
+
+/** True for a file with secrets, which other users of the machine must not read. */
+function isSecret(path: string): boolean {
+  return /^\.(env|dev\.vars)$/.test(basename(path));
 }
 
 function indented(line: string): string {

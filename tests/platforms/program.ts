@@ -62,7 +62,8 @@ export async function commandOf(name: string): Promise<string[]> {
   return [command, "--no-prompt", ...rest];
 }
 
-async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+/** Yields the lines that a program prints. */
+export async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
   let rest = "";
   for await (const text of output.pipeThrough(new TextDecoderStream())) {
     const lines = (rest + text).split("\n");
