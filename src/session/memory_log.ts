@@ -10,6 +10,7 @@ import type { Addition, Log, LogPage } from "./log.ts";
 import { pageLength } from "./pieces.ts";
 import { isKeyEntry } from "./record/idempotency_keys.ts";
 import { records } from "./record/records_of.ts";
+import { endOfLines } from "../stream/sse.ts";
 import { promiseTry } from "../stream/promise_try.ts";
 
 /** The bounds of `memoryLog()`. */
@@ -74,10 +75,8 @@ export function memoryLog(options: MemoryLogOptions = {}): Log {
     if (!stored) return Promise.resolve(undefined);
     const { before, lines, ended } = stored;
     const begin = Math.max(after - before, 0);
-    let end = begin;
-    for (let length = 0; end < lines.length && length < pageLength; end++) length += lines[end]?.length ?? 0;
-    const page = { first: before + begin + 1, lines: lines.slice(begin, end), last: before + lines.length, ended };
-    return Promise.resolve(page);
+    const page = lines.slice(begin, endOfLines(lines, begin, pageLength));
+    return Promise.resolve({ first: before + begin + 1, lines: page, last: before + lines.length, ended });
   }
 
   function append(run: string, { after, lines: added, ended, owner, pinned = !ended, inUse }: Addition): boolean {

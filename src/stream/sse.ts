@@ -30,6 +30,13 @@ function isPlain(text: string): boolean {
   return true;
 }
 
+/** Returns the index after the line with which those from `begin` on have `length` characters, or after the last line. */
+export function endOfLines(lines: readonly string[], begin: number, length: number): number {
+  let end = begin;
+  for (let left = length; end < lines.length && left > 0; end++) left -= lines[end]?.length ?? 0;
+  return end;
+}
+
 /** Encodes one frame; `data` is one line. */
 export function frame(id: number, data: string): string {
   return `id: ${id}\ndata: ${data}\n\n`;
@@ -89,7 +96,7 @@ export function sse<T>(
     onEnd: () => clearInterval(timer),
   });
   const beat = () => {
-    if (silent) sink.write(comment);
+    if (silent && !sink.congested) sink.write(comment); // the client will read other bytes
     silent = !silent;
   };
   const timer = heartbeat === Infinity ? undefined : setInterval(beat, heartbeat / 2);

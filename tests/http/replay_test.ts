@@ -4,9 +4,11 @@
 import { agent, type Event, type Model, serve, tool } from "@jizai/jizai";
 import { client, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import { type Log, type LogPage, memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
+import { migrate, sqliteLog } from "@jizai/jizai/session/sqlite";
 import { assertEquals } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { drop } from "../support/asking.ts";
@@ -169,6 +171,49 @@ Deno.test("GET /runs/:id follows a run without events", async () => {
   const rest = eventsOf(follow(app, first("run.started", before).run, before.length));
   gate.resolve();
   assertEquals((await rest).at(-1)?.type, "run.finished");
+});
+
+/** A run of five million characters that has ended, and a log that counts what followers read of it. */
+async function longEnded(kept: Log) {
+  const counts = { pages: 0, most: 0 };
+  const counted = async (page: Promise<LogPage | undefined>) => {
+    const found = await page;
+    counts.pages++;
+    counts.most = Math.max(counts.most, found?.lines.reduce((sum, { length }) => sum + length, 0) ?? 0);
+    return found;
+  };
+  const log: Log = {
+    ...kept,
+    read: (run, after) => counted(kept.read(run, after)),
+    async *tail(run, after, signal) {
+      for await (const page of kept.tail(run, after, signal)) {
+        await counted(Promise.resolve(page));
+        yield page;
+      }
+    },
+  };
+  const text = Array.from({ length: 500 }, (_, index) => `${index} `.padEnd(10_000, "x"));
+  const app = serve(agent({ model: scripted({ text }) }), { log });
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  return { app, events, run: first("run.started", events).run, counts };
+}
+
+Deno.test("GET /runs/:id holds one page of the log for a client that does not read, and a part of it in each form", async () => {
+  using database = new DatabaseSync(":memory:");
+  migrate(database);
+  for (const kept of [memoryLog(), sqliteLog(database)]) {
+    const { app, events, run, counts } = await longEnded(kept);
+    counts.pages = 0;
+    const idle = await Promise.all(Array.from({ length: 20 }, async () => piecesOf(await app.request(`/runs/${run}`))));
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
+    const looks = 3; // the end of the record, and its first page, also for the tail
+    assertEquals([counts.pages <= 20 * looks, counts.most < 700_000], [true, true]);
+    const chunks: number[] = [];
+    for (const { next } of idle) chunks.push((await next())?.length ?? 0);
+    assertEquals(chunks.every((length) => length > 0 && length < 160_000), true);
+    for (const { cancel } of idle) await cancel();
+    assertEquals(await eventsOf(app.request(`/runs/${run}`)), events);
+  }
 });
 
 Deno.test("GET /runs/:id has no effect on the run when its client disconnects", async () => {

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { LogPage } from "../../session/log.ts";
+import type { Lines, LogPage } from "../../session/log.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
+import { endOfLines } from "../../stream/sse.ts";
 import type { RequestScope } from "../server.ts";
 import { notFound, reportError } from "./error_response.ts";
 import { accepted, type EventOutput, headers, prefersAsync, type ResponseFormat } from "./response_format.ts";
@@ -36,6 +37,17 @@ export async function respondFromRecord(
   return await respond();
 }
 
+/** The number of characters of a part. */
+const partLength = 65_536;
+
+/** Yields the lines of a page in parts, since a client that does not read would otherwise hold a whole page in each form on the way to it. */
+function* partsOf({ first, lines }: Lines): Iterable<Lines> {
+  for (let begin = 0, end = 0; begin < lines.length; begin = end) {
+    end = endOfLines(lines, begin, partLength);
+    yield { first: first + begin, lines: lines.slice(begin, end) };
+  }
+}
+
 async function send(
   pages: AsyncIterable<LogPage>,
   out: EventOutput,
@@ -43,8 +55,10 @@ async function send(
 ): Promise<void> {
   try {
     for await (const page of pages) {
-      out.write(page);
-      await out.full;
+      for (const part of partsOf(page)) {
+        out.write(part);
+        await out.full;
+      }
     }
   } catch (error) {
     onError(error);
