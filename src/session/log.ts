@@ -20,6 +20,11 @@ export interface Log {
   tail(run: string, after: number, signal: AbortSignal): AsyncIterable<LogPage>;
   /** Deletes the record of a run. */
   delete(run: string): Promise<void>;
+  /**
+   * Milliseconds for which deltas wait for those that follow, so that one addition stores them together. The first delta after a pause does not wait, and no other
+   * event does. Default: 0.
+   */
+  readonly deltasEvery?: number;
   /** Milliseconds without an event after which the process of a run appends nothing, so that the record does not expire. Default: never. */
   readonly renewIn?: number;
   /** The code that a server needs for a log: `records` of this module. It comes with the log, so that a server without one does not contain it. */
@@ -28,6 +33,18 @@ export interface Log {
 
 /** The type of `records`, which is its only value. */
 export type RecordsOf = (log: Log, host: never) => unknown;
+
+/** An option of the logs that a database keeps. */
+export interface DeltaOptions {
+  /**
+   * Milliseconds for which deltas wait for those that follow, so that one addition stores them together; live clients receive them in the same steps. The first
+   * delta after a pause does not wait, and no other event does. Default: 100.
+   */
+  readonly deltasEvery?: number;
+}
+
+/** The default of `deltasEvery`. */
+export const deltasEveryDefault = 100;
 
 /** An addition to a record. */
 export interface Addition {

@@ -95,7 +95,7 @@ onPostgres("a save that does not fit on the disk is rejected, and changes nothin
   const random = Array.from({ length: 100_000 }, () => crypto.randomUUID()).join(""); // which compression does not shrink
   const texts = Array.from({ length: 10 }, () => user(random.slice(0, 3_000_000)));
   const error = await store.save({ id: "s", version: 1, messages: texts }).then(() => undefined, String);
-  assertStringIncludes(error ?? "", "could not extend file");
+  assertStringIncludes(error ?? "", "File too large");
   assertEquals(await store.load("s"), { ...session, version: 1 });
 }, { fileKilobytes: 20_000 });
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { expiry } from "../expiry.ts";
-import type { Addition, Log, LogPage } from "../log.ts";
+import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
@@ -12,7 +12,7 @@ import { pieceLength } from "../sql/storage.ts";
 import { type BatchOptions, type ExecuteBatch, type Statement, sweeper } from "./batch.ts";
 
 /** Options of logs. */
-export interface BatchLogOptions extends BatchOptions {
+export interface BatchLogOptions extends BatchOptions, DeltaOptions {
   /** Milliseconds between two looks for events of other processes. Events of this process arrive at once. Default: 200. */
   readonly pollEvery?: number;
 }
@@ -20,7 +20,7 @@ export interface BatchLogOptions extends BatchOptions {
 /** Creates a log in a database that has the schema. Each operation is one batch. */
 export function batchLog(
   execute: ExecuteBatch,
-  { expireIn = Infinity, pollEvery = 200 }: BatchLogOptions,
+  { expireIn = Infinity, pollEvery = 200, deltasEvery = deltasEveryDefault }: BatchLogOptions,
 ): Log {
   const additions = notifier(pollEvery);
   const sweep = sweeper(expireIn, ["jizai_log_piece", "jizai_log"], "run");
@@ -51,6 +51,7 @@ export function batchLog(
 
   return {
     records,
+    deltasEvery,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const [, head = []] = await execute([...appendStatements(run, addition), ...sweep()]);

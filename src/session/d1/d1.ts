@@ -76,7 +76,7 @@ export function d1Store(database: D1, options: BatchOptions = {}): Store {
  * ```
  */
 export function d1Log(database: D1, options: BatchLogOptions = {}): Log {
-  expectNames("Cannot create d1Log()", options, ["expireIn", "pollEvery"]);
+  expectNames("Cannot create d1Log()", options, ["expireIn", "pollEvery", "deltasEvery"]);
   return batchLog(batchesOf(database), options);
 }
 

@@ -5,7 +5,7 @@
  */
 import { expectNames } from "../../protocol/option_names.ts";
 import { follow, type Subscription } from "../notifier.ts";
-import type { Addition, Log, LogPage } from "../log.ts";
+import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { records } from "../record/records_of.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import {
@@ -27,6 +27,9 @@ interface LogHead extends Head {
   readonly ended: boolean;
 }
 
+/** Options of `denoKvLog()`. */
+export interface DenoKvLogOptions extends DenoKvOptions, DeltaOptions {}
+
 /**
  * Keeps logs in Deno KV. Followers of a run are notified by the database: on Deno Deploy everywhere, on one machine within one process. With `expireIn`, the
  * first events of a run that takes longer are deleted.
@@ -41,9 +44,9 @@ interface LogHead extends Head {
  * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
  * ```
  */
-export function denoKvLog(kv: Deno.Kv, options: DenoKvOptions = {}): Log {
-  expectNames("Cannot create denoKvLog()", options, ["prefix", "expireIn"]);
-  const { prefix = "jizai", expireIn = Infinity } = options;
+export function denoKvLog(kv: Deno.Kv, options: DenoKvLogOptions = {}): Log {
+  expectNames("Cannot create denoKvLog()", options, ["prefix", "expireIn", "deltasEvery"]);
+  const { prefix = "jizai", expireIn = Infinity, deltasEvery = deltasEveryDefault } = options;
   expectKv(kv);
   const headOf = (run: string): Deno.KvKey => [prefix, "log", run];
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "log_piece", record];
@@ -103,6 +106,7 @@ export function denoKvLog(kv: Deno.Kv, options: DenoKvOptions = {}): Log {
 
   return {
     records,
+    deltasEvery,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const known = written.get(run);

@@ -5,5 +5,5 @@
  */
 export type { DenoKvOptions } from "./commit.ts";
 export { denoKvKeyValue } from "./key_value.ts";
-export { denoKvLog } from "./log.ts";
+export { denoKvLog, type DenoKvLogOptions } from "./log.ts";
 export { denoKvStore } from "./store.ts";

@@ -4,10 +4,10 @@
  * @module
  */
 import { expectNames } from "../../protocol/option_names.ts";
-import type { Log } from "../log.ts";
+import { deltasEveryDefault, type Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 import { logTables, type SqlStorage } from "../sql/storage.ts";
-import type { DurableObjectOptions } from "./options.ts";
+import type { DurableObjectLogOptions } from "./options.ts";
 import { expectStorage } from "./storage.ts";
 
 /**
@@ -26,10 +26,10 @@ import { expectStorage } from "./storage.ts";
  * }
  * ```
  */
-export function durableObjectLog(storage: SqlStorage, options: DurableObjectOptions = {}): Log {
-  expectNames("Cannot create durableObjectLog()", options, ["expireIn"]);
-  const { expireIn = Infinity } = options;
+export function durableObjectLog(storage: SqlStorage, options: DurableObjectLogOptions = {}): Log {
+  expectNames("Cannot create durableObjectLog()", options, ["expireIn", "deltasEvery"]);
+  const { expireIn = Infinity, deltasEvery = deltasEveryDefault } = options;
   expectStorage(storage);
   storage.transactionSync(() => logTables.forEach((table) => storage.sql.exec(table)));
-  return sqlLog(storage, { expireIn, sweepEvery: Infinity, pollEvery: Infinity });
+  return sqlLog(storage, { expireIn, deltasEvery, sweepEvery: Infinity, pollEvery: Infinity });
 }

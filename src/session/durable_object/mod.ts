@@ -6,6 +6,6 @@
 export { durableObjectKeyValue } from "./key_value.ts";
 export { durableObjectLog } from "./log.ts";
 export type { ObjectAlarm } from "./alarm.ts";
-export type { DurableObjectOptions, DurableObjectStoreOptions } from "./options.ts";
+export type { DurableObjectLogOptions, DurableObjectOptions, DurableObjectStoreOptions } from "./options.ts";
 export type { SqlStorage as ObjectStorage } from "../sql/storage.ts";
 export { durableObjectStore } from "./store.ts";

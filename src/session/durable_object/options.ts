@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { DeltaOptions } from "../log.ts";
 import type { ObjectAlarm } from "./alarm.ts";
 
 /** Options of `durableObjectStore()` and `durableObjectLog()`. */
@@ -13,6 +14,9 @@ export interface DurableObjectOptions {
    */
   readonly expireIn?: number;
 }
+
+/** Options of `durableObjectLog()`. */
+export interface DurableObjectLogOptions extends DurableObjectOptions, DeltaOptions {}
 
 /** Options of `durableObjectStore()`. */
 export interface DurableObjectStoreOptions extends DurableObjectOptions {

@@ -71,7 +71,7 @@ export function libsqlStore(client: LibsqlClient, options: BatchOptions = {}): S
  * ```
  */
 export function libsqlLog(client: LibsqlClient, options: BatchLogOptions = {}): Log {
-  expectNames("Cannot create libsqlLog()", options, ["expireIn", "pollEvery"]);
+  expectNames("Cannot create libsqlLog()", options, ["expireIn", "pollEvery", "deltasEvery"]);
   return batchLog(batchesOf(client), options);
 }
 

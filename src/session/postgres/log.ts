@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/option_names.ts";
-import type { Log, LogPage } from "../log.ts";
+import { type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { follow, notifier } from "../notifier.ts";
 import { collectLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
@@ -12,7 +12,7 @@ import { appender, channel, payloadOf } from "./appends.ts";
 import { deleteExpired, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /** Options of `postgresLog()`. */
-export interface PostgresLogOptions extends PostgresOptions {
+export interface PostgresLogOptions extends PostgresOptions, DeltaOptions {
   /**
    * Whether to wait for events of other processes with LISTEN, on one more connection. Set it to false for connections through Hyperdrive or a pooler, which
    * do not deliver notifications. Default: true.
@@ -36,8 +36,9 @@ export interface PostgresLogOptions extends PostgresOptions {
  * ```
  */
 export function postgresLog(sql: PostgresSql, options: PostgresLogOptions = {}): Log {
-  expectNames("Cannot create postgresLog()", options, ["expireIn", "listen", "pollEvery"]);
-  const { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 } = options;
+  expectNames("Cannot create postgresLog()", options, ["expireIn", "listen", "pollEvery", "deltasEvery"]);
+  const { expireIn = Infinity, listen = true, deltasEvery = deltasEveryDefault, pollEvery = listen ? 1_000 : 200 } =
+    options;
   const query = queryOf(sql);
   const sweep = sweeper(query, deleteExpired("jizai_log", "run"), expireIn);
   const additions = notifier(pollEvery, listen ? pollEvery : pollEvery / 8);
@@ -75,6 +76,7 @@ export function postgresLog(sql: PostgresSql, options: PostgresLogOptions = {}):
 
   return {
     records,
+    deltasEvery,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       await sweep();

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Patience } from "../../core/persistence/retries.ts";
+import { startTimer } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -46,6 +47,8 @@ class Batch {
   /** Whether the run ends or pauses with them. */
   ended = false;
   paused = false;
+  /** Whether they are only deltas, which may wait for more of them. */
+  canWait = true;
   /** Resolves when they are to be appended. */
   readonly due = Promise.withResolvers<void>();
   /** Resolves when the next batch begins. */
@@ -59,11 +62,13 @@ class Batch {
     this.length += line.length;
     this.ended = isLastEvent(event);
     this.paused = event.type === "run.paused";
+    this.canWait &&= event.type.endsWith(".delta");
   }
 }
 
 /**
- * Logs the events of a run in batches. Events that are written during an append, and until the event loop turns after it, are appended together.
+ * Logs the events of a run in batches. Events that are written during an append, and until the event loop turns after it, are appended together; deltas also wait for
+ * `deltasEvery` of the log after the last append of deltas.
  * A slow client slows the run, as it does without a log. A client that has gone does not.
  */
 export function recorder({ log, key, owner, out, patience, onLost }: RecorderOptions): Recorder {
@@ -76,6 +81,9 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   let closed = false;
   let lost = false;
   let wake = () => {};
+  /** Ends the wait of deltas for more of them; undefined while they need not wait. */
+  let endWait: (() => void) | undefined;
+  let waiting: Promise<void> | undefined;
   let renewal: ReturnType<typeof setTimeout> | undefined;
   let renewedAt = 0;
   const over = Promise.withResolvers<void>();
@@ -84,7 +92,8 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   async function appendAll(after: number): Promise<boolean> {
     for (let at = after;;) {
       await next.due.promise;
-      const { lines, ended, paused, taken, done } = last = next;
+      if (waiting && next.canWait && next.length < highWater && !closed) await waiting;
+      const { lines, canWait, ended, paused, taken, done } = last = next;
       if (lost || (closed && lines.length === 0)) return true;
       next = new Batch();
       if (closed) next.due.resolve();
@@ -94,11 +103,26 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       const isFirst = at === after; // it fails soon, since nothing depends on it
       if (!await append(log, key, addition, isFirst ? undefined : patience)) return false;
       renewLater();
+      if (canWait && lines.length > 0) waitForMore();
       if (lines.length > 0) out?.write({ first: at + 1, lines });
       at += lines.length;
       done.resolve();
       if (!closed && next.length < highWater) await untilTurn();
     }
+  }
+
+  /** Lets the deltas that follow wait for each other. */
+  function waitForMore(): void {
+    const { deltasEvery = 0 } = log;
+    if (deltasEvery <= 0) return;
+    waiting = new Promise((resolve) => {
+      const timer = startTimer(() => endWait?.(), deltasEvery);
+      endWait = () => {
+        clearTimeout(timer);
+        waiting = endWait = undefined;
+        resolve();
+      };
+    });
   }
 
   /** Appends nothing after a long silence, so that the record of a run that continues does not expire. */
@@ -129,6 +153,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   /** Ends the wait for the event loop and appends the next batch. */
   function appendNow(): void {
     wake();
+    endWait?.();
     next.due.resolve();
   }
 
@@ -136,6 +161,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     if (lost) return;
     lost = !complete;
     clearTimeout(renewal);
+    endWait?.();
     for (const { taken, done } of [last, next]) {
       taken.resolve();
       done.resolve();
@@ -158,6 +184,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     write({ event }) {
       if (lost) return;
       next.add(event);
+      if (!next.canWait) endWait?.();
       if (next.length >= highWater) appendNow();
       else if (!corked) next.due.resolve();
     },

@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/option_names.ts";
-import type { Log } from "../log.ts";
+import type { DeltaOptions, Log } from "../log.ts";
 import { type Notifier, notifier } from "../notifier.ts";
 import { channelOf, scriptLog } from "../redis_scripts/log.ts";
 import type { RedisOptions } from "../redis_scripts/script.ts";
@@ -12,7 +12,7 @@ import { type RedisClient, scriptsOf } from "./client.ts";
 import { type RedisWarningOptions, warnOfRisks } from "./risks.ts";
 
 /** Options of `redisLog()`. */
-export interface RedisLogOptions extends RedisOptions, RedisWarningOptions {
+export interface RedisLogOptions extends RedisOptions, RedisWarningOptions, DeltaOptions {
   /** Milliseconds between two looks for events of other processes, in case a notification is lost. Default: 1,000. */
   readonly pollEvery?: number;
 }
@@ -29,7 +29,7 @@ export interface RedisLogOptions extends RedisOptions, RedisWarningOptions {
  * ```
  */
 export function redisLog(redis: RedisClient, options: RedisLogOptions = {}): Log {
-  expectNames("Cannot create redisLog()", options, ["prefix", "expireIn", "pollEvery", "onWarning"]);
+  expectNames("Cannot create redisLog()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery", "onWarning"]);
   const { pollEvery = 1_000 } = options;
   void warnOfRisks(redis, options); // never rejects
   const additions = notifier(pollEvery);

@@ -4,7 +4,7 @@
  * @module
  */
 import { FinalError } from "../../core/persistence/final_error.ts";
-import type { Addition, Log, LogPage } from "../log.ts";
+import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { follow, type Notifier } from "../notifier.ts";
 import { collectLines, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
@@ -31,7 +31,7 @@ interface Written {
  */
 export function scriptLog(
   run: RunScript,
-  { prefix = "jizai", expireIn = Infinity }: RedisOptions,
+  { prefix = "jizai", expireIn = Infinity, deltasEvery = deltasEveryDefault }: RedisOptions & DeltaOptions,
   { notifier, listen }: Additions,
 ): Log {
   const keysOf = (id: string) => [`${prefix}:log:{${id}}`, `${prefix}:lines:{${id}}`];
@@ -82,6 +82,7 @@ export function scriptLog(
 
   return {
     records,
+    deltasEvery,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     append,
     async read(id, after) {

@@ -18,13 +18,20 @@ export interface SqlLogOptions extends SqlOptions {
   readonly pollEvery: number;
   /** Executes additions in transactions. Default: each in its own. */
   readonly transact?: Transact;
+  /** Milliseconds for which deltas wait for those that follow. */
+  readonly deltasEvery: number;
 }
 
 /** Creates a log in a database that has the tables. */
 export function sqlLog(
   storage: SqlStorage,
-  { expireIn, sweepEvery, pollEvery, transact = (work) => promiseTry(() => storage.transactionSync(work)) }:
-    SqlLogOptions,
+  {
+    expireIn,
+    sweepEvery,
+    pollEvery,
+    deltasEvery,
+    transact = (work) => promiseTry(() => storage.transactionSync(work)),
+  }: SqlLogOptions,
 ): Log {
   const { sql } = storage;
   const additions = notifier(pollEvery);
@@ -80,6 +87,7 @@ export function sqlLog(
 
   return {
     records,
+    deltasEvery,
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const done = await transact(() => add(run, addition));

@@ -5,14 +5,14 @@
  */
 import { expectNames } from "../../protocol/option_names.ts";
 import { sweepEvery } from "../expiry.ts";
-import type { Log } from "../log.ts";
+import { type DeltaOptions, deltasEveryDefault, type Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 
 import { sharedTransactions } from "../sql/transactions.ts";
 import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";
 
 /** Options of `sqliteLog()`. */
-export interface SqliteLogOptions extends SqliteOptions {
+export interface SqliteLogOptions extends SqliteOptions, DeltaOptions {
   /** Milliseconds between two looks for events that other processes have added. Events of this process arrive at once. Default: 100. */
   readonly pollEvery?: number;
 }
@@ -33,8 +33,8 @@ export interface SqliteLogOptions extends SqliteOptions {
  * ```
  */
 export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = {}): Log {
-  expectNames("Cannot create sqliteLog()", options, ["expireIn", "pollEvery"]);
-  const { expireIn = Infinity, pollEvery = 100 } = options;
+  expectNames("Cannot create sqliteLog()", options, ["expireIn", "pollEvery", "deltasEvery"]);
+  const { expireIn = Infinity, pollEvery = 100, deltasEvery = deltasEveryDefault } = options;
   const storage = storageOf(database);
-  return sqlLog(storage, { expireIn, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
+  return sqlLog(storage, { expireIn, deltasEvery, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
 }

@@ -6,7 +6,7 @@
 import { expectNames } from "../../protocol/option_names.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
-import type { Log } from "../log.ts";
+import type { DeltaOptions, Log } from "../log.ts";
 import { notifier } from "../notifier.ts";
 import { scriptKeyValue } from "../redis_scripts/key_value.ts";
 import { scriptLog } from "../redis_scripts/log.ts";
@@ -20,7 +20,7 @@ export interface UpstashClient {
 }
 
 /** Options of `upstashLog()`. */
-export interface UpstashLogOptions extends RedisOptions {
+export interface UpstashLogOptions extends RedisOptions, DeltaOptions {
   /** Milliseconds between two looks for events of other processes. Default: 200. */
   readonly pollEvery?: number;
 }
@@ -54,7 +54,7 @@ export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): 
  * ```
  */
 export function upstashLog(redis: UpstashClient, options: UpstashLogOptions = {}): Log {
-  expectNames("Cannot create upstashLog()", options, ["prefix", "expireIn", "pollEvery"]);
+  expectNames("Cannot create upstashLog()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery"]);
   const { pollEvery = 200 } = options;
   const listen = () => Promise.resolve(() => {});
   return scriptLog(scriptsOf(redis), options, { notifier: notifier(pollEvery), listen });

@@ -1,0 +1,86 @@
+/**
+ * Deltas in a log of a database wait for those that follow.
+ */
+import { agent, type Model, serve, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import { migrate, sqliteLog } from "@jizai/jizai/session/sqlite";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { DatabaseSync } from "node:sqlite";
+import * as z from "zod";
+import { advanceUntilSettled } from "../support/fake_time.ts";
+import { eventsOf, post } from "../support/requests.ts";
+
+/** A model that answers with `count` words, `every` milliseconds apart. */
+function speaking(count: number, every: number): Model {
+  return {
+    id: "speaking",
+    async *stream() {
+      for (let word = 0; word < count; word++) {
+        if (word > 0) await new Promise((resolve) => setTimeout(resolve, every));
+        yield [{ type: "text" as const, text: `${word} ` }];
+      }
+      yield [{ type: "finish" as const, reason: "stop" as const, usage: { input: 1, output: count } }];
+    },
+  };
+}
+
+/** A log, and the types of the events of each addition. */
+function watched(log: Log) {
+  const additions: string[][] = [];
+  const append: Log["append"] = (run, addition) => {
+    additions.push(addition.lines.map((line) => JSON.parse(line).type));
+    return log.append(run, addition);
+  };
+  return { log: { ...log, append }, additions };
+}
+
+function sqlite(options = {}): Log {
+  const database = new DatabaseSync(":memory:");
+  migrate(database);
+  return sqliteLog(database, options);
+}
+
+/** Returns how many additions contain deltas, and how many deltas there are. */
+function counted(additions: readonly (readonly string[])[]): readonly [number, number] {
+  const deltas = additions.map((types) => types.filter((type) => type === "text.delta").length).filter((count) =>
+    count > 0
+  );
+  return [deltas.length, deltas.reduce((sum, count) => sum + count, 0)];
+}
+
+Deno.test("200 words, 20 ms apart, are stored in at most 60 additions, and without deltasEvery in many", async () => {
+  const cases = [[{}, 30, 60], [{ deltasEvery: 250 }, 12, 25], [{ deltasEvery: 0 }, 90, 200]] as const;
+  for (const [options, least, most] of cases) {
+    using time = new FakeTime();
+    const { log, additions } = watched(sqlite(options));
+    const app = serve(agent({ model: speaking(200, 20) }), { log });
+    const events = await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
+    assertEquals(events.filter(({ type }) => type === "text.delta").length, 200);
+    assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
+    const [batches, deltas] = counted(additions);
+    assertEquals([deltas, batches >= least && batches <= most], [200, true], `It makes ${batches} additions`);
+  }
+});
+
+Deno.test("the first delta, and an event that is no delta, do not wait", async () => {
+  using time = new FakeTime();
+  const { log, additions } = watched(sqlite());
+  const look = tool({ name: "look", description: "", input: z.object({}), execute: () => "Seen" });
+  const model = scripted({ text: "One two three", calls: [["look", {}]] }, "Done.");
+  const app = serve(agent({ model, tools: [look] }), { log });
+  const before = Date.now();
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  assertEquals([events.at(-1)?.type, Date.now() - before], ["run.finished", 0]);
+  assertEquals(additions.flat(), events.map(({ type }) => type));
+  await time.runMicrotasks();
+});
+
+Deno.test("deltas in memory never wait", async () => {
+  using time = new FakeTime();
+  const { log, additions } = watched(memoryLog());
+  const app = serve(agent({ model: speaking(20, 20) }), { log });
+  await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  assertEquals(counted(additions), [20, 20]);
+});
