@@ -15,6 +15,7 @@ async function emptied(database: D1): Promise<D1> {
   await migrate(database);
   const tables = [
     "jizai_session",
+    "jizai_session_head",
     "jizai_session_entry",
     "jizai_session_piece",
     "jizai_log",
@@ -45,7 +46,9 @@ const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
   },
   "/without_schema": async (database) => {
     await database.batch(
-      ["jizai_session", "jizai_session_piece"].map((table) => database.prepare(`DROP TABLE IF EXISTS ${table}`)),
+      ["jizai_session", "jizai_session_head", "jizai_session_piece"].map((table) =>
+        database.prepare(`DROP TABLE IF EXISTS ${table}`)
+      ),
     );
     return await d1Store(database).load("s").then(() => "loaded", String);
   },

@@ -194,7 +194,7 @@ onRedis("a client follows in one process the run that another process executes",
 onRedis("redisStore() keeps a session until expireIn after the end of its lease", async (redis) => {
   const store = redisStore(redis, { expireIn: 1_000, ...quiet });
   const session = { id: "s", messages: [] };
-  const kept = async () => Math.ceil(await redis.pttl("{jizai}:session:s") / 100_000);
+  const kept = async () => Math.ceil(await redis.pttl("jizai:{s}:head") / 100_000);
   const lease = { until: Date.now() + 150_000 };
   assertEquals([await store.save({ ...session, version: 0, lease }), await kept()], [1, 2]);
   const until = lease.until + 100_000;
@@ -203,7 +203,7 @@ onRedis("redisStore() keeps a session until expireIn after the end of its lease"
 });
 
 onRedis("redisStore() removes expired sessions from its indexes when it saves", async (redis) => {
-  const sizes = () => Promise.all(["sessions", "leases", "expiries"].map((name) => redis.zcard(`{jizai}:${name}`)));
+  const sizes = () => Promise.all(["ids", "ends", "expiries"].map((name) => redis.zcard(`{jizai}:${name}`)));
   const store = redisStore(redis, { expireIn: 50 });
   await store.save({ id: "old", version: 0, messages: [], lease: { until: 1 } });
   assertEquals(await sizes(), [1, 1, 1]);

@@ -10,11 +10,11 @@ import { listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
 
 /**
  * Creates a store. Each operation is one script on the keys of a session, a hash and a list of entries, which are in one slot of a cluster. Sorted sets in another slot
- * are the indexes of all ids and of leases: a lease is in its index before it is stored or shortened, and what an index returns is looked up.
+ * are the indexes of all ids, of leases and of expiries: a lease is in its index before it is stored or shortened, and what an index returns is looked up.
  */
 export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infinity }: RedisOptions): Store {
   const keysOf = (id: string) => ["head", "entries"].map((name) => `${prefix}:{${encodeURIComponent(id)}}:${name}`);
-  const [ids, ends] = [`{${prefix}}:ids`, `{${prefix}}:ends`];
+  const [ids, ends, expiries] = [`{${prefix}}:ids`, `{${prefix}}:ends`, `{${prefix}}:expiries`];
   /** The keys of earlier versions of the package: a session in one hash, and the indexes. */
   const wholeKey = (id: string) => `{${prefix}}:session:${id}`;
   const [wholeIds, wholeEnds] = [`{${prefix}}:sessions`, `{${prefix}}:leases`];
@@ -74,9 +74,24 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
       await run(add, [ids], [0, id]);
       await run(forgetWhole, [wholeKey(id), wholeIds, wholeEnds], [id]);
     }
+    if (until === undefined) return true;
     if (until === null) await run(remove, [ends], [id]);
-    else if (until !== undefined) await run(add, [ends], [until, id]);
+    else await run(add, [ends], [until, id]);
+    await sweep(id, until);
     return true;
+  }
+
+  /** Notes when a session expires, and removes a few expired ones from the indexes. */
+  async function sweep(id: string, until: number | null): Promise<void> {
+    const now = Date.now();
+    if (keep > 0) await run(add, [expiries], [Math.ceil(Math.max(until ?? 0, now) + keep), id]);
+    const expired = listOf(await run(earliest, [expiries], [now, 10])).map(textOf);
+    if (expired.length === 0) return;
+    const living = new Set((await livingOf(expiries, expired)).map(([id]) => id));
+    for (const gone of expired.filter((id) => !living.has(id))) {
+      await run(remove, [ids], [gone]);
+      await run(remove, [ends], [gone]);
+    }
   }
 
   /** Returns which of the ids in an index are of sessions, and forgets the others. */
@@ -141,6 +156,7 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
     async delete(id) {
       await run(remove, [ids], [id]);
       await run(remove, [ends], [id]);
+      await run(remove, [expiries], [id]);
       await run(drop, keysOf(id), []);
       await run(forgetWhole, [wholeKey(id), wholeIds, wholeEnds], [id]);
       await run(drop, [wholeKey(id)], []);
