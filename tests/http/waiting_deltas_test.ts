@@ -13,9 +13,9 @@ import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, post } from "../support/requests.ts";
 
 /** A model that answers with `count` words, `every` milliseconds apart. */
-function speaking(count: number, every: number): Model {
+function wordsOf(count: number, every: number): Model {
   return {
-    id: "speaking",
+    id: "words",
     async *stream() {
       for (let word = 0; word < count; word++) {
         if (word > 0) await new Promise((resolve) => setTimeout(resolve, every));
@@ -55,7 +55,7 @@ Deno.test("200 words, 20 ms apart, are stored in at most 60 additions, and witho
   for (const [options, least, most] of cases) {
     using time = new FakeTime();
     const { log, additions } = watched(sqlite(options));
-    const app = serve(agent({ model: speaking(200, 20) }), { log });
+    const app = serve(agent({ model: wordsOf(200, 20) }), { log });
     const events = await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
     assertEquals(events.filter(({ type }) => type === "text.delta").length, 200);
     assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
@@ -80,7 +80,7 @@ Deno.test("the first delta, and an event that is no delta, do not wait", async (
 Deno.test("deltas in memory never wait", async () => {
   using time = new FakeTime();
   const { log, additions } = watched(memoryLog());
-  const app = serve(agent({ model: speaking(20, 20) }), { log });
+  const app = serve(agent({ model: wordsOf(20, 20) }), { log });
   await advanceUntilSettled(time, eventsOf(post(app, "/runs", { prompt: "Hi" })));
   assertEquals(counted(additions), [20, 20]);
 });
