@@ -40,7 +40,7 @@ const onDatabases: readonly (readonly [make: unknown, expected: string])[] = [
   [denoKvStore, "prefix, expireIn"],
   [denoKvLog, "prefix, expireIn"],
   [redisStore, "prefix, expireIn, onWarning"],
-  [redisLog, "prefix, expireIn, pollEvery, onWarning"],
+  [redisLog, "prefix, expireIn, pollEvery, deltasEvery, onWarning"],
   [upstashStore, "prefix, expireIn"],
   [upstashLog, "prefix, expireIn, pollEvery"],
   [d1Store, "expireIn"],
