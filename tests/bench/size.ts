@@ -46,7 +46,7 @@ const rows: readonly Row[] = [
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 63.6,
+    ceiling: 63.7,
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 3.85 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 5.45 },
