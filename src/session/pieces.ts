@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { UnreadableError } from "../core/persistence/final_error.ts";
 import type { Entry, NumberedEntry } from "../core/persistence/entries.ts";
 
 /** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
@@ -36,7 +37,7 @@ export interface EntriesPiece {
 }
 
 /**
- * Returns the entries from `first` to `last` of their pieces, which are in order. There may be others before and behind. Throws an `Error` if one is missing, which
+ * Returns the entries from `first` to `last` of their pieces, which are in order. There may be others before and behind. Throws an `UnreadableError` if one is missing, which
  * names the session `id`.
  */
 export function entriesOf(
@@ -50,13 +51,21 @@ export function entriesOf(
   for (const [at, text] of texts) {
     for (const [index, line] of text.slice(0, -1).split("\n").entries()) {
       const number = at + index;
-      if (number >= first && number <= last) entries.push([number, JSON.parse(line)]);
+      if (number >= first && number <= last) entries.push([number, parsed(id, line)]);
     }
   }
   if (entries.length !== Math.max(last - first + 1, 0)) {
-    throw new Error(`Cannot read session "${id}": an entry is missing`);
+    throw new UnreadableError(`Cannot read session "${id}": an entry is missing`);
   }
   return entries;
+}
+
+function parsed(id: string, line: string): Entry {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new UnreadableError(`Cannot read session "${id}": an entry is no JSON`, { cause });
+  }
 }
 
 /** Joins lines. Each line ends with a line feed, so that a missing piece is detected. */

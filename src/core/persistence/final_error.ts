@@ -21,3 +21,12 @@ export class FinalError extends Error {
   /** The name of the class. */
   override readonly name: string = "FinalError";
 }
+
+/** The error of a stored session that cannot be read: it is damaged, or a newer version of the package has written it. It stays as it is. */
+export class UnreadableError extends FinalError {
+  /** The mark of the class, which its copies share. */
+  static override readonly "~brand": symbol = /* @__PURE__ */ brand(this, "UnreadableError");
+
+  /** The name of the class. */
+  override readonly name = "UnreadableError";
+}

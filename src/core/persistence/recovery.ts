@@ -14,7 +14,7 @@ export interface RecoverOptions {
 
 /** The runs that `recover()` took over. */
 export interface Recovered {
-  /** Their ids. Runs that have died before are continued one after another, so only the first of them is here. */
+  /** Their ids. Of runs that have died before, four continue at a time, and one that has died more often alone: the first ones are here. */
   readonly runs: readonly string[];
   /** Resolves when all of them have ended or paused. Never rejects. */
   readonly over: Promise<void>;

@@ -13,7 +13,7 @@ import {
   type StoredTranscript,
   transcriptOf,
 } from "./entries.ts";
-import { FinalError } from "./final_error.ts";
+import { UnreadableError } from "./final_error.ts";
 import type { Session, SessionHead } from "./session.ts";
 import type { Addition, HistoryOptions, HistoryPage, Mark, Sessions, SessionStore, StoredHead } from "./store.ts";
 import { outline, referencesIn, restore } from "./values.ts";
@@ -149,11 +149,17 @@ export interface Opened<S = Session> {
 /** The result of opening a session that is not stored. */
 export const noSession: Opened<never> = { session: undefined, version: SessionVersion.none };
 
-/** Opens a session. Its messages cannot be changed. Throws a `FinalError` if a newer version of the package has written it. */
+/** Opens a session. Its messages cannot be changed. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
 export async function openSession(store: Pick<SessionStore, "open">, id: string): Promise<Opened> {
   const opened = await store.open(id);
   if (!opened) return noSession;
-  return read(id, opened, opened.entries);
+  const { base, last, entries } = opened;
+  return readable(id, () => {
+    if (entries.length < last - base + 1) {
+      throw new TypeError(`it has ${entries.length} of its entries ${base} to ${last}`);
+    }
+    return read(opened, entries, id);
+  });
 }
 
 /** Reads a session without its messages, as `openSession()` reads a whole one. */
@@ -163,19 +169,57 @@ export async function openHead(
 ): Promise<Opened<SessionHead>> {
   const stored = await store.head(id);
   if (!stored) return noSession;
-  const numbers = referencesIn(stored.head);
+  const numbers = readable(id, () => referencesIn(stored.head));
   const entries = numbers.length > 0 ? await store.entries(id, Math.min(...numbers), Math.max(...numbers)) : [];
-  const { session: { messages: _, ...session }, version } = read(id, stored, entries);
+  const { session: { messages: _, ...session }, version } = readable(id, () => read(stored, entries, id));
   return { session, version };
 }
 
-function read(id: string, stored: StoredHead, entries: readonly NumberedEntry[]) {
+/** Parses what a store has returned. A failure names the session. */
+function readable<T>(id: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new UnreadableError(`Cannot read session "${id}": ${cause instanceof Error ? cause.message : ""}`, { cause });
+  }
+}
+
+/** The positions that this version of the package continues. */
+const positions: readonly unknown[] = ["arrived", "input", "model", "tools", "turnEnd", "stop", "promptEnd", "compact"];
+
+/** Throws a `TypeError` for a head with a field of another type, or with a position of a newer version. */
+function checkHead(head: unknown): asserts head is FormattedHead {
+  const { run, lease, mail = [], state = [], rules = [], messages = [], report } = Object(head);
+  const lists = [mail, state, rules, messages];
+  if (run !== undefined) {
+    const { id, position, counters, usage, answers, state, before, events } = Object(run);
+    if (!positions.includes(position?.at)) {
+      throw new TypeError(`its run is at position "${position?.at}", which is unknown`);
+    }
+    lists.push(answers, state);
+    if (position.at === "tools") lists.push(position.calls, position.message?.parts);
+    const isWhole = typeof id === "string" && typeof counters === "object" && typeof usage === "object" &&
+      Number.isInteger(before) && Number.isInteger(events);
+    if (!isWhole) throw new TypeError("a field of its run has another type");
+  }
+  const isLease = lease === undefined || Number.isFinite(lease?.until);
+  const isReport = report === undefined || (typeof report?.run === "string" && typeof report.session === "string");
+  if (Array.isArray(head) || Object(head) !== head || !isLease || !isReport || !lists.every(Array.isArray)) {
+    throw new TypeError("one of its fields has another type");
+  }
+}
+
+function read(stored: StoredHead, entries: readonly NumberedEntry[], id: string) {
   const values = new Map(entries.flatMap(([number, entry]) => entry.type === "value" ? [[number, entry.value]] : []));
-  const head = restore(stored.head, values) as FormattedHead; // only this package writes heads
+  const missing = referencesIn(stored.head).find((number) => !values.has(number));
+  if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
+  const head = restore(stored.head, values);
+  checkHead(head);
   const { format: written = 0, writer: _, messages, lease, ...rest } = head;
   if (written > format) {
-    const expected = `a newer version of the package has written it, in format ${written}; expected ${format} or lower`;
-    throw new FinalError(`Cannot read session "${id}": ${expected}`);
+    throw new TypeError(
+      `a newer version of the package has written it, in format ${written}; expected ${format} or lower`,
+    );
   }
   const transcript = transcriptOf(entries);
   const session: Session = {

@@ -14,7 +14,7 @@ import type { Beginning } from "./options.ts";
 import { orRefuse, reviewAnswers } from "./review.ts";
 
 /** Closes the run that has the session, with a reason. */
-export type CloseOther = (reason: string) => Promise<unknown>;
+export type CloseOther = (reason: string) => Promise<{ readonly error?: unknown }>;
 
 /** Claims the session. A run that has it and must be closed is closed before. */
 export async function open(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
@@ -29,7 +29,8 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   }
   let claimed = await claim(beginning);
   if ("close" in claimed) {
-    await closeOther(claimed.close);
+    const { error } = await closeOther(claimed.close);
+    if (error !== undefined && !(error instanceof SessionError)) throw error; // the session would stay busy for ever
     claimed = await claim({ ...beginning, options: { ...options, busy: "refuse" } });
     if ("close" in claimed) throw busy();
   }

@@ -8,6 +8,7 @@ import type { Context } from "hono";
 import type { HTTPException } from "hono/http-exception";
 import { CapacityError } from "../../core/persistence/memory/bounded_cache.ts";
 import { callSafely } from "../../core/run/events.ts";
+import { UnreadableError } from "../../core/persistence/final_error.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import { ResumeTokenError } from "../../session/resume_token/resume_token_error.ts";
@@ -56,7 +57,10 @@ export function errorResponse(
   const refusal = requestErrorOf(error);
   if (refusal) return c.json(bodyOf(refusal), refusal.status);
   const id = reportError(onError, error);
-  return c.json(bodyOf({ status: 500, code: "internal", message: "The request failed.", id }), 500);
+  const [code, message] = error instanceof UnreadableError
+    ? ["unreadable", "Cannot read the session: it is damaged, or a newer version of the server has saved it"]
+    : ["internal", "The request failed."];
+  return c.json(bodyOf({ status: 500, code, message, id }), 500);
 }
 
 /** Returns true for an `HTTPException`, also of another copy of Hono. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { UnreadableError } from "../../core/persistence/final_error.ts";
 import { expectNames } from "../../protocol/option_names.ts";
 import type { NumberedEntry } from "../../core/persistence/entries.ts";
 import { isSameMark } from "../../core/persistence/session_version.ts";
@@ -103,7 +104,7 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
       if (!head) return undefined;
       try {
         const stored = await storedHead(head);
-        if (!stored) throw new Error(`Cannot read session "${id}": a piece of it is missing`);
+        if (!stored) throw new UnreadableError(`Cannot read session "${id}": a piece of it is missing`);
         return await more(stored, head.record);
       } catch (error) {
         if (missed === versionstamp) throw error;

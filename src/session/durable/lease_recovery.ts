@@ -23,8 +23,8 @@ export interface RecoveryHost {
    * down.
    */
   resume(session: SessionHead): Promise<{ readonly over: Promise<unknown> } | undefined>;
-  /** Reports an error to the operator. */
-  report(error: unknown): void;
+  /** Reports an error to the operator, with the run if it is known. */
+  report(error: unknown, run?: string): void;
 }
 
 /** A run that this process has taken over. `over` settles when it has ended or paused. */
@@ -33,10 +33,38 @@ interface Taken {
   readonly over: Promise<unknown>;
 }
 
+/** The number of runs that continue at the same time although they have died before: one of them may be the one that ends the process. */
+const mostSuspects = 4;
+
 /** Recovers the runs of a store by its index of leases. */
 export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
-  /** The runs that have died before and continue. One of them runs at a time, since it may be the one that ends the process. */
-  let suspects: SharedWork | undefined;
+  /** The runs that have died before and continue, and the places that they take. */
+  const suspects = new Map<SharedWork, number>();
+  /** The ids of sessions that could not be read, each of which is reported once. */
+  const unreadable = new Set<string>();
+
+  function hasRoomFor(session: SessionHead): boolean {
+    let left = mostSuspects;
+    for (const [work, places] of suspects) {
+      if (work.lives) left -= places;
+      else suspects.delete(work);
+    }
+    return placesOf(session) <= left;
+  }
+
+  /** Returns a session if a run of it may continue now. One that cannot be read is reported and left as it is. */
+  async function readDue(id: string): Promise<SessionHead | undefined> {
+    try {
+      const { session } = await openHead(store, id);
+      unreadable.delete(id);
+      const mayContinue = session?.lease && (!hasDied(session) || hasRoomFor(session)) && !host.isLive(session);
+      return mayContinue ? session : undefined;
+    } catch (error) {
+      if (!unreadable.has(id)) host.report(error);
+      unreadable.add(id);
+      return undefined;
+    }
+  }
 
   /** Returns sessions with a lost run that may continue now. The index contains others, so it reads more of the index until there are enough. */
   async function find(limit: number): Promise<readonly SessionHead[]> {
@@ -44,13 +72,8 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
     const due = new Map<string, SessionHead>();
     for (let size = limit;; size *= 2) {
       const ids = await store.pending(before, size);
-      const loaded = await Promise.all(
-        ids.filter((id) => !due.has(id)).map(async (id) => (await openHead(store, id)).session),
-      );
-      for (const session of loaded) {
-        const mayContinue = session?.lease && !(suspects?.lives && hasDied(session)) && !host.isLive(session);
-        if (mayContinue) due.set(session.id, session);
-      }
+      const loaded = await Promise.all(ids.filter((id) => !due.has(id)).map(readDue));
+      for (const session of loaded) if (session) due.set(session.id, session);
       if (due.size >= limit || ids.length < size) return [...due.values()];
     }
   }
@@ -66,33 +89,46 @@ export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
       if (!run && host.signal?.aborted) await store.touch(claimed, Date.now()); // so that no process waits for the lease
       return run && { id: session.run?.id, over: run.over };
     } catch (error) {
-      host.report(error); // its lease ends again, and the next recovery tries again
+      host.report(error, session.run?.id); // its lease ends again, and the next recovery tries again
       return undefined;
     }
   }
 
-  /** Continues runs that have died before, one after another. Resolves when the first has begun. */
-  async function takeSuspects(
-    [session, ...rest]: readonly SessionHead[],
-    work = new SharedWork(host.lease),
-  ): Promise<Taken | undefined> {
-    if (!session) return void work.end();
-    suspects = work;
-    const run = await take(session); // never rejects
-    if (!run) return await takeSuspects(rest, work);
-    return { ...run, over: run.over.then(async () => await (await takeSuspects(rest, work))?.over) };
+  /** Continues as many of the runs that have died before as there are places for, and then the others. Resolves when the first ones have begun. */
+  async function takeSuspects(waiting: SessionHead[]): Promise<readonly Taken[]> {
+    const taken: Taken[] = [];
+    for (let [next] = waiting; next && hasRoomFor(next); [next] = waiting) {
+      waiting.shift();
+      const work = new SharedWork(host.lease);
+      suspects.set(work, placesOf(next));
+      const run = await take(next); // never rejects
+      if (!run) work.end();
+      else taken.push({ ...run, over: run.over.then(() => takeAfter(work, waiting)) });
+    }
+    return taken;
+  }
+
+  async function takeAfter(work: SharedWork, waiting: SessionHead[]): Promise<void> {
+    work.end();
+    await Promise.all((await takeSuspects(waiting)).map(({ over }) => over));
   }
 
   return async ({ limit = 10 } = {}) => {
     const found = await find(limit);
     const first = found.filter((session) => !hasDied(session)).slice(0, limit);
-    const died = found.filter(hasDied).slice(0, limit - first.length);
-    const taken = await Promise.all([...first.map(take), suspects?.lives ? undefined : takeSuspects(died)]);
+    const died = found.filter(hasDied).sort((a, b) => placesOf(a) - placesOf(b)).slice(0, limit - first.length);
+    const [suspected, ...others] = await Promise.all([takeSuspects(died), ...first.map(take)]);
+    const taken = [...others, ...suspected];
     return {
       runs: taken.flatMap((run) => run?.id ?? []),
       over: Promise.all(taken.map((run) => run?.over)).then(() => {}),
     };
   };
+}
+
+/** Returns the places that a run takes. One that has died more than once continues alone, so that no other run dies with it again and again. */
+function placesOf({ run }: SessionHead): number {
+  return (run?.recoveries ?? 0) > 1 ? mostSuspects : 1;
 }
 
 /** True if the run of a session was lost before. */

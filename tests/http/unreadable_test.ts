@@ -1,0 +1,99 @@
+import { agent, memory, serve, type Store } from "@jizai/jizai";
+import { durable } from "@jizai/jizai/session/durable";
+import { memoryLog } from "@jizai/jizai/session/log";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { DatabaseSync } from "node:sqlite";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { waiting } from "../support/halting.ts";
+import { processOf } from "../support/process.ts";
+import { first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+
+const lease = 30_000;
+
+/** Begins a run in a process that dies in the middle of the answer. Returns its session. */
+async function dead(store: Store): Promise<string> {
+  const process = processOf({ store, log: memoryLog({ expireIn: Infinity }) }, agent({ model: waiting("Half") }));
+  const text = await piecesOf(await post(process.app, "/runs", { prompt: "Hi" })).until("Half");
+  process.kill();
+  return first("run.started", framesOf(text)).session;
+}
+
+/** Changes the head of a stored session. */
+type Damage = (head: string) => string;
+
+const changed = (
+  change: (head: { run: { position: object } & Record<string, unknown> } & Record<string, unknown>) => unknown,
+): Damage =>
+(head) => JSON.stringify(change(JSON.parse(head)));
+
+const damages: Readonly<Record<string, Damage>> = {
+  "cut JSON": (head) => head.slice(0, -20),
+  "no text": () => "",
+  "null": () => "null",
+  "a list": () => "[]",
+  "a newer format": changed((head) => ({ ...head, format: 99 })),
+  "a newer position": changed((head) => ({ ...head, run: { ...head.run, position: { at: "dreaming" } } })),
+  "no position": changed(({ run, ...head }) => ({ ...head, run: { ...run, position: undefined } })),
+  "a run that is a number": changed((head) => ({ ...head, run: 5 })),
+  "state that is no list": changed((head) => ({ ...head, run: { ...head.run, state: {} } })),
+  "answers that are no list": changed((head) => ({ ...head, run: { ...head.run, answers: "none" } })),
+  "a lease without an end": changed((head) => ({ ...head, lease: {} })),
+  "a reference to a missing entry": changed((head) => ({ ...head, extra: { $entry: 9_999 } })),
+};
+
+for (const [name, damage] of Object.entries(damages)) {
+  Deno.test(`recover() reports a session with ${name} once, leaves it alone and continues the others`, async () => {
+    using time = new FakeTime();
+    const kept = durable(memory());
+    const [bad, good] = [await dead(kept), await dead(kept)];
+    const spoil = <S extends { readonly head: string }>(id: string, stored: S | undefined) =>
+      stored && (id === bad ? { ...stored, head: damage(stored.head) } : stored);
+    const saved: string[] = [];
+    const store = durable({
+      ...kept,
+      head: async (id) => spoil(id, await kept.head(id)),
+      open: async (id) => spoil(id, await kept.open(id)),
+      append: (id, addition) => (saved.push(id), kept.append(id, addition)),
+    });
+    await advance(time, lease);
+    const errors: unknown[] = [];
+    const app = serve(agent({ model: scripted("Done.") }), { store, onError: (error) => errors.push(error) });
+    const before = await kept.head(bad);
+    for (let calls = 0; calls < 3; calls++) {
+      await advanceUntilSettled(time, app.recover().then(({ over }) => over));
+    }
+    assertEquals([errors.length, String(errors[0]).includes(bad)], [1, true]);
+    assertEquals((await kept.load(good))?.messages.length, 2);
+    for (
+      const send of [
+        () => post(app, "/runs", { prompt: "And?", session: bad }),
+        () => post(app, "/runs", { prompt: "And?", session: bad }),
+        () => app.request(`/sessions/${bad}`),
+        () => post(app, `/sessions/${bad}/answers`, { answers: [] }),
+      ]
+    ) {
+      const [status, error] = await refusalOf(send());
+      const { id: _, ...rest } = Object(error);
+      assertEquals([status, rest], [500, {
+        code: "unreadable",
+        message: "Cannot read the session: it is damaged, or a newer version of the server has saved it",
+      }]);
+    }
+    assertEquals([await kept.head(bad), saved.includes(bad)], [before, false]);
+  });
+}
+
+Deno.test("a session in SQLite whose entries are missing is unreadable, and not empty", async () => {
+  using database = new DatabaseSync(":memory:");
+  migrate(database);
+  const store = sqliteStore(database);
+  await agent({ model: scripted("Hello.") }).run({ prompt: "Hi", session: "s", store }).result;
+  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE '%entry%'").all();
+  for (const { name } of tables) database.exec(`DELETE FROM ${name}`);
+  const app = serve(agent({ model: scripted("Again.") }), { store, onError() {} });
+  const [status, error] = await refusalOf(app.request("/sessions/s"));
+  assertEquals([tables.length > 0, status, Object(error).code], [true, 500, "unreadable"]);
+});
