@@ -74,17 +74,16 @@ function assistantItems(
 ): readonly UnknownObject[] {
   const items: UnknownObject[] = [];
   let phase: unknown;
-  let more: unknown;
+  const notes = parts.map((part) => readNote(part, model));
   for (const part of parts) {
     if (part.type === "call") {
       const { id, name } = part;
       const last = items.at(-1);
       if (last?.type === "mcp_approval_request") questions.set(id, String(last.id));
       else {
-        const input = JSON.stringify(callInput(part));
-        items.push({ type: "function_call", call_id: id, name, arguments: input, ...Object(more) });
+        const more = Object(notes.find(({ callId }) => callId === id)?.more);
+        items.push({ type: "function_call", call_id: id, name, arguments: JSON.stringify(callInput(part)), ...more });
       }
-      more = undefined;
     } else if (part.type === "provider_call") {
       items.push(builtInItem(readNote(part, model), providerResultOf(part, parts)) ?? noticeItem(part));
     } else if (part.type === "provider_result") {
@@ -106,7 +105,6 @@ function assistantItems(
     } else if (part.type === "reasoning") {
       const note = readNote(part, model);
       phase = note.phase;
-      more = note.call ?? more;
       if (isObject(note.item)) items.push(note.item);
     }
   }

@@ -14,159 +14,264 @@ import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "
 import { numberIn, objectIn, objectsIn, stringIn } from "../response_members.ts";
 import { builtInEvents, questionCall } from "./built_in_tools.ts";
 
-/** An output item that is being streamed. */
-interface OpenItem {
-  readonly type: unknown;
+/** An output item. Servers send its content in deltas, in events that end them, in the item itself, or only in the response that ends the stream. */
+interface Item {
+  readonly index: unknown;
+  readonly type: string;
+  /** The item as it was added. */
+  readonly added: UnknownObject;
   /** The id of a call. */
-  readonly id: string;
-  /** The input of a call in its first event: some servers send it nowhere else. */
-  readonly input: string;
-  /** Whether a delta has arrived. */
-  hasDelta: boolean;
+  id: string;
+  /** The name of a call. It is empty until the call begins. */
+  name: string;
+  /** The input of a call that arrived before its name. */
+  early: string;
+  /** The texts that have arrived, by their place in the item. */
+  readonly texts: Set<string>;
   /** The annotations that have arrived: some servers leave them out of the complete item. */
   readonly annotations: UnknownObject[];
+  isClosed: boolean;
+  /** Whether the sources and log probabilities, or the note of the item, have been returned. */
+  isNoted: boolean;
+  /** Whether the response that ends the stream contains it. */
+  isFinal: boolean;
 }
-
-/** Matches the types of calls that a client must run, unless the provider sends their output. */
-const clientCalls = /^(local_shell|shell|apply_patch|custom_tool|computer)_call$/;
 
 const incompleteReasons = new Map<unknown, FinishReason>([
   ["max_output_tokens", "length"],
   ["content_filter", "filter"],
 ]);
 
+/** Matches events of texts: of their deltas, and of their ends, which contain the whole text. */
+const textEvent = /^response\.(output_text|refusal|reasoning_summary_text|reasoning_text)\.(delta|done)$/;
+
+/** The place of the input among the texts of a call. */
+const input = "input";
+
+/** The types of items that are sent back without being shown. */
+const silent =
+  /^(compaction|mcp_list_tools|mcp_approval_request|image_generation_call|(tool_search|shell)_(call|output|call_output))$/;
+
 /** Creates a parser for one response of `model`. */
 export function responseParser(model: string, errors: ProviderErrors): ResponseParser {
-  const open = new Map<unknown, OpenItem>();
+  const items: Item[] = [];
   let calls = 0;
-  /** The ids of calls whose item has ended, and that are not certain to be complete. */
-  const unclosed: string[] = [];
+  /** The calls whose item has ended, and that are not certain to be complete. */
+  const unclosed: Item[] = [];
+  /** The types of calls that neither the engine nor the provider has run, by their id. */
+  const pending = new Map<unknown, string>();
   /** Whether an item says that it is incomplete. */
   let wasCut = false;
   /** Whether the response has ended with all of its items. */
   let isComplete = false;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
-  /** The places of the texts that have been streamed, and the indexes and ids of the items. */
-  const streamed = new Set<string>();
-  const seen = new Set<unknown>();
-  /** The calls that a client must run, by their ids, with their types. */
-  const unanswered = new Map<unknown, string>();
+  const warned = new Set<string>();
   let finish: Extract<ModelEvent, { type: "finish" }> | undefined;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
-    const { output_index: index } = frame;
     const type = stringIn(frame, "type");
+    const [, kind = "", step] = textEvent.exec(type) ?? [];
+    if (step === "delta") append(frame, kind, stringIn(frame, "delta"), events);
+    else if (step === "done") add(frame, kind, stringIn(frame, kind === "refusal" ? kind : "text"), events);
     switch (type) {
-      case "response.output_text.delta":
-      case "response.refusal.delta":
-      case "response.reasoning_summary_text.delta":
-      case "response.reasoning_text.delta":
-        append(frame, stringIn(frame, "delta"), events);
-        return false;
-      case "response.output_text.done":
-      case "response.refusal.done":
-      case "response.reasoning_summary_text.done":
-      case "response.reasoning_text.done":
-        if (!streamed.has(placeOf(frame))) {
-          append(frame, stringIn(frame, type.includes("refusal") ? "refusal" : "text"), events);
-        }
-        return false;
       case "response.reasoning_summary_part.added":
         if (numberIn(frame, "summary_index") > 0) events.push({ type: "reasoning", text: "\n\n" });
         return false;
       case "response.function_call_arguments.delta":
-        appendInput(index, stringIn(frame, "delta"), events);
+        appendInput(itemAt(frame, "function_call", events), inputIn(frame, "delta"), events);
         return false;
-      case "response.function_call_arguments.done":
-        if (open.get(index)?.hasDelta === false) appendInput(index, inputIn(frame), events);
+      case "response.function_call_arguments.done": {
+        const call = itemAt(frame, "function_call", events);
+        begin(call, frame, events);
+        if (!call.texts.has(input)) appendInput(call, inputIn(frame, "arguments"), events);
         return false;
+      }
       case "response.output_text.annotation.added":
-        if (isObject(frame.annotation)) open.get(index)?.annotations.push(frame.annotation);
+        itemAt(frame, "message", events).annotations.push(objectIn(frame, "annotation"));
         return false;
       case "response.output_item.added":
-        if (frame.item) start(index, objectIn(frame, "item"), events);
+      case "response.output_item.done": {
+        const item = objectIn(frame, "item");
+        if (item.type) (type.endsWith("added") ? start : close)(frame.output_index, item, events);
         return false;
-      case "response.output_item.done":
-        if (frame.item) close(index, objectIn(frame, "item"), events);
-        return false;
+      }
       default:
         return isObject(frame.response) && isLast(type, frame.response, events);
     }
   }
 
-  /** Adds a piece of text, or a whole text that came without pieces. */
-  function append(frame: UnknownObject, text: string, events: ModelEvent[]): void {
-    const type = stringIn(frame, "type");
-    if (type.includes("refusal")) refusal += text;
+  /** Returns the open item that an event is about. Some servers do not announce it. */
+  function itemAt({ output_index: index, item_id: id }: UnknownObject, type: string, events: ModelEvent[]): Item {
+    return openItem(index, { type, id }) ?? start(index, { type, id }, events);
+  }
+
+  function openItem(index: unknown, { type, id }: UnknownObject): Item | undefined {
+    const open = items.filter((item) => !item.isClosed && item.type === type);
+    return open.find(({ added }) => id && added.id === id) ?? open.find((item) => item.index === index);
+  }
+
+  /** Appends a text to the item of an event. */
+  function append(frame: UnknownObject, kind: string, text: string, events: ModelEvent[]): void {
+    const item = itemAt(frame, kind.startsWith("reasoning") ? "reasoning" : "message", events);
+    appendText(item, placeOf(kind, frame), { kind, text }, events);
+  }
+
+  /** Adds a whole text, unless its deltas have arrived. */
+  function add(frame: UnknownObject, kind: string, text: string, events: ModelEvent[]): void {
+    const item = itemAt(frame, kind.startsWith("reasoning") ? "reasoning" : "message", events);
+    if (!item.texts.has(placeOf(kind, frame))) appendText(item, placeOf(kind, frame), { kind, text }, events);
+  }
+
+  function appendText(
+    item: Item,
+    place: string,
+    { kind, text }: { readonly kind: string; readonly text: string },
+    events: ModelEvent[],
+  ): void {
     if (text === "") return;
-    streamed.add(placeOf(frame));
-    if (frame.content_index === undefined) streamed.add(`all ${frame.output_index}`); // of a server that does not number the parts
-    const item = open.get(frame.output_index);
-    if (item) item.hasDelta = true;
-    events.push({ type: type.includes("reasoning") ? "reasoning" : "text", text });
+    if (kind === "refusal") refusal += text;
+    item.texts.add(place);
+    events.push({ type: item.type === "reasoning" ? "reasoning" : "text", text });
   }
 
-  function appendInput(index: unknown, text: string, events: ModelEvent[]): void {
-    const item = open.get(index);
-    if (!item || text === "") return;
-    item.hasDelta = true;
-    events.push({ type: "call.delta", id: item.id, text });
+  function appendInput(call: Item, text: string, events: ModelEvent[]): void {
+    if (text === "") return;
+    call.texts.add(input);
+    if (call.name === "") call.early += text;
+    else events.push({ type: "call.delta", id: call.id, text });
   }
 
-  function start(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
-    const { type, phase } = item;
-    if (open.has(index)) return;
-    if (!wasCut) endUnclosed(events); // the provider has gone on
-    const isCall = type === "function_call";
-    const opened = {
-      type,
-      id: stringIn(item, "call_id") || stringIn(item, "id") || `call_${calls}`,
-      input: isCall ? inputIn(item) : "",
-      hasDelta: false,
-      annotations: [],
+  function start(index: unknown, added: UnknownObject, events: ModelEvent[]): Item {
+    const type = stringIn(added, "type");
+    const opened = openItem(index, added);
+    if (opened) return opened;
+    if (!wasCut) endUnclosed(events, ({ texts }) => texts.has(input)); // the provider has gone on
+    const item: Item = {
+      ...{ index, type, added, id: "", name: "", early: "", texts: new Set<string>(), annotations: [] },
+      ...{ isClosed: false, isNoted: false, isFinal: false },
     };
-    open.set(index, opened);
-    seen.add(index).add(item.id ?? opened.id);
-    if (isCall) {
-      calls++;
-      events.push({ type: "call.start", id: opened.id, name: stringIn(item, "name") });
-    } else if (type === "message" && phase) events.push(noteEvent(model, { phase }));
+    items.push(item);
+    if (type === "function_call") begin(item, added, events);
+    else if (type === "message" && added.phase) events.push(noteEvent(model, { phase: added.phase }));
+    return item;
   }
 
-  /** Ends an item. Items other than messages and calls are noted, so that they can be sent back. */
+  /** Begins a call once its name is known. What it must carry back is noted. */
+  function begin(call: Item, given: UnknownObject, events: ModelEvent[]): void {
+    const name = stringIn(given, "name");
+    if (call.name !== "" || name === "") return;
+    call.name = name;
+    call.id = stringIn(given, "call_id") || stringIn(call.added, "call_id") || stringIn(given, "id") || `call_${calls}`;
+    calls++;
+    events.push({ type: "call.start", id: call.id, name });
+    const { early } = call;
+    if (early !== "") events.push({ type: "call.delta", id: call.id, text: early });
+  }
+
   function close(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
-    start(index, item, events); // some servers send no `added` event
-    const opened = open.get(index);
-    open.delete(index);
-    if (!opened) return;
-    if (item.type === "function_call") {
-      const input = inputIn(item) || opened.input;
-      if (!opened.hasDelta && input !== "") events.push({ type: "call.delta", id: opened.id, text: input });
-      wasCut ||= item.status === "incomplete";
-      const { namespace, caller } = item;
-      if (namespace ?? caller) events.push(noteEvent(model, { call: { namespace, caller } }));
-      unclosed.push(opened.id);
-      if (item.status === "completed" || (!wasCut && (opened.hasDelta || input !== ""))) endUnclosed(events);
-    } else if (item.type !== "message") {
-      events.push(...builtInEvents({ model }, item) ?? [noteEvent(model, { item })]);
-      if (item.type === "mcp_approval_request") ask(item, events);
-      if (clientCalls.test(stringIn(item, "type"))) unanswered.set(item.call_id, stringIn(item, "type"));
-      else if (/_output$/.test(stringIn(item, "type"))) unanswered.delete(item.call_id); // the provider has run the call
-    } else {
-      for (const [content_index, part] of objectsIn(item, "content").entries()) {
-        const type = stringIn(part, "type");
-        const frame = { type, output_index: index, content_index };
-        const isStreamed = streamed.has(placeOf(frame)) || streamed.has(`all ${index}`);
-        if (!isStreamed) append(frame, stringIn(part, "text") || stringIn(part, "refusal"), events);
-        for (const token of tokensOf(part.logprobs)) tokens.push(token);
-      }
-      events.push(...sourcesOf(item, opened.annotations));
+    const repeated = items.find(({ isClosed, type, added }) =>
+      isClosed && type === item.type && item.id && added.id === item.id
+    );
+    if (!repeated) fill(start(index, item, events), item, events);
+  }
+
+  /** Adds the content of a whole item that has not arrived yet. */
+  function fill(item: Item, whole: UnknownObject, events: ModelEvent[]): void {
+    if (item.type === "function_call") fillCall(item, whole, events);
+    else if (item.type === "message") fillMessage(item, whole, events);
+    else if (!item.isNoted) {
+      item.isNoted = true;
+      if (item.type === "reasoning") fillReasoning(item, whole, events);
+      else addOther(item.type, whole, events);
+    }
+    item.isClosed = true;
+  }
+
+  function fillCall(call: Item, whole: UnknownObject, events: ModelEvent[]): void {
+    begin(call, whole, events);
+    if (call.name === "") {
+      throw new ModelError(`Cannot read the response of ${model}: expected a \`name\` in each \`function_call\``);
+    }
+    if (!call.texts.has(input)) {
+      appendInput(call, inputIn(whole, "arguments") || inputIn(call.added, "arguments"), events);
+    }
+    carry(call, whole, events);
+    if (call.isClosed) return;
+    wasCut ||= whole.status === "incomplete";
+    unclosed.push(call);
+    if (call.texts.has(input) && (whole.status === "completed" || !wasCut)) {
+      endUnclosed(events, (each) => each === call);
     }
   }
 
-  function endUnclosed(events: ModelEvent[]): void {
-    for (const id of unclosed.splice(0)) events.push({ type: "call.end", id });
+  /** Notes the members of a call that the next request must contain. */
+  function carry(call: Item, whole: UnknownObject, events: ModelEvent[]): void {
+    const { namespace, caller } = { ...call.added, ...whole };
+    if (!call.isNoted && (namespace || caller)) {
+      call.isNoted = true;
+      const more = { ...namespace ? { namespace } : {}, ...caller ? { caller } : {} };
+      events.push(noteEvent(model, { callId: call.id, more }));
+    }
+  }
+
+  function fillMessage(message: Item, whole: UnknownObject, events: ModelEvent[]): void {
+    const parts = objectsIn(whole, "content");
+    for (const [at, part] of parts.entries()) {
+      const kind = stringIn(part, "type");
+      if (kind === "output_text" || kind === "text" || kind === "refusal") {
+        const text = stringIn(part, kind === "refusal" ? kind : "text");
+        if (!message.texts.has(`content ${at}`)) appendText(message, `content ${at}`, { kind, text }, events);
+      } else warn(`content of type "${kind}"`, events);
+    }
+    const cited = parts.flatMap((part) => objectsIn(part, "annotations"));
+    const logprobs = parts.flatMap((part) => tokensOf(part.logprobs));
+    const annotations = cited.length > 0 ? cited : message.annotations;
+    if (message.isNoted || annotations.length + logprobs.length === 0) return;
+    message.isNoted = true;
+    for (const token of logprobs) tokens.push(token);
+    for (const { type, url, title, filename, file_id: file } of annotations) {
+      if (/_citation$|^file_path$/.test(String(type))) {
+        events.push(sourceEvent({ url, title: title ?? filename ?? file }));
+      } else if (type) warn(`an annotation of type "${type}"`, events);
+    }
+  }
+
+  /** Adds reasoning that had no deltas. The item is noted, so that it can be sent back. */
+  function fillReasoning(reasoning: Item, whole: UnknownObject, events: ModelEvent[]): void {
+    for (const list of ["summary", "content"]) {
+      for (const [at, part] of objectsIn(whole, list).entries()) {
+        const text = stringIn(part, "text");
+        const isNew = text !== "" && !reasoning.texts.has(`${list} ${at}`);
+        if (isNew && reasoning.texts.size > 0) events.push({ type: "reasoning", text: "\n\n" });
+        if (isNew) appendText(reasoning, `${list} ${at}`, { kind: "reasoning", text }, events);
+      }
+    }
+    events.push(noteEvent(model, { item: whole }));
+  }
+
+  /** Adds an item of a tool. One of another kind is noted, so that it can be sent back. */
+  function addOther(type: string, item: UnknownObject, events: ModelEvent[]): void {
+    const builtIn = builtInEvents({ model }, item);
+    events.push(...builtIn ?? [noteEvent(model, { item })]);
+    if (type === "mcp_approval_request") return ask(item, events);
+    if (/_call$/.test(type) && !builtIn && item.call_id) pending.set(item.call_id, type);
+    else if (type.endsWith("_output")) pending.delete(item.call_id);
+    else if (!builtIn && !silent.test(type)) warn(`an item of type "${type}"`, events);
+  }
+
+  /** Warns of content that is left out, once for each kind. */
+  function warn(content: string, events: ModelEvent[]): void {
+    if (warned.has(content)) return;
+    warned.add(content);
+    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
+  }
+
+  function endUnclosed(events: ModelEvent[], isCertain: (call: Item) => boolean): void {
+    for (const call of unclosed.splice(0)) {
+      if (isCertain(call)) events.push({ type: "call.end", id: call.id });
+      else unclosed.push(call);
+    }
   }
 
   /** Adds the call that a question asks about. The note that precedes it keeps the question. */
@@ -176,70 +281,72 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     events.push({ type: "call.start", id, name }, { type: "call.end", id, input });
   }
 
-  /** Whether an event ends the response. Throws if the response failed. */
+  /** Whether an event ends the response. Throws if the response failed, or contains a call that only a client can run. */
   function isLast(type: string, response: UnknownObject, events: ModelEvent[]): boolean {
-    if (type === "response.failed") throw errors.fromBody({ error: response.error ?? "the response failed" });
-    if (type !== "response.completed" && type !== "response.incomplete") return false;
-    for (const [index, item] of objectsIn(response, "output").entries()) {
-      const isNew = ![index, item.id, item.call_id].some((key) => key !== undefined && seen.has(key)) &&
-        !seen.has(undefined);
-      if (isNew) close(index, item, events); // some servers send items only here
+    const [, event] = /^response\.(completed|incomplete|failed|cancelled|done)$/.exec(type) ?? [];
+    if (!event) return false;
+    const status = event === "completed" || event === "done" ? stringIn(response, "status") || event : event;
+    if (response.error || status === "failed" || status === "cancelled") {
+      throw errors.fromBody({
+        error: response.error || `the response ${status === "failed" ? status : "was cancelled"}`,
+      });
     }
-    const [clientCall] = unanswered.values();
-    if (clientCall) {
+    addMissing(objectsIn(response, "output"), events);
+    if (pending.size > 0) {
       throw new ModelError(
-        `Cannot answer a call of ${model}: it is of type "${clientCall}", which only a client can run`,
+        `Cannot answer a call of ${model}: it is of type "${[...pending.values()][0]}", which only a client can run`,
       );
     }
-    const { incomplete_details: details, usage } = response;
     const complete: FinishReason = refusal !== "" ? "refusal" : wasCut ? "other" : calls > 0 ? "calls" : "stop";
-    isComplete = type === "response.completed" && !wasCut;
-    const reason = type === "response.completed"
-      ? complete
-      : incompleteReasons.get(isObject(details) && details.reason) ?? "other";
-    finish = { type: "finish", reason, ...(isObject(usage) && { usage: usageOf(usage) }) };
+    isComplete = status !== "incomplete" && !wasCut;
+    const reason = status === "incomplete"
+      ? incompleteReasons.get(objectIn(response, "incomplete_details").reason) ?? "other"
+      : complete;
+    const { usage } = response;
+    finish = { type: "finish", reason, ...(usage ? { usage: usageOf(objectIn(response, "usage")) } : {}) };
     return true;
+  }
+
+  /** Adds what only the response at the end contains. Items are found by their id, or by their order among those of their type. */
+  function addMissing(output: readonly UnknownObject[], events: ModelEvent[]): void {
+    for (const [index, whole] of output.entries()) {
+      const known = items.filter(({ isFinal, type }) => !isFinal && type === whole.type);
+      const ids = ({ id, added }: Item) => (id !== "" && id === whole.call_id) || (added.id && added.id === whole.id);
+      const item = known.find(ids) ?? known[0] ?? start(index, whole, events);
+      fill(item, whole, events);
+      item.isFinal = true;
+    }
+    for (const item of items) {
+      if (item.isClosed || item.type === "reasoning") continue;
+      if (item.type !== "function_call") fill(item, item.added, events);
+      else if (item.name !== "") {
+        carry(item, item.added, events);
+        unclosed.push(item);
+      }
+    }
   }
 
   function end(): readonly ModelEvent[] {
     if (!finish) return [];
     const ends: ModelEvent[] = [];
-    for (const { type, id, input, hasDelta } of open.values()) {
-      if (type !== "function_call") continue;
-      if (!hasDelta && input !== "") ends.push({ type: "call.delta", id, text: input });
-      unclosed.push(id);
-    }
-    if (isComplete) endUnclosed(ends); // in a response that was cut, they stay open
+    // in a response that was cut, they stay open
+    endUnclosed(ends, (call) => isComplete || (call.isClosed && call !== items.at(-1) && !wasCut));
     return [...ends, ...logprobsEvents(tokens), ...refusal === "" ? [] : [refusalEvent(refusal)], finish];
   }
 
   return { parse, end, readsAll: () => refusal !== "" };
 }
 
-/** Returns the place of a text, by its kind, its item and its number. */
-function placeOf({ type, output_index, content_index, summary_index }: UnknownObject): string {
-  const kind = /refusal|summary|reasoning/.exec(`${type}`)?.[0] ?? "text";
-  return `${kind} ${output_index} ${content_index ?? summary_index ?? 0}`;
+/** Returns the place of a text in its item. */
+function placeOf(kind: string, frame: UnknownObject): string {
+  return kind === "reasoning_summary_text"
+    ? `summary ${numberIn(frame, "summary_index")}`
+    : `content ${numberIn(frame, "content_index")}`;
 }
 
-/** Returns the input of a call as JSON text. Some servers send an object. */
-function inputIn(item: UnknownObject): string {
-  const { arguments: input } = item;
-  return isObject(input) ? JSON.stringify(input) : stringIn(item, "arguments");
-}
-
-function partsOf({ content }: UnknownObject): readonly UnknownObject[] {
-  return Array.isArray(content) ? content.filter(isObject) : [];
-}
-
-/** Returns the pages and files that a message cites. */
-function sourcesOf(item: UnknownObject, streamed: readonly UnknownObject[]): readonly ModelEvent[] {
-  const whole = partsOf(item).flatMap((part) =>
-    Array.isArray(part.annotations) ? part.annotations.filter(isObject) : []
-  );
-  return (whole.length > 0 ? whole : streamed).flatMap(({ type, url, title, filename }) =>
-    /_citation$/.test(`${type}`) ? [sourceEvent({ url, title: title ?? filename })] : []
-  );
+/** Returns the JSON text of an input. Some servers send an object. */
+function inputIn(from: UnknownObject, name: string): string {
+  return isObject(from[name]) ? JSON.stringify(from[name]) : stringIn(from, name);
 }
 
 function usageOf(counts: UnknownObject): Usage {
