@@ -22,6 +22,7 @@ import { owners } from "./owners.ts";
 import { refusals } from "./refusals.ts";
 import { requests } from "./requests.ts";
 import { rules } from "./rules.ts";
+import { rows } from "./rows.ts";
 import { secrets } from "./secrets.ts";
 import { tokens } from "./tokens.ts";
 import { toolNames } from "./tool_names.ts";
@@ -35,6 +36,7 @@ const all: readonly Attack[] = [
   denials,
   requests,
   refusals,
+  rows,
   tokens,
   secrets,
   owners,
