@@ -151,6 +151,7 @@ Deno.test("audit() writes a paused call once, after its answer, and the prompt o
   assertEquals(short(), [
     "prompt Go",
     "run paused",
+    'input edit {"to":"Bob","euros":1}', // the edit of a person passes the input hooks
     'call 1 call_1 pay allow person ok {"to":"Ada","euros":1}',
     'call 1 call_2 pay allow person ok {"to":"Bob","euros":1}',
     'call 1 call_3 pay deny person denied {"to":"Eve","euros":3}',

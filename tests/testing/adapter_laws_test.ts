@@ -272,7 +272,7 @@ const logCases: readonly (readonly [name: string, make: Make<Log>, broken: reado
     logBut(({ tail }) => ({
       async *tail(run, after, signal) {
         for await (const page of tail(run, after, signal)) {
-          const isLarge = page.lines.join("").length > 400_000;
+          const isLarge = page.lines.join("").length > 100_000;
           yield { ...page, lines: page.lines.slice(isLarge ? 1 : -3) };
         }
       },
