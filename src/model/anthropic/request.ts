@@ -115,16 +115,15 @@ function assistantBlocks({ parts }: AssistantMessage, model: string, isOpen: boo
     isOpen ||
     parts.some((each) => each !== part && "callId" in each && "callId" in part && each.callId === part.callId);
   const blocks: UnknownObject[] = [];
-  let caller: unknown;
-  for (const part of parts) {
-    const { citations, caller: noted } = readNote(part, model);
-    caller = noted ?? caller;
+  const notes = parts.map((part) => readNote(part, model));
+  for (const [at, part] of parts.entries()) {
+    const { citations, text = citations && { citations } }: UnknownObject = notes[at] ?? {}; // older notes have no `text`
     const last = blocks.at(-1);
-    if (part.type === "call" && caller) {
-      blocks.push(...assistantBlock(part, model, true).map((block) => ({ ...block, caller })));
-      caller = undefined;
-    } else if (citations && last?.type === "text") blocks.splice(-1, 1, { ...last, citations });
-    else blocks.push(...assistantBlock(part, model, isPaired(part)));
+    if (text && last?.type === "text") blocks.splice(-1, 1, { ...last, ...Object(text) });
+    else if (part.type === "call") {
+      const caller = notes.find(({ callId }) => callId === part.id)?.caller;
+      blocks.push(...assistantBlock(part, model, true).map((block) => caller ? { ...block, caller } : block));
+    } else blocks.push(...assistantBlock(part, model, isPaired(part)));
   }
   return blocks.some(({ type }) => !/thinking$/.test(String(type))) ? blocks : [];
 }

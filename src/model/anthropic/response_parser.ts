@@ -27,11 +27,15 @@ interface Block {
   /** The input of such a block, as JSON text, and its further members. */
   json: string;
   readonly more: Record<string, unknown>;
-  /** The program that made a call, which is sent back with it. */
-  readonly caller: unknown;
   /** The citations of a text. */
   readonly citations: unknown[];
 }
+
+/** Matches the types of blocks that are sent back without being shown: those of tools that the provider runs, and summaries. */
+const silent = /^compaction$|_tool_use$|_tool_result$/;
+
+/** Matches the types of deltas that can be read. */
+const knownDeltas = /^(text|input_json|citations|thinking|signature|compaction)_delta$/;
 
 /** The types of blocks that become text, reasoning or calls. */
 const known = ["text", "thinking", "redacted_thinking", "tool_use"];
@@ -60,6 +64,9 @@ export function responseParser(model: string): MessageParser {
   let unclosed: string | undefined;
   let unnamed = 0;
   let hasCalls = false;
+  /** Whether the last block is reasoning without a signature. */
+  let isUnsigned = false;
+  const warned = new Set<string>();
   let reason = "";
   let details: unknown;
   let counts: UnknownObject = {};
@@ -96,7 +103,10 @@ export function responseParser(model: string): MessageParser {
   }
 
   function start(index: unknown, content: UnknownObject, events: ModelEvent[]): Block {
+    for (const [at, block] of blocks) if (block.type !== "tool_use") close(at, block, events); // whose stop event is missing
     endEmptyCall(events);
+    if (isUnsigned && content.type === "thinking") events.push(noteEvent(model, {})); // another signature is not of both
+    isUnsigned = false;
     const { input } = content;
     const type = stringIn(content, "type");
     const block: Block = {
@@ -108,22 +118,27 @@ export function responseParser(model: string): MessageParser {
       other: known.includes(type) ? undefined : content,
       json: "",
       more: {},
-      caller: content.caller,
-      citations: [],
+      citations: type === "text" ? [...objectsIn(content, "citations")] : [],
     };
     blocks.set(index, block);
     if (type === "tool_use") {
       hasCalls = true;
-      events.push({ type: "call.start", id: block.id, name: stringIn(content, "name") });
+      const name = stringIn(content, "name") || unreadable("name", "the name of a tool", undefined);
+      const caller = objectIn(content, "caller");
+      if ((caller.type ?? "direct") !== "direct") events.push(noteEvent(model, { callId: block.id, caller }));
+      events.push({ type: "call.start", id: block.id, name });
       if (typeof input === "string") append(block, { partial_json: input }, events); // some proxies send its JSON text
       else objectIn(content, "input");
     } else if (type === "redacted_thinking") {
       events.push({ type: "reasoning", text: "", meta: { redacted: stringIn(content, "data") } });
     } else if (!block.other) append(block, content, events);
+    else if (!silent.test(type)) warn(`a block of type "${type}"`, events);
     return block;
   }
 
   function append(block: Block, delta: UnknownObject, events: ModelEvent[]): void {
+    const type = stringIn(delta, "type");
+    if (type.endsWith("_delta") && !knownDeltas.test(type)) warn(`a delta of type "${type}"`, events);
     const input = stringIn(delta, "partial_json");
     if (delta.citation) block.citations.push(delta.citation);
     if (block.other) {
@@ -146,23 +161,31 @@ export function responseParser(model: string): MessageParser {
   }
 
   function close(index: unknown, block: Block, events: ModelEvent[]): void {
-    const { type, id, input, hasInput, signature, other, json, more, caller, citations } = block;
+    const { type, id, input, hasInput, signature, other, json, more, citations } = block;
     blocks.delete(index);
-    if (type === "tool_use" && isObject(caller) && caller.type !== "direct") events.push(noteEvent(model, { caller }));
     if (type === "tool_use" && !input && !hasInput) unclosed = id;
     else if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
-    else if (signature !== "") events.push({ type: "reasoning", text: "", meta: { signature } });
+    else if (signature !== "" && type !== "text") events.push({ type: "reasoning", text: "", meta: { signature } });
     else if (other) events.push(builtInEvent(model, parseBlock({ ...other, ...more }, json), names));
-    else if (citations.length > 0) {
+    else if (citations.length > 0 || signature !== "") {
       for (const citation of citations) if (isObject(citation)) events.push(sourceOf(citation));
-      events.push(noteEvent(model, { citations }));
+      const more = { ...(citations.length > 0 && { citations }), ...(signature !== "" && { signature }) };
+      events.push(noteEvent(model, { text: more }));
     }
+    isUnsigned = type === "thinking" && signature === "";
   }
 
   /** Ends a call without input, once it is certain that the response was not cut within it. */
   function endEmptyCall(events: ModelEvent[]): void {
     if (unclosed !== undefined) events.push({ type: "call.end", id: unclosed });
     unclosed = undefined;
+  }
+
+  /** Warns of content that is left out, once for each kind. */
+  function warn(content: string, events: ModelEvent[]): void {
+    if (warned.has(content)) return;
+    warned.add(content);
+    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   }
 
   /** Merges counts: later ones are totals, and may leave fields out. */
@@ -177,6 +200,7 @@ export function responseParser(model: string): MessageParser {
     const mapped = reasons.get(reason) ?? "other";
     const isWhole = reason !== "stop_sequence" && (mapped === "stop" || mapped === "calls");
     for (const [index, block] of blocks) { // whose stop event is missing
+      if (isWhole) endEmptyCall(events);
       if (isWhole || block.type !== "tool_use" || block.input) close(index, block, events);
     }
     if (isWhole) endEmptyCall(events);

@@ -64,7 +64,7 @@ function assistantParts(parts: readonly AnswerPart[], model: string): readonly U
     if (part.type === "source" || part.type === "refusal" || part.type === "logprobs") return [];
     if (part.type === "provider_call" || part.type === "provider_result") return builtInParts(part, model);
     const note = readNote(part, model);
-    signature = note.callSignature;
+    signature = note.callSignature ?? signature; // notes may stand between it and a call that was cut
     if (note.textSignature) return [{ text: "", thoughtSignature: note.textSignature }];
     if (note.thoughtSignature) return [{ text: part.text, thought: true, thoughtSignature: note.thoughtSignature }];
     return isObject(note.part) ? [note.part] : [];

@@ -10,12 +10,15 @@ import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn, stringIn } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
 import { builtInParser } from "./built_in_tools.ts";
 import { type PartialCall, partialCall } from "./partial_call.ts";
 
 /** The reasons of Google's filters, and of a prompt that they blocked. */
 const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|MODEL_ARMOR|blocked)$/;
+
+/** Matches the members of parts that are sent back without being shown. */
+const silent = /^(text|thought|thoughtSignature|inlineData|partMetadata)$/;
 
 function finishReasonOf(reason: string): FinishReason {
   if (filtered.test(reason)) return "filter";
@@ -26,6 +29,7 @@ function finishReasonOf(reason: string): FinishReason {
 export function responseParser(model: string): ResponseParser {
   const builtIn = builtInParser(model);
   const ids = new Set<string>();
+  const warned = new Set<string>();
   /** The id of the last call, if it has no input, and nothing has followed it. */
   let unclosed: string | undefined;
   /** The call that is streamed in pieces. */
@@ -38,38 +42,50 @@ export function responseParser(model: string): ResponseParser {
   let urlContextMetadata: unknown;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
-    const { candidates, promptFeedback, usageMetadata } = frame;
     builtIn.name(frame.responseId);
-    if (isObject(usageMetadata)) usage = usageMetadata;
-    const { blockReason, blockReasonMessage }: UnknownObject = Object(promptFeedback);
+    if (frame.usageMetadata) usage = objectIn(frame, "usageMetadata");
+    const { blockReason, blockReasonMessage } = objectIn(frame, "promptFeedback");
     if (blockReason) {
       reason = "blocked";
       refusal = refusalEvent(blockReasonMessage, blockReason);
     }
-    const [candidate] = Array.isArray(candidates) ? candidates : [];
-    if (!isObject(candidate)) return false;
+    const [candidate, ...more] = objectsIn(frame, "candidates");
+    if (more.length > 0) warn("several candidates, of which only one is read", events);
+    if (!candidate) return false;
     grounding = candidate.groundingMetadata ?? grounding;
     urlContextMetadata = candidate.urlContextMetadata ?? urlContextMetadata;
     reason = stringIn(candidate, "finishReason") || reason;
     if (filtered.test(reason)) refusal = refusalEvent(candidate.finishMessage, reason);
     for (const token of logprobsOf(candidate.logprobsResult)) tokens.push(token);
-    const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
-    for (const part of Array.isArray(parts) ? parts : []) if (isObject(part)) parsePart(part, events);
+    for (const part of objectsIn(objectIn(candidate, "content"), "parts")) parsePart(part, events);
     return false;
+  }
+
+  /** Warns of content that is left out, once for each kind. */
+  function warn(content: string, events: ModelEvent[]): void {
+    if (warned.has(content)) return;
+    warned.add(content);
+    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   }
 
   /** The signature of a call precedes it as a note, since a call has no note of its own. Unknown parts are noted, to be sent back. */
   function parsePart(part: UnknownObject, events: ModelEvent[]): void {
     if (part.text !== "") endEmptyCall(events);
-    const { text, thought, thoughtSignature: signature, functionCall, inlineData } = part;
-    if (isObject(functionCall)) {
+    const { thought, thoughtSignature: signature, functionCall, inlineData } = part;
+    const text = stringIn(part, "text");
+    if (functionCall) {
       if (signature) events.push(noteEvent(model, { callSignature: signature }));
-      parseCall(functionCall, events);
-    } else if (typeof text === "string") {
+      parseCall(objectIn(part, "functionCall"), events);
+    } else if (typeof part.text === "string") {
       if (text !== "") events.push({ type: thought ? "reasoning" : "text", text });
       if (signature) events.push(noteEvent(model, { [thought ? "thoughtSignature" : "textSignature"]: signature }));
     } else if (isObject(inlineData) && !thought) events.push(fileEvent(inlineData, signature));
-    else events.push(builtIn.parse(part) ?? noteEvent(model, { part }));
+    else {
+      const event = builtIn.parse(part);
+      const unknown = Object.keys(part).find((name) => !silent.test(name));
+      if (!event && unknown !== undefined) warn(`a part with \`${unknown}\``, events);
+      events.push(event ?? noteEvent(model, { part }));
+    }
   }
 
   function fileEvent({ mimeType, data }: UnknownObject, signature: unknown): ModelEvent {
@@ -99,9 +115,14 @@ export function responseParser(model: string): ResponseParser {
     let id = stringIn({ id: given }, "id") || `call_${ids.size}`;
     while (ids.has(id)) id += "_";
     ids.add(id);
-    events.push({ type: "call.start", id, name: stringIn({ name }, "name") });
-    if (Object.keys(Object(args)).length === 0) unclosed = id;
-    else events.push({ type: "call.delta", id, text: JSON.stringify(args) }, { type: "call.end", id });
+    events.push({
+      type: "call.start",
+      id,
+      name: stringIn({ name }, "name") || unreadable("name", "a tool", undefined),
+    });
+    const text = typeof args === "string" ? args : JSON.stringify(objectIn({ args }, "args")); // some proxies send a text
+    if (text === "" || text === "{}") unclosed = id;
+    else events.push({ type: "call.delta", id, text }, { type: "call.end", id });
   }
 
   /** Ends a call without input, once it is certain that the response was not cut within it. */
