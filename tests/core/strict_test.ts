@@ -159,3 +159,28 @@ Deno.test("strict mode is off by default, and importing the testing kit turns it
     Reflect.set(globalThis, key, before);
   }
 });
+
+Deno.test("strict mode leaves a result that cannot be frozen as it is, and nothing rejects unhandled", async () => {
+  let deep: unknown = "end";
+  for (let level = 0; level < 20_000; level++) deep = [deep];
+  const throwing = {
+    get at(): string {
+      throw new Error("The getter failed");
+    },
+  };
+  for (const input of [throwing, { at: deep }]) {
+    const statuses: string[] = [];
+    const outer: Middleware = {
+      name: "outer",
+      async tool(_, next) {
+        const result = await next();
+        statuses.push(result.status);
+        return result;
+      },
+    };
+    const changes: Middleware = { name: "changes", tool: (_, next) => next({ input }) };
+    const { status } = await looking(outer, { use: [outer, changes], strict: true }).run({ prompt: "Hi", onError() {} })
+      .result;
+    assertEquals([status, statuses], ["done", ["error"]]);
+  }
+});

@@ -51,7 +51,7 @@ export function strictHook<C extends Scope, D extends Change, R>(
       const result = next(change?.emit ? { ...change, emit: filter(reportingFilter(change.emit, ctx.run)) } : change);
       result.then((value) => freeze(value), (error) => {
         if (typeof error === "object" && error !== null) passed.add(error);
-      }); // a failure reaches the hook that awaits `result`
+      }).catch(() => {}); // a failure reaches the hook that awaits `result`; a value with a getter that throws, or with too many levels, is not frozen
       return result;
     };
     try {
