@@ -10,10 +10,9 @@ const time = 60_000;
 Deno.test("on disk, denoKvStore() keeps the laws of stores", async () => {
   await using disk = await folder();
   using kv = await Deno.openKv(`${disk.path}/kv`);
-  using other = await Deno.openKv(`${disk.path}/kv`);
   const make = (options: { expireIn?: number }) => {
     const prefix = crypto.randomUUID();
-    return [kv, other].map((kv) => denoKvStore(kv, { ...options, prefix }));
+    return [1, 2].map(() => denoKvStore(kv, { ...options, prefix }));
   };
   await storeLaws(make, { time });
 });
