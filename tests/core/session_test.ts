@@ -4,6 +4,7 @@ import * as z from "zod";
 import {
   agent,
   cancelled,
+  CapacityError,
   continueWith,
   defaultLimits,
   type Event,
@@ -25,6 +26,7 @@ import {
 } from "@jizai/jizai";
 import type { NumberedEvent, Sink } from "@jizai/jizai/engine";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { asTool } from "@jizai/jizai/subagents";
 import { eventLines, eventsOfRun, named } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
@@ -130,6 +132,41 @@ Deno.test("a call that needs a person pauses the run, and resume() continues it"
     ["user Pay", "assistant I pay.", "call pay look", "ok Paid 5", "ok Seen", "assistant Done."],
   ]);
   model.done();
+});
+
+Deno.test("the session of a result continues the conversation, also of a run without a session and a store", async () => {
+  const model = scripted("One.", "Two.", "Three.");
+  const assistant = agent({ model });
+  const { session } = await assistant.run("first").result;
+  const second = await assistant.run({ prompt: "second", session }).result;
+  await assistant.run({ prompt: "third", session: second.session }).result;
+  const spoken = ["user first", "assistant One.", "user second", "assistant Two.", "user third"];
+  assertEquals(model.requests.map(({ messages }) => lines(messages)), [1, 3, 5].map((end) => spoken.slice(0, end)));
+});
+
+Deno.test("a run without a session that fails or is refused leaves what a named one leaves", async () => {
+  for (const session of [undefined, "named"]) {
+    const model = scripted({ error: new Error("down") }, "Two.");
+    const assistant = agent({ model });
+    const first = await assistant.run({ prompt: "first", ...(session && { session }), onError() {} }).result;
+    await assistant.run({ prompt: "second", session: first.session }).result;
+    assertEquals(lines(model.requests[1]?.messages ?? []), ["user first", "user second"]);
+  }
+});
+
+Deno.test("a run without a session that is too large to keep ends as usual, and is reported", async () => {
+  const reported: unknown[] = [];
+  const assistant = agent({ model: scripted("x".repeat(9_000_000)) });
+  const { status } = await assistant.run({ prompt: "Hi", onError: (error) => reported.push(error) }).result;
+  assertEquals([status, reported.map((error) => error instanceof CapacityError)], ["done", [true]]);
+});
+
+Deno.test("a run without a session writes nothing to a store, and its subagents keep nothing", async () => {
+  const store = memory();
+  const child = agent({ name: "child", model: scripted("Deep.") });
+  const model = scripted({ calls: [["child", { prompt: "Go" }]] }, "Done.");
+  const { status } = await agent({ model, tools: [asTool(child)] }).run({ prompt: "Hi", store }).result;
+  assertEquals([status, await store.list()], ["done", []]);
 });
 
 Deno.test("a run without a session can be resumed by its generated session", async () => {

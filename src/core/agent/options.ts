@@ -84,7 +84,7 @@ export interface AgentOptions<V, S extends Schema> {
 export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost" | "busy"> {
   /**
    * The session. It is created if there is none with this id: 1 to 500 characters, without NUL, lone surrogates and U+FFFD, which databases change.
-   * Default: a new one.
+   * Default: a new one, which `session` of the result continues if the run has no `store`; a store keeps it only if the run pauses.
    */
   readonly session?: string;
   /** The store of sessions. Default: the memory of this agent. */

@@ -25,7 +25,7 @@ export interface ClaimOptions {
   readonly answers?: readonly PersonAnswer[];
   /** Only compacts the transcript, with these instructions. Throws if a run has the session. */
   readonly compact?: { readonly instructions: string };
-  /** The session. Default: a new one, which is saved only if the run pauses. */
+  /** The session. Default: a new one, which a store saves only if the run pauses. */
   readonly session?: string | undefined;
   /** The store of sessions. */
   readonly store: RunStore;

@@ -42,7 +42,7 @@ export async function open(beginning: Beginning, closeOther: CloseOther): Promis
   return run;
 }
 
-/** Opens the writer of the session. Without a named session, and in a child, only a pause is saved. */
+/** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
 function writerOf({ options: { store, session, parent, lease = 30_000 } }: Beginning, run: EngineRun): SessionWriter {
   if (!store.writer) {
     throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');

@@ -19,19 +19,29 @@ import { endedSession, type SessionWriter, type WriterOptions } from "../writer.
  */
 export const writeInMemory: OpenWriter = (store, run: EngineRun, options) => new MemoryWriter(store, run, options);
 
+/** Opens a writer that keeps the end of a run without a named session too, so that the session of its result continues it. */
+export const keepInMemory: OpenWriter = (store, run: EngineRun, options) =>
+  new MemoryWriter(store, run, { ...options, keepsEnd: !run.parent });
+
 /** A writer. A class, because a server keeps one for each stream, and a closure for each operation would take five times the memory. */
 class MemoryWriter implements SessionWriter {
   readonly #store: SessionStore;
   readonly #run: EngineRun;
   readonly #leaseTime: number;
   readonly #holder = crypto.randomUUID();
+  readonly #keepsEnd: boolean;
   #version: SessionVersion;
   #saves: boolean;
   /** The lease that is stored. */
   #held: Lease | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: SessionStore, run: EngineRun, { always, lease }: WriterOptions) {
+  constructor(
+    store: SessionStore,
+    run: EngineRun,
+    { always, lease, keepsEnd = false }: WriterOptions & { readonly keepsEnd?: boolean },
+  ) {
+    this.#keepsEnd = keepsEnd;
     this.#store = store;
     this.#run = run;
     this.#leaseTime = lease;
@@ -53,7 +63,8 @@ class MemoryWriter implements SessionWriter {
 
   async end(last: Event | undefined): Promise<boolean> {
     await this.#run.sink.settled?.();
-    if (this.#run.control.stop.leave || (last && !this.#saves)) return true;
+    if (this.#run.control.stop.leave) return true;
+    if (last && !this.#saves) return await this.#keepEnd(last);
     try {
       if (leavesNothing(this.#run)) return await this.#store.delete(this.#run.session).then(() => true);
       return await this.#save(last && endedSession(savedSession(this.#run), last));
@@ -65,6 +76,18 @@ class MemoryWriter implements SessionWriter {
 
   close(): void {
     clearTimeout(this.#renewal);
+  }
+
+  /** Keeps a run that was not saved. It ends as usual if there is no room for it. */
+  async #keepEnd(last: Event): Promise<true> {
+    const { control, loop, events } = this.#run;
+    if (!this.#keepsEnd || control.stop.undo || loop.transcript.messages.length === 0) return true;
+    try {
+      await this.#save(endedSession(savedSession(this.#run), last));
+    } catch (error) {
+      events.report(error);
+    }
+    return true;
   }
 
   async #save(unleased = savedSession(this.#run)): Promise<boolean> {
