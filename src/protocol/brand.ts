@@ -14,8 +14,17 @@ export function brand(type: { readonly prototype: object }, name: string): symbo
   Object.defineProperty(type.prototype, mark, { value: true });
   Object.defineProperty(type, Symbol.hasInstance, {
     value(this: unknown, value: unknown): boolean {
-      return this === type ? mark in Object(value) : Function.prototype[Symbol.hasInstance].call(this, value);
+      return this === type ? isMarked(value, mark) : Function.prototype[Symbol.hasInstance].call(this, value);
     },
   });
   return mark;
+}
+
+/** Returns false for a proxy that throws, too: nothing of it can be read. */
+function isMarked(value: unknown, mark: symbol): boolean {
+  try {
+    return mark in Object(value);
+  } catch {
+    return false;
+  }
 }

@@ -20,6 +20,7 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import * as z from "zod";
 import type { Chance } from "../support/seeded.ts";
+import { resultFields, resultWith, unreadable } from "../support/hostile_values.ts";
 import { eventsOf, post } from "../support/requests.ts";
 import { type Attack, expect } from "./attack.ts";
 
@@ -65,10 +66,22 @@ function strange({ one, below }: Chance): unknown {
     () => ({ type: "result", status: "ok", parts: [{ type: "text", text: 1n }] }),
     () => ({ type: "result", status: "ok", parts: [], artifacts: cycle() }),
     () => ({ type: "result", status: "ok", parts: [{ type: "text", text: "\ud800" }] }),
+    () => resultWith(one(resultFields)),
+    () => resultWith(one(resultFields), one<unknown>([1n, 5, null, { big: 1n }, cycle(), unreadable["a proxy"]?.()])),
+    ...Object.values(unreadable),
   ])();
 }
 
-/** A tool that returns, reports or emits strange values. */
+/** Returns a value as text, also if it cannot be read. */
+function text(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return "unreadable";
+  }
+}
+
+/** A tool that returns, throws, reports or emits strange values. */
 function strangeTool(chance: Chance): AnyTool {
   let asked = false;
   return tool({
@@ -92,6 +105,9 @@ function strangeTool(chance: Chance): AnyTool {
         },
         () => strange(chance),
         () => strange(chance),
+        () => {
+          throw strange(chance);
+        },
         () => (progress(strange(chance)), "done"),
         () => (emit({ type: "data", name: "d", data: strange(chance) as never }), "done"),
       ])(),
@@ -151,7 +167,7 @@ export const values: Attack = {
     const last = events.at(-1);
     expect(
       last?.type === "run.finished" || last?.type === "run.paused",
-      () => `the run ended with ${JSON.stringify(last)}: ${errors.map(String)}`,
+      () => `the run ended with ${JSON.stringify(last)}: ${errors.map(text)}`,
     );
     if (last?.type === "run.paused") {
       const answers = last.questions.map(({ callId }): PersonAnswer =>

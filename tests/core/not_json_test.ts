@@ -12,10 +12,13 @@ import {
   type Json,
   memory,
   type Middleware,
+  type Model,
+  ModelError,
   Pause,
   type Scope,
   serve,
   state,
+  textOf,
   tool,
 } from "@jizai/jizai";
 import { asTool } from "@jizai/jizai/subagents";
@@ -24,6 +27,7 @@ import { durable } from "@jizai/jizai/session/durable";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
+import { resultFields, resultWith, unreadable } from "../support/hostile_values.ts";
 import { eventsOf, post } from "../support/requests.ts";
 
 const cycle: { self?: unknown } = {};
@@ -223,4 +227,90 @@ Deno.test("a question pauses the run however deep an accepted input or schema is
       assertEquals((await assistant.resume({ session, answers }).result).text, "Done.");
     }
   }
+});
+
+/** Runs a tool beside another one, in a session that is saved. Returns the status of the run, the results, and the number of errors. */
+async function beside(execute: () => unknown) {
+  const errors: unknown[] = [];
+  const hostile = tool({ name: "hostile", description: "Misbehaves", input: z.object({}), execute });
+  const other = tool({ name: "other", description: "Works", input: z.object({}), execute: () => "Fine." });
+  const model = scripted({ calls: [["hostile", {}], ["other", {}]] }, "Done.");
+  const { status, messages } = await agent({ model, tools: [hostile, other] }).run({
+    prompt: "Go",
+    session: "s",
+    store: durable(memory()),
+    onError: (error) => void errors.push(error),
+  }).result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  return [status, ...results.map((result) => `${result.status} ${textOf(result)}`), errors.length];
+}
+
+const failedAlone = ["done", "error hostile failed.", "ok Fine.", 1];
+
+for (const [name, create] of Object.entries(unreadable)) {
+  Deno.test(`a tool that throws ${name} fails its call, and not the run`, async () => {
+    assertEquals(await beside(() => Promise.reject(create())), failedAlone);
+    assertEquals(
+      await beside(() => {
+        throw create();
+      }),
+      failedAlone,
+    );
+  });
+
+  Deno.test(`a hook and a model that throw ${name} fail the run, which ends`, async () => {
+    for (const point of ["session", "prompt", "turn", "model", "tool", "stop"] as const) {
+      const use: Middleware[] = [{ [point]: () => Promise.reject(create()) }];
+      const run = agent({ model: scripted({ calls: [["missing", {}]] }, "Done."), use }).run({
+        prompt: "Go",
+        onError() {},
+      });
+      const events = await Array.fromAsync(run.events);
+      assertEquals([(await run.result).status, events.at(-1)?.type], ["failed", "run.failed"], point);
+    }
+    const model: Model = {
+      id: "m",
+      async *stream() {
+        yield [{ type: "text", text: "Half" }];
+        throw create();
+      },
+    };
+    assertEquals((await agent({ model }).run({ prompt: "Go", onError() {} }).result).status, "failed");
+  });
+}
+
+Deno.test("a run that fails with a ModelError whose code cannot be read ends", async () => {
+  const error = Object.defineProperty(new ModelError("hidden"), "code", {
+    get() {
+      throw new Error("The code cannot be read");
+    },
+  });
+  const run = agent({ model: scripted({ error }) }).run({ prompt: "Go", onError() {} });
+  const last = (await Array.fromAsync(run.events)).at(-1);
+  assertEquals([(await run.result).status, last?.type === "run.failed" && last.code], ["failed", "internal"]);
+});
+
+Deno.test("a field of a result that cannot be read, or is of another type, fails its call, and not the run", async () => {
+  for (const field of resultFields) {
+    assertEquals(await beside(() => resultWith(field)), failedAlone, field);
+    for (const value of [1n, { big: 1n }, [1n], cycle, unreadable["a proxy"]?.()]) {
+      assertEquals(await beside(() => resultWith(field, value)), failedAlone, field);
+    }
+  }
+  for (
+    const [field, value] of [["status", "fine"], ["context", null], ["context", [1]], ["person", {}], ["silent", 1]]
+  ) {
+    assertEquals(await beside(() => resultWith(String(field), value)), failedAlone, `${field}`);
+  }
+});
+
+Deno.test("a result that changes after its call does not change what is stored", async () => {
+  let reads = 0;
+  const part = {
+    type: "text",
+    get text() {
+      return ++reads > 2 ? 1n : "Seen";
+    },
+  };
+  assertEquals(await beside(() => resultWith("parts", [part])), ["done", "ok Seen", "ok Fine.", 0]);
 });

@@ -157,7 +157,8 @@ Deno.test("a run without a session that fails or is refused leaves what a named 
 Deno.test("a run without a session that is too large to keep ends as usual, and is reported", async () => {
   const reported: unknown[] = [];
   const assistant = agent({ model: scripted("x".repeat(9_000_000)) });
-  const { status } = await assistant.run({ prompt: "Hi", onError: (error) => reported.push(error) }).result;
+  const { status } = await assistant.run({ prompt: "Hi", owner: "ada", onError: (error) => reported.push(error) })
+    .result;
   assertEquals([status, reported.map((error) => error instanceof CapacityError)], ["done", [true]]);
 });
 

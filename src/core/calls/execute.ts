@@ -15,7 +15,7 @@ import { delay, withGracePeriod } from "../lib/cancellation.ts";
 import type { CallDecision } from "./authorize.ts";
 import type { OpenCall } from "./call.ts";
 import { decideOnError } from "../run/failure.ts";
-import { stopped } from "./outcome.ts";
+import { readable, stopped } from "./outcome.ts";
 import { toolResultOf, toResult } from "./tool_io.ts";
 
 const policy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("execute", [], {
@@ -60,7 +60,8 @@ export async function executeCall(
       if (attempt > 1) await delay(after, signal); // also without a wait: timers must run, such as that of the time limit
       const returned = await engine.definition.onions.execute(ctx, call, policy);
       return returned.input === undefined ? { ...returned, input: json } : returned;
-    } catch (error) {
+    } catch (thrown) {
+      const error = readable(thrown);
       if (isInterrupt(error)) throw error;
       if (engine.control.aborted) return { ...stopped, input: json };
       const failure = {

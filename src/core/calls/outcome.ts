@@ -59,3 +59,20 @@ export function bounded(parts: readonly ContentPart[], limit: number): readonly 
     return fits ? part : { ...part, text };
   });
 }
+
+/** Returns a thrown value, or an error in its place if hooks and receivers of errors could not read it. */
+export function readable(thrown: unknown): unknown {
+  return isReadable(thrown)
+    ? thrown
+    : new TypeError("Cannot read what the tool threw: it is a proxy, or an error without a name or a message as text");
+}
+
+function isReadable(thrown: unknown): boolean {
+  try {
+    const { name, message } = Object(thrown);
+    const isText = !(thrown instanceof Error) || (typeof name === "string" && typeof message === "string");
+    return isText && !("~unreadable" in Object(thrown)); // asks a proxy too
+  } catch {
+    return false;
+  }
+}

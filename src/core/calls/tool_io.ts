@@ -4,11 +4,13 @@
  * @module
  */
 import type { Point } from "../../protocol/event.ts";
-import type { ToolResult } from "../../protocol/message.ts";
+import type { ResultStatus, ToolResult } from "../../protocol/message.ts";
 import { describeIssues, type Validation } from "../agent/schema.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
 import { failed, text } from "../hooks/results.ts";
-import { expectJson } from "../lib/json_value.ts";
+import { expectType } from "../lib/expect_option.ts";
+import { expectJson, plainCopy } from "../lib/json_value.ts";
+import { readable } from "./outcome.ts";
 import type { EngineRun } from "../run/run.ts";
 
 /** A parsed input and its JSON, or the result for a call that cannot run. */
@@ -55,28 +57,53 @@ function jsonOf(parsed: unknown, input: unknown): unknown {
   }
 }
 
-/** Returns the value that a tool returned as a result. */
+const operation = "Cannot use the result of a tool";
+
+/** Returns the value that a tool returned as a result. Throws an error if it is none: a failure of this call. */
 export function toResult(returned: unknown): ToolResult {
-  if (isResult(returned)) {
-    expectParts(returned);
-    return returned;
-  }
+  if (isResult(returned)) return plainResult(returned);
   if (typeof returned === "string") return text(returned);
-  expectJson("Cannot use the result of a tool", returned, { whole: true });
+  expectJson(operation, returned, { whole: true });
   return text(JSON.stringify(returned) ?? "");
 }
 
-/** Throws a `TypeError` if a result has a part that is neither text nor media, or fields that are not JSON. */
+const statuses: readonly unknown[] = [
+  "ok",
+  "error",
+  "denied",
+  "aborted",
+  "skipped",
+  "timeout",
+] satisfies ResultStatus[];
+
+/** Returns a checked copy of a result, in which no field can throw or change once the call is over. */
+function plainResult(returned: ToolResult): ToolResult {
+  const { error, ...given } = returned;
+  expectJson(operation, given);
+  expectJson("Cannot use the artifacts of a tool", given.artifacts, { whole: true });
+  const result = plainCopy(operation, given) as ToolResult; // its fields are checked here
+  const { status, person, silent, handled, rewritten } = result;
+  expectParts(result);
+  if (!statuses.includes(status)) {
+    throw new TypeError(`${operation}: its \`status\` is none; expected ${statuses.join(", ")}`);
+  }
+  expectType(operation, "person", person, "String");
+  for (const [name, flag] of Object.entries({ silent, handled, rewritten })) {
+    expectType(operation, name, flag, "Boolean");
+  }
+  return error === undefined ? result : { ...result, error: readable(error) };
+}
+
+/** Throws a `TypeError` if a result has a part that is neither text nor media, a context that is no list of texts, or artifacts that are not JSON. */
 function expectParts({ parts, context, artifacts }: ToolResult): void {
-  expectJson("Cannot use the result of a tool", [parts, context]);
   for (const [index, part] of parts.entries()) {
     const valid = part?.type === "text" ? typeof part.text === "string" : part?.type === "media";
-    if (!valid) throw new TypeError(`Cannot use the result of a tool: part ${index} is neither text nor media`);
+    if (!valid) throw new TypeError(`${operation}: part ${index} is neither text nor media`);
   }
-  if (context?.some((each) => typeof each !== "string")) {
-    throw new TypeError("Cannot use the result of a tool: expected a `context` of strings");
+  if (context !== undefined && !(Array.isArray(context) && context.every((each) => typeof each === "string"))) {
+    throw new TypeError(`${operation}: expected a \`context\` of strings`);
   }
-  if (artifacts) expectJson("Cannot use the artifacts of a tool", artifacts, { whole: true });
+  expectType("Cannot use the artifacts of a tool", "artifacts", artifacts, "Array");
 }
 
 /** Returns the value that a hook returned if it is a result. Throws a `TypeError` otherwise. */

@@ -68,15 +68,23 @@ const foreign: readonly string[] = ["vars", "model", "tool", "tools", "artifacts
 /** At `execute`, the input is parsed: the tool's schema created it, and the tool may change it. */
 const withInput: readonly string[] = [...foreign, "input"];
 
-/** Freezes plain objects, arrays and the run deeply. Objects of a class, and values that the engine did not create, stay as they are. */
+/** Freezes plain objects, arrays and the run deeply. Objects of a class, and values that the engine did not create or that cannot be read, stay as they are. */
 export function freeze<T>(value: T, except: readonly string[] = foreign): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
-  if (!isPlain && !(value instanceof RunView)) return value;
-  Object.freeze(value);
-  for (const [key, each] of Object.entries(value)) if (!except.includes(key)) freeze(each, except);
-  if (value instanceof RunView) freeze([value.limits, value.usage, value.answers]);
+  try {
+    freezeDeep(value, except);
+  } catch {
+    return value; // a proxy has thrown, or the value is nested too deep: where it is used, it is refused
+  }
   return value;
+}
+
+function freezeDeep(value: unknown, except: readonly string[]): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  const isPlain = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain && !(value instanceof RunView)) return;
+  Object.freeze(value);
+  for (const [key, each] of Object.entries(value)) if (!except.includes(key)) freezeDeep(each, except);
+  if (value instanceof RunView) freezeDeep([value.limits, value.usage, value.answers], foreign);
 }
 
 /** Returns true for an error that JavaScript engines throw for a write to a frozen object. */

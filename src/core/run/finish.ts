@@ -118,9 +118,12 @@ export function openCalls({ loop }: EngineRun, position: Position): readonly Cal
 
 /** Returns the facts about a failure that clients may know. */
 function kindOf(error: unknown): Pick<Extract<Event, { type: "run.failed" }>, "code" | "retryAfter"> {
-  if (!(error instanceof ModelError)) return { code: "internal" };
-  const { code, retryAfter } = error;
-  return { code, ...(retryAfter !== undefined && { retryAfter }) };
+  try {
+    const { code, retryAfter } = error instanceof ModelError ? error : { code: "internal" } as const;
+    return { code, ...(retryAfter !== undefined && { retryAfter }) };
+  } catch {
+    return { code: "internal" }; // a getter has thrown
+  }
 }
 
 /** Returns the fields of an output for the last event. An output that is not JSON, which only a hook can have made, is reported and left out. */
