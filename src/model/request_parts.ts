@@ -17,6 +17,9 @@ export function toolSchema({ schema: { $schema: _, ...schema } }: Pick<ToolDefin
   return schema;
 }
 
+/** The text of the person before a conversation that the assistant begins, where the provider requires that a person begins it. */
+export const openingNotice = "[The conversation begins with your message.]";
+
 /** Returns the text that replaces a file that a model generated, where the provider accepts no files from it. */
 export function generatedFileNotice({ mediaType, url }: MediaPart): string {
   return `[You generated a file of type ${mediaType}${url === undefined ? "" : `: ${url}`}]`;

@@ -109,6 +109,22 @@ Deno.test("anthropic() merges messages into turns, with tool results first", asy
   ]);
 });
 
+Deno.test("anthropic() lets a person begin a conversation that begins with an assistant's greeting", async () => {
+  const greeting: Message = { role: "assistant", parts: [{ type: "text", text: "Hello!" }] };
+  for (const before of [[], [user(" ")]]) {
+    const { body } = await requestFor({ messages: [...before, greeting, user("Hi")] });
+    const turns = body.messages.map(({ role, content }: { role: string; content: { text: string }[] }) => [
+      role,
+      ...content.map(({ text }) => text),
+    ]);
+    assertEquals(turns, [
+      ["user", "[The conversation begins with your message.]"],
+      ["assistant", "Hello!"],
+      ["user", "Hi"],
+    ]);
+  }
+});
+
 Deno.test("anthropic() sends images and PDFs, also in results, and a notice for other files", async () => {
   const image = { type: "media", mediaType: "image/png", data: "AA" } as const;
   const shown = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } };

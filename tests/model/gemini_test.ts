@@ -96,6 +96,16 @@ Deno.test("gemini() sends the conversation: calls, results in order, files after
   ]);
 });
 
+Deno.test("gemini() lets a person begin a conversation that begins with an assistant's greeting", async () => {
+  const opening = { role: "user", parts: [{ text: "[The conversation begins with your message.]" }] };
+  const greeting: Message = { role: "assistant", parts: [{ type: "text", text: "Hello!" }] };
+  const rest = [{ role: "model", parts: [{ text: "Hello!" }] }, { role: "user", parts: [{ text: "Hi" }] }];
+  for (const before of [[], [user("")]]) {
+    assertEquals(await contentsFor(...before, greeting, user("Hi")), [opening, ...rest]);
+  }
+  assertEquals(await contentsFor(user("Hi"), greeting, user("Hi")), [rest[1], ...rest]);
+});
+
 Deno.test("gemini() sends thought signatures and the parts of built-in tools back to the model, in order", async () => {
   const code = { executableCode: { language: "PYTHON", code: "print(1)" } };
   const image = { inlineData: { mimeType: "image/png", data: "AA" }, thoughtSignature: "b25l" };

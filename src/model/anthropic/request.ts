@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
 import { providerNotice } from "../provider_tools.ts";
-import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
+import { callInput, fileNotice, generatedFileNotice, openingNotice, toolSchema } from "../request_parts.ts";
 
 /** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
 export function requestFields(
@@ -58,7 +58,8 @@ function turnsOf(messages: readonly Message[], model: string, mark: UnknownObjec
     if (turn?.role === role) turn.content.push(...content);
     else if (content.length > 0) turns.push({ role, content });
   }
-  return turns;
+  const opening: Turn = { role: "user", content: [{ type: "text", text: openingNotice }] };
+  return turns[0]?.role === "assistant" ? [opening, ...turns] : turns; // the API rejects a conversation that the assistant begins
 }
 
 function isRepeated(message: Message): boolean {

@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
 import { builtInParts } from "./built_in_tools.ts";
-import { callInput, toolSchema } from "../request_parts.ts";
+import { callInput, openingNotice, toolSchema } from "../request_parts.ts";
 
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
 export function requestFields(
@@ -19,9 +19,11 @@ export function requestFields(
 ): UnknownObject {
   const declared = tools.length > 0 ? [{ functionDeclarations: tools.map(declarationOf) }] : [];
   const allTools = [...declared, ...builtIn];
+  const contents = messages.flatMap((message) => contentsOf(message, model));
+  const opening = { role: "user", parts: [{ text: openingNotice }] };
   return {
     ...(instructions !== "" && { systemInstruction: { parts: [{ text: instructions }] } }),
-    contents: messages.flatMap((message) => contentsOf(message, model)),
+    contents: contents[0]?.role === "model" ? [opening, ...contents] : contents, // the API rejects a conversation that the model begins
     ...(allTools.length > 0 && { tools: allTools }),
   };
 }
@@ -31,8 +33,14 @@ function declarationOf(tool: ToolDefinition): UnknownObject {
   return { name, description, parametersJsonSchema: toolSchema(tool) };
 }
 
+/** The content of one role. */
+interface Content {
+  readonly role: string;
+  readonly parts: readonly UnknownObject[];
+}
+
 /** Converts a message. A content without parts is left out, because the API rejects it. */
-function contentsOf(message: Message, model: string): readonly UnknownObject[] {
+function contentsOf(message: Message, model: string): readonly Content[] {
   const contents = message.role === "user"
     ? [{ role: "user", parts: message.parts.flatMap(partFields) }]
     : message.role === "assistant"
