@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Message } from "../protocol/message.ts";
 import type { Call, MediaPart } from "../protocol/part.ts";
 import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
 import type { ToolDefinition } from "./model.ts";
@@ -17,8 +18,10 @@ export function toolSchema({ schema: { $schema: _, ...schema } }: Pick<ToolDefin
   return schema;
 }
 
-/** The text of the person before a conversation that the assistant begins, where the provider requires that a person begins it. */
-export const openingNotice = "[The conversation begins with your message.]";
+/** Returns the text of the person that comes first if a conversation that is sent begins with the assistant, which some providers reject. */
+export function openingNotice(messages: readonly Message[]): string | undefined {
+  return messages.some(({ role }) => role === "user") ? "[The conversation begins with your message.]" : undefined;
+}
 
 /** Returns the text that replaces a file that a model generated, where the provider accepts no files from it. */
 export function generatedFileNotice({ mediaType, url }: MediaPart): string {

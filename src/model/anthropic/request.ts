@@ -58,8 +58,8 @@ function turnsOf(messages: readonly Message[], model: string, mark: UnknownObjec
     if (turn?.role === role) turn.content.push(...content);
     else if (content.length > 0) turns.push({ role, content });
   }
-  const opening: Turn = { role: "user", content: [{ type: "text", text: openingNotice }] };
-  return turns[0]?.role === "assistant" ? [opening, ...turns] : turns; // the API rejects a conversation that the assistant begins
+  const text = turns[0]?.role === "assistant" ? openingNotice(messages) : undefined;
+  return text === undefined ? turns : [{ role: "user", content: [{ type: "text", text }] }, ...turns];
 }
 
 function isRepeated(message: Message): boolean {

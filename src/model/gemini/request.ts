@@ -20,10 +20,10 @@ export function requestFields(
   const declared = tools.length > 0 ? [{ functionDeclarations: tools.map(declarationOf) }] : [];
   const allTools = [...declared, ...builtIn];
   const contents = messages.flatMap((message) => contentsOf(message, model));
-  const opening = { role: "user", parts: [{ text: openingNotice }] };
+  const opening = contents[0]?.role === "model" ? openingNotice(messages) : undefined;
   return {
     ...(instructions !== "" && { systemInstruction: { parts: [{ text: instructions }] } }),
-    contents: contents[0]?.role === "model" ? [opening, ...contents] : contents, // the API rejects a conversation that the model begins
+    contents: opening === undefined ? contents : [{ role: "user", parts: [{ text: opening }] }, ...contents],
     ...(allTools.length > 0 && { tools: allTools }),
   };
 }
