@@ -93,8 +93,8 @@ const rows: readonly Row[] = [
     budget: 4.45,
     ceiling: 4.45,
   },
-  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.9, ceiling: 3.9 },
-  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 3.95 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.9, ceiling: 3.95 },
+  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 4 },
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.85 },
 ];
 
