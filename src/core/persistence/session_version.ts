@@ -169,10 +169,29 @@ export async function openHead(
 ): Promise<Opened<SessionHead>> {
   const stored = await store.head(id);
   if (!stored) return noSession;
-  const numbers = readable(id, () => referencesIn(stored.head));
-  const entries = numbers.length > 0 ? await store.entries(id, Math.min(...numbers), Math.max(...numbers)) : [];
+  const entries = await readValues(store, id, readable(id, () => referencesIn(stored.head)));
   const { session: { messages: _, ...session }, version } = readable(id, () => read(stored, entries, id));
   return { session, version };
+}
+
+/** Reads the large values with these numbers, and those that they refer to, which may be older. */
+async function readValues(
+  store: Pick<SessionStore, "entries">,
+  id: string,
+  numbers: readonly number[],
+): Promise<readonly NumberedEntry[]> {
+  const found = new Map<number, NumberedEntry>();
+  for (let missing = numbers; missing.length > 0;) {
+    const [first, last] = [Math.min(...missing), Math.max(...missing)];
+    const read = await store.entries(id, first, last);
+    for (const entry of read) found.set(entry[0], entry);
+    const nested = missing.flatMap((number) => {
+      const entry = found.get(number)?.[1];
+      return entry?.type === "value" ? referencesIn(JSON.stringify(entry.value)) : [];
+    });
+    missing = nested.filter((number) => !found.has(number));
+  }
+  return [...found.values()];
 }
 
 /** Parses what a store has returned. A failure names the session. */
