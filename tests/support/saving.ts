@@ -28,8 +28,10 @@ export async function savedBy(store: StoreAdapter, id: string, addition: Additio
   const opened = await store.open(id);
   const { until = opened?.until ?? null } = addition;
   const added = entries.map((entry, index): NumberedEntry => [first + index, entry]);
-  const before = opened && opened.last + 1 === first ? await store.entries(id, base, opened.last) : [];
-  const stored = { mark: to, base, last: first + entries.length - 1, until, head, entries: [...before, ...added] };
+  const isNext = opened !== undefined && opened.last >= first - 1; // otherwise it will be refused
+  const before = isNext && base < first ? await store.entries(id, base, first - 1) : [];
+  const all = [...before, ...added];
+  const stored = { mark: to, base: all[0]?.[0] ?? first, last: first + entries.length - 1, until, head, entries: all };
   const session = await durable({ ...store, open: () => Promise.resolve(stored) }).load(id);
   if (!session) throw new Error(`Cannot read session "${id}": nothing is stored`);
   return { ...session, version: from?.n ?? 0 };
