@@ -34,18 +34,21 @@ export interface PostgresOptions {
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The columns of sessions that have entries. `holder` and `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires.
- * `body`, `lease` and `expires` belong to earlier versions of the package, which cannot read the body of a session that has entries.
+ * The schema, as SQL that changes nothing where it exists: `migrate()` executes it. `holder` and `version` of a session are its mark, `until` is the end of its lease,
+ * and `ends` is the time at which it expires. `body`, `lease` and `expires` belong to earlier versions of the package, which cannot read the body of a session that
+ * has entries.
  */
-const sessionColumns = ["holder text", "base bigint", "last bigint", "head text", "until bigint", "ends bigint"];
-
-/** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
 export const schema: string = `CREATE TABLE IF NOT EXISTS jizai_session (
   id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint,
   holder text, base bigint, last bigint, head text, until bigint, ends bigint
 ) WITH (fillfactor = 50);
 ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS lease bigint;
-${sessionColumns.map((column) => `ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS ${column};`).join("\n")}
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS holder text;
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS base bigint;
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS last bigint;
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS head text;
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS until bigint;
+ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS ends bigint;
 CREATE TABLE IF NOT EXISTS jizai_session_entry (
   id text COLLATE "C" NOT NULL, first bigint NOT NULL, body text NOT NULL, PRIMARY KEY (id, first)
 );

@@ -24,7 +24,7 @@ export interface SqlOptions {
 }
 
 /**
- * The columns of sessions. `holder` and `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
+ * The columns of sessions that an earlier schema may lack. `holder` and `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
  * package before them find a session without a lease, an expiry and a body, so they cannot write it.
  */
 const sessionColumns: readonly (readonly [name: string, type: string])[] = [
@@ -40,9 +40,8 @@ const sessionColumns: readonly (readonly [name: string, type: string])[] = [
 /** The tables of sessions. `jizai_session_piece` has the bodies of sessions of earlier versions of the package. */
 export const sessionTables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_session (
-    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, ${
-    sessionColumns.map((column) => column.join(" ")).join(", ")
-  }
+    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER,
+    holder TEXT, base INTEGER, last INTEGER, head TEXT, until INTEGER, ends INTEGER
   ) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS jizai_session_entry (
     id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
