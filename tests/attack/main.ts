@@ -97,3 +97,4 @@ for (const attack of chosen) {
     Deno.exitCode = 1;
   }
 }
+Deno.exit(); // runs that an attack has left behind may have timers

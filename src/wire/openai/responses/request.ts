@@ -90,7 +90,7 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
   const field = (name: string) => string(item[name], `${path}.${name}`);
   const idIn = (name: string) => id(item[name], `${path}.${name}`);
   const parts = (name: string) => content(item[name], `${path}.${name}`);
-  switch (item.type ?? "message") {
+  switch (item.type === undefined ? "message" : field("type")) {
     case "item_reference": {
       const missing = invalid(path, "the item in place of an item_reference, as clients send it with `store: false`");
       return [{ role: "assistant", parts: [], missing }];
