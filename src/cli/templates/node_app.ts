@@ -33,7 +33,7 @@ const local = ["localhost", "127.0.0.1", "[::1]", "::1"];
 /** On this machine only, refuses other hosts: a page whose name resolves to 127.0.0.1 could use the server, which has no login. */
 function fetch(request: Request): Response | Promise<Response> {
   const isServed = !local.includes(hostname) || local.includes(new URL(request.url).hostname);
-  return isServed ? app.fetch(request) : new Response("Cannot serve this host\n", { status: 403 });
+  return isServed ? app.fetch(request) : new Response("Cannot serve this host", { status: 403 });
 }
 
 const server = listen({ fetch, hostname, port: Number(process.env.PORT ?? 8000) }, ({ port }) => {

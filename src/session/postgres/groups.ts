@@ -28,6 +28,8 @@ export function inGroups<T>(
 ): (key: string, change: T, length: number) => Promise<boolean> {
   let waiting: Waiting<T>[] = [];
   let statements = 0;
+  /** The keys of the rows that statements are changing. */
+  const busy = new Set<string>();
 
   /** Takes the changes of the next statement: one for each row, since a statement changes a row once. */
   function take(): readonly Waiting<T>[] {
@@ -35,7 +37,7 @@ export function inGroups<T>(
     const left: Waiting<T>[] = [];
     let characters = 0;
     for (const each of waiting) {
-      if (taken.has(each.key) || taken.size >= mostChanges || characters >= mostCharacters) {
+      if (taken.has(each.key) || busy.has(each.key) || taken.size >= mostChanges || characters >= mostCharacters) {
         left.push(each);
       } else {
         taken.set(each.key, each);
@@ -43,6 +45,7 @@ export function inGroups<T>(
       }
     }
     waiting = left;
+    for (const key of taken.keys()) busy.add(key);
     return [...taken.values()];
   }
 
@@ -58,8 +61,11 @@ export function inGroups<T>(
 
   function flush(): void {
     while (waiting.length > 0 && statements < mostStatements) {
+      const group = take();
+      if (group.length === 0) return; // the statement that changes the row goes on with it
       statements++;
-      void make(take()).finally(() => { // make() never rejects: it passes failures to the changes
+      void make(group).finally(() => { // make() never rejects: it passes failures to the changes
+        for (const { key } of group) busy.delete(key);
         statements--;
         flush();
       });
