@@ -45,6 +45,8 @@ export interface Tool<I, O, V> {
   readonly parallel?: boolean | ((input: I) => boolean | Promise<boolean>);
   /** True if calls change nothing, so they may overlap with others even if a middleware requests groups. */
   readonly readOnly?: boolean;
+  /** False if an input that the schema rejects is never repaired. */
+  readonly repair?: boolean;
   /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
   /** Replaces `execute` for a feature of the engine, which receives the open call. Subagents hold a slot of their own kind. */
@@ -100,6 +102,11 @@ export interface ToolOptions<S extends Schema, O, V> {
   readonly parallel?: boolean | ((input: NoInfer<Infer<S>>) => boolean | Promise<boolean>);
   /** True if calls change nothing. If a middleware requests groups, such calls may overlap with others. Default: false. */
   readonly readOnly?: boolean;
+  /**
+   * Whether an input that the schema rejects is repaired, if it fits then. A nested value that the model wrote as a JSON string is parsed, and null for an
+   * optional field is left out. A value that fits never changes. Guards and hooks see the repaired input. Default: true.
+   */
+  readonly repair?: boolean;
   /** Does the work. A string or a `ToolResult` is sent to the model as it is, every other value as JSON. A thrown error becomes an error result. */
   readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }
@@ -145,6 +152,7 @@ const optionNames = [
   "idempotent",
   "parallel",
   "readOnly",
+  "repair",
   "execute",
 ] as const satisfies readonly (keyof ToolOptions<Schema, unknown, unknown>)[];
 

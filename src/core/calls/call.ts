@@ -8,6 +8,7 @@ import { End, Paused } from "../hooks/interrupt.ts";
 import type { Review } from "../hooks/onion.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
 import type { CallDecision, Revision } from "./authorize.ts";
+import { repairInput } from "./input_repair.ts";
 import type { AnsweredQuestion, CallRecord } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import { decideWithoutHooks, toolPolicy } from "./tool_hooks.ts";
@@ -123,8 +124,9 @@ export class OpenCall {
   async #pass(): Promise<void> {
     try {
       this.announce();
+      const input = this.#input();
       const ended = await this.scope.engine.definition.onions.tool(
-        this.#context(),
+        this.#context(input instanceof Promise ? await input : input), // a synchronous schema costs no turn of the microtask queue
         this,
         toolPolicy,
         decideWithoutHooks,
@@ -150,9 +152,18 @@ export class OpenCall {
     this.failures.push(error);
   }
 
-  #context(): ToolContext {
+  /** Returns the input for the hooks. The model's own is repaired before: guards see what runs. */
+  #input(): unknown {
+    const { record: { call }, scope: { engine } } = this;
+    if (this.#revision) return this.#revision.input;
+    const tool = engine.settings.toolsByName.get(call.name);
+    const isRepaired = tool && tool.repair !== false && call.malformed === undefined;
+    return isRepaired ? repairInput(tool.input, call.input) : call.input;
+  }
+
+  #context(input: unknown): ToolContext {
     const { scope: { engine, run, signal, emit, vars }, record: { call, state }, place } = this;
-    const { name, input } = this.#revision ?? call;
+    const { name } = this.#revision ?? call;
     return {
       run,
       signal,
