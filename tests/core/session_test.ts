@@ -156,10 +156,18 @@ Deno.test("a run without a session that fails or is refused leaves what a named 
 
 Deno.test("a run without a session that is too large to keep ends as usual, and is reported", async () => {
   const reported: unknown[] = [];
-  const assistant = agent({ model: scripted("x".repeat(9_000_000)) });
-  const { status } = await assistant.run({ prompt: "Hi", owner: "ada", onError: (error) => reported.push(error) })
-    .result;
+  const assistant = agent({ model: scripted("x".repeat(17_000_000)) });
+  const { status } = await assistant.run({ prompt: "Hi", onError: (error) => reported.push(error) }).result;
   assertEquals([status, reported.map((error) => error instanceof CapacityError)], ["done", [true]]);
+});
+
+Deno.test("an agent without a store keeps the last thousand runs without a session", async () => {
+  const assistant = agent({ model: scripted(...Array.from({ length: 1_003 }, () => "Fine.")) });
+  const sessions: string[] = [];
+  for (let run = 0; run <= 1_000; run++) sessions.push((await assistant.run("first").result).session);
+  const again = async (session: string | undefined) =>
+    (await assistant.run({ prompt: "again", ...(session && { session }) }).result).messages.length;
+  assertEquals([await again(sessions[0]), await again(sessions[1_000])], [2, 4]);
 });
 
 Deno.test("a run without a session writes nothing to a store, and its subagents keep nothing", async () => {

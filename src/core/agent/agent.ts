@@ -6,8 +6,7 @@
 import { type Message, user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { expectMessages } from "../lib/repair.ts";
-import { sessionsIn } from "../persistence/memory/sessions.ts";
-import { keepInMemory } from "../persistence/memory/writer.ts";
+import { agentMemory } from "../persistence/memory/kept_runs.ts";
 import { expectedInPlaceOf } from "../persistence/store.ts";
 import type { NumberedEvent } from "../run/events.ts";
 import type { Started, StartOptions } from "../start/options.ts";
@@ -69,7 +68,7 @@ export interface Agent<V, O> {
  */
 export function agent<V, S extends Schema = Schema<unknown, string>>(options: AgentOptions<V, S>): Agent<V, Infer<S>> {
   const definition = defineAgent(partsOf<V, S>(Object(options))); // code without types may pass nothing
-  const store = sessionsIn(undefined, keepInMemory);
+  const store = agentMemory();
 
   function begin(given: Given, sink: Sink<NumberedEvent>): Started {
     const options = typeof given === "object" && given !== null ? given : { prompt: given };

@@ -7,7 +7,7 @@ import { promiseTry } from "../../../stream/promise_try.ts";
 import type { NumberedEntry } from "../entries.ts";
 import type { LeasedSession } from "../session.ts";
 import { freeze, isSameMark } from "../session_version.ts";
-import type { Addition, OpenedSession, OpenWriter, RunStore, StoredHead } from "../store.ts";
+import type { Addition, OpenedSession, RunStore, StoredHead } from "../store.ts";
 import { type BoundedCache, boundedCache, type Bounds, boundsOf, type EntryOptions } from "./bounded_cache.ts";
 import { writeInMemory } from "./writer.ts";
 
@@ -29,9 +29,9 @@ export function sessionCache(bounds: Partial<Bounds> = {}): SessionCache {
 }
 
 /** Returns the operations of the runs whose sessions are in `sessions`. Default: a cache of their own. */
-export function sessionsIn(sessions: SessionCache = sessionCache(), writer: OpenWriter = writeInMemory): RunStore {
+export function sessionsIn(sessions: SessionCache = sessionCache()): RunStore {
   return {
-    writer,
+    writer: writeInMemory,
     head: (id) => Promise.resolve(sessions.get(id)),
     open: (id) => Promise.resolve(openIn(sessions, id)),
     entries: (id, first, last) => Promise.resolve(entriesIn(sessions.get(id)?.list ?? [], first, last)),

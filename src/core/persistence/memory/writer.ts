@@ -8,7 +8,7 @@ import type { Position } from "../../run/position.ts";
 import type { EngineRun } from "../../run/run.ts";
 import { startTimer } from "../../lib/cancellation.ts";
 import { leavesNothing, savedSession } from "../saved_session.ts";
-import type { Lease } from "../session.ts";
+import type { Lease, Unsaved } from "../session.ts";
 import { changeHead, openHead, type SessionVersion } from "../session_version.ts";
 import type { OpenWriter, SessionStore } from "../store.ts";
 import { endedSession, type SessionWriter, type WriterOptions } from "../writer.ts";
@@ -19,17 +19,19 @@ import { endedSession, type SessionWriter, type WriterOptions } from "../writer.
  */
 export const writeInMemory: OpenWriter = (store, run: EngineRun, options) => new MemoryWriter(store, run, options);
 
-/** Opens a writer that keeps the end of a run without a named session too, so that the session of its result continues it. */
-export const keepInMemory: OpenWriter = (store, run: EngineRun, options) =>
-  new MemoryWriter(store, run, { ...options, keepsEnd: !run.parent });
+/** The options of a writer in memory. */
+export interface MemoryWriterOptions extends WriterOptions {
+  /** Keeps the end of a run that is not saved. Throws if there is no room for it. Default: it is dropped. */
+  readonly keep?: (session: Unsaved) => void;
+}
 
 /** A writer. A class, because a server keeps one for each stream, and a closure for each operation would take five times the memory. */
-class MemoryWriter implements SessionWriter {
+export class MemoryWriter implements SessionWriter {
   readonly #store: SessionStore;
   readonly #run: EngineRun;
   readonly #leaseTime: number;
   readonly #holder = crypto.randomUUID();
-  readonly #keepsEnd: boolean;
+  readonly #keep: ((session: Unsaved) => void) | undefined;
   #version: SessionVersion;
   #saves: boolean;
   /** The lease that is stored. */
@@ -39,9 +41,9 @@ class MemoryWriter implements SessionWriter {
   constructor(
     store: SessionStore,
     run: EngineRun,
-    { always, lease, keepsEnd = false }: WriterOptions & { readonly keepsEnd?: boolean },
+    { always, lease, keep }: MemoryWriterOptions,
   ) {
-    this.#keepsEnd = keepsEnd;
+    this.#keep = keep;
     this.#store = store;
     this.#run = run;
     this.#leaseTime = lease;
@@ -64,7 +66,7 @@ class MemoryWriter implements SessionWriter {
   async end(last: Event | undefined): Promise<boolean> {
     await this.#run.sink.settled?.();
     if (this.#run.control.stop.leave) return true;
-    if (last && !this.#saves) return await this.#keepEnd(last);
+    if (last && !this.#saves) return this.#keepEnd(last);
     try {
       if (leavesNothing(this.#run)) return await this.#store.delete(this.#run.session).then(() => true);
       return await this.#save(last && endedSession(savedSession(this.#run), last));
@@ -79,11 +81,11 @@ class MemoryWriter implements SessionWriter {
   }
 
   /** Keeps a run that was not saved. It ends as usual if there is no room for it. */
-  async #keepEnd(last: Event): Promise<true> {
+  #keepEnd(last: Event): true {
     const { control, loop, events } = this.#run;
-    if (!this.#keepsEnd || control.stop.undo || loop.transcript.messages.length === 0) return true;
+    if (!this.#keep || control.stop.undo || loop.transcript.messages.length === 0) return true;
     try {
-      await this.#save(endedSession(savedSession(this.#run), last));
+      this.#keep(endedSession(savedSession(this.#run), last));
     } catch (error) {
       events.report(error);
     }
