@@ -407,7 +407,7 @@ Deno.test("each message is measured once, however long the run", async () => {
   const call = { calls: [["look", { at: "a" }]] } as const;
   const model = scripted(...Array.from({ length: 20 }, () => call), "Done.");
   await compacting({ model, tools: [look], limits: { context: 100_000 } }).run({ messages }).result;
-  assertEquals([measured, model.requests.length], [1, 21]); // the second time, the end of the run is kept in memory
+  assertEquals([measured, model.requests.length], [1, 21]);
 });
 
 Deno.test("requests between two compactions only append, and all requests begin with the same messages", async () => {
