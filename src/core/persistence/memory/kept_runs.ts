@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { promiseTry } from "../../../stream/promise_try.ts";
 import type { EngineRun } from "../../run/run.ts";
 import type { Unsaved } from "../session.ts";
 import { SessionVersion } from "../session_version.ts";
@@ -48,9 +49,10 @@ export function agentMemory(): RunStore {
   }
 
   /** Stores a kept run, before its session is read. */
-  async function stored(id: string): Promise<void> {
+  function stored(id: string): Promise<unknown> {
     const run = take(id);
-    if (run) appendTo(sessions, id, SessionVersion.none.next(run.session, { holder: id, isWriter: true }).addition);
+    const additionOf = (session: Unsaved) => SessionVersion.none.next(session, { holder: id, isWriter: true }).addition;
+    return promiseTry(() => run && appendTo(sessions, id, additionOf(run.session)));
   }
 
   return {
