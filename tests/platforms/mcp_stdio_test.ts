@@ -70,7 +70,7 @@ Deno.test("mcp() stops a process that answers without an end", untimed, async ()
   await using disk = await folder();
   const transport = await server(disk.path);
   const greet = ["mcp__hosts__greet", { name: "Ada" }] as const;
-  const model = scripted({ calls: [greet, ["mcp__hosts__flood", {}]] }, { calls: [greet] }, "Done.");
+  const model = scripted({ calls: [greet] }, { calls: [["mcp__hosts__flood", {}]] }, { calls: [greet] }, "Done.");
   const use = [mcp({ servers: { hosts: { transport, maxBytes: 100_000 } } })];
   const reported: unknown[] = [];
   const run = agent({ model, use }).run({ prompt: "Flood", onError: (error) => reported.push(error) });
