@@ -4,6 +4,7 @@
  * @module
  */
 import { anySignal, startTimer } from "../../../src/core/kit.ts";
+import { mendEvents, mendJson } from "./message.ts";
 
 /** The bounds of the answers of a server. */
 export interface McpBounds {
@@ -69,9 +70,10 @@ async function boundedAnswer(response: Response, { bounds, request, late, done }
   const isEvents = response.ok && type === "text/event-stream";
   const ending = isEvents ? () => `\n\ndata: ${refusal(bounds, request)}\n\n` : undefined; // also after half an event
   const bounded = replaceBody(response, (body) => cut(body, { take, late, done, ending }));
+  if (isEvents) return replaceBody(bounded, (body) => body.pipeThrough(mendEvents()));
   if (!response.ok || type !== "application/json") return bounded;
-  const whole = await bounded.arrayBuffer();
-  return replaceBody(response, () => left < 0 ? refusal(bounds, request) : whole);
+  const whole = await bounded.text();
+  return replaceBody(response, () => left < 0 ? refusal(bounds, request) : mendJson(whole));
 }
 
 /** Returns the answer to a request whose own answer is too large. */

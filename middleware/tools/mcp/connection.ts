@@ -9,24 +9,28 @@ import {
   SdkError,
   SdkErrorCode,
   StreamableHTTPClientTransport,
-  type Tool,
 } from "@modelcontextprotocol/client";
 import { ToolError, type ToolExecutionContext, type ToolResult } from "../../../mod.ts";
 import { anySignal, startTimer } from "../../../src/core/kit.ts";
 import { boundedFetch, type McpBounds, tooLarge } from "./bounded_fetch.ts";
+import { mendMessage } from "./message.ts";
 import { resultOf } from "./result.ts";
+import { isObject, type JsonObject, readTool, type ServerTool, type UnusableTool } from "./tool.ts";
 import type { McpTransport } from "./transport.ts";
 
 /** Longest time to end a session with a server, in milliseconds. */
 const closeTime = 1_000;
 
-/** A tool as its server describes it. */
-export type ServerTool = Pick<Tool, "name" | "title" | "description" | "inputSchema" | "annotations">;
-
-/** A connection to a server. */
-export interface Connection {
-  /** The tools of the server when the connection was opened. */
+/** The tools of a server. */
+interface Listed {
+  /** Those that can be used. */
   readonly tools: readonly ServerTool[];
+  /** The others. */
+  readonly unusable: readonly UnusableTool[];
+}
+
+/** A connection to a server, with the tools that it had when the connection was opened. */
+export interface Connection extends Listed {
   /** Calls a tool of the server. */
   call(tool: string, input: Record<string, unknown>, ctx: ToolExecutionContext): Promise<ToolResult>;
   /** Closes the connection. Never rejects. */
@@ -43,7 +47,7 @@ export function httpTransport(url: string, headers: Readonly<Record<string, stri
 
 /** Connects to a server and lists its tools. Each of the two, and each call, has the time of the bounds. */
 export async function connect(transport: McpTransport, bounds: McpBounds, signal: AbortSignal): Promise<Connection> {
-  const client = new Client({ name: "jizai", version: "1" }, { versionNegotiation: { mode: "auto" } });
+  const client = new Client({ name: "jizai", version: "1" }, { versionNegotiation: { mode: "auto" }, listMaxPages: 0 });
   const broken = new AbortController();
   const limits = { timeout: bounds.time, maxTotalTimeout: bounds.time };
   client.onerror = ({ message }) => {
@@ -65,16 +69,44 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
     }
   }
 
-  async function listTools(): Promise<readonly ServerTool[]> {
+  async function listTools(): Promise<Listed> {
+    const listed: (ServerTool | UnusableTool)[] = [];
+    const pages = new Set<string>();
     let left = bounds.maxBytes;
-    deliverInOrder(transport, (message) => {
+    function onMessage(message: object): void {
       if (left >= 0 && (left -= JSON.stringify(message).length) < 0) {
         broken.abort(new Error(tooLarge(bounds, "The list of tools")));
       }
+    }
+
+    /** Leaves the tools that can be used, and the cursor unless it leads to a page that was read before. */
+    function pageOf({ tools, nextCursor, ttlMs, cacheScope, ...page }: JsonObject): JsonObject {
+      const all = (Array.isArray(tools) ? tools : []).map(readTool);
+      listed.push(...all);
+      const key = JSON.stringify([nextCursor, all]);
+      const isNew = typeof nextCursor === "string" && !pages.has(key);
+      pages.add(key);
+      return {
+        ...page,
+        tools: all.filter(isUsable),
+        ttlMs: Number.isSafeInteger(ttlMs) && Number(ttlMs) > 0 ? ttlMs : 0,
+        cacheScope: cacheScope === "public" ? cacheScope : "private",
+        ...(isNew && { nextCursor }),
+      };
+    }
+
+    adaptMessages(transport, onMessage, {
+      "tools/list": pageOf,
+      "tools/call": (result) => ({ content: [], structuredContent: result }), // resultOf() reads it
     });
     const { tools } = await within(signal, (signal) => client.listTools(undefined, { ...limits, signal }));
     left = Infinity;
-    return tools;
+    const names = new Set(tools.map(({ name }) => name));
+    const unusable = listed.flatMap((tool) => {
+      if (!isUsable(tool)) return [tool];
+      return names.has(tool.name) ? [] : [{ name: tool.name, fault: "its `x-mcp-header` is not valid" }]; // the client left it out
+    });
+    return { tools, unusable };
   }
 
   async function close(): Promise<void> {
@@ -90,17 +122,22 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
     signal.throwIfAborted();
     await within(signal, (signal) => client.connect(transport, { ...limits, signal }));
     return {
-      tools: await listTools(),
+      ...await listTools(),
       close,
       call: (name, input, { signal, progress: onprogress }) =>
         within(signal, async (signal) => {
-          return resultOf(await client.callTool({ name, arguments: input }, { ...limits, signal, onprogress }));
+          const called = await client.callTool({ name, arguments: input }, { ...limits, signal, onprogress });
+          return resultOf(called.structuredContent as JsonObject); // adaptMessages() has put the whole result there
         }),
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function isUsable(tool: ServerTool | UnusableTool): tool is ServerTool {
+  return !("fault" in tool);
 }
 
 /** Converts an error. The message of the server's own error is for the model; that of a failed connection is not. */
@@ -113,15 +150,34 @@ function timeoutError({ time }: McpBounds): DOMException {
   return new DOMException(`The MCP server did not answer within ${time} ms.`, "TimeoutError");
 }
 
+/** Converts results before the client checks them, by the method of their requests. */
+type Adapters = { readonly [method: string]: (result: JsonObject) => JsonObject };
+
 /**
- * Delivers each message after the handler of the one before has started, and calls `onMessage` before it. The client starts the handler of a notification a
- * microtask later, but handles a response at once and then drops the notifications of its request, so it would lose the last progress.
+ * Converts results before the client checks them. It refuses a whole list for one tool, and a result for one content, or if it does not fit the schema of the
+ * output. Calls `onMessage` before each message, and delivers it after the handler of the one before has started: the client starts the handler of a
+ * notification a microtask later, but handles a response at once and then drops the notifications of its request, so it would lose the last progress.
  */
-function deliverInOrder(transport: McpTransport, onMessage: (message: object) => void): void {
-  const deliver = transport.onmessage?.bind(transport);
+function adaptMessages(transport: McpTransport, onMessage: (message: object) => void, adapters: Adapters): void {
+  const [deliver, send] = [transport.onmessage?.bind(transport), transport.send.bind(transport)];
+  const requested = new Map<string, string>();
   let queue = Promise.resolve();
-  transport.onmessage = (message, extra) => {
+
+  function adapt(given: JsonObject): object {
+    const message = mendMessage(given) as JsonObject; // an object, as it was
+    const { id, result } = message;
+    const adapter = adapters[requested.get(String(id)) ?? ""];
+    if (!adapter || !isObject(result) || result.resultType === "input_required") return message;
+    requested.delete(String(id));
+    return { ...message, result: { resultType: "complete", ...adapter(result) } };
+  }
+
+  transport.send = (message: JsonObject, options) => {
+    if (typeof message.method === "string") requested.set(String(message.id), message.method);
+    return send(message, options);
+  };
+  transport.onmessage = (message: JsonObject, extra) => {
     onMessage(message);
-    queue = queue.then(() => deliver?.(message, extra)).catch((error) => transport.onerror?.(error));
+    queue = queue.then(() => deliver?.(adapt(message), extra)).catch((error) => transport.onerror?.(error));
   };
 }

@@ -3,12 +3,14 @@
  *
  * @module
  */
-import { type AnyTool, type Middleware, type Schema, type Scope, tool } from "../../../mod.ts";
-import { Cleanups, expectNames, schemaOf, startError } from "../../../src/core/kit.ts";
+import { type AnyTool, type Middleware, type Scope, tool } from "../../../mod.ts";
+import { canonicalJson, Cleanups, expectNames, startError } from "../../../src/core/kit.ts";
 import type { McpBounds } from "./bounded_fetch.ts";
-import { connect, type Connection, httpTransport, type ServerTool } from "./connection.ts";
+import { connect, type Connection, httpTransport } from "./connection.ts";
+import { inputOf } from "./input.ts";
 import { prefixOf, toolNames } from "./name.ts";
 import { expectServer, type McpHttpServer, type McpServer } from "./server.ts";
+import type { ServerTool } from "./tool.ts";
 import type { McpTransport } from "./transport.ts";
 
 export type { McpBounds } from "./bounded_fetch.ts";
@@ -29,8 +31,9 @@ export interface McpOptions<V = unknown> {
  * of calls, its calls may overlap with others.
  *
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
- * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again. No answer is read
- * without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
+ * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again. A tool without a name or
+ * an input schema of the type `object`, or with a description that is no text, is left out and reported to the operator. Of a result, everything is kept that
+ * can be read. No answer is read without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
  *
  * Throws a `TypeError` for an unknown option, for an invalid name or URL of a server, and for a server without a URL or a transport, and a `RangeError` if
  * `time` is not positive or longer than a timer can run, or `maxBytes` is less than 1.
@@ -119,19 +122,30 @@ function addTools<V>(
   { name: server, server: { tools: wanted }, connection }: Connected<V>,
   ctx: Scope,
 ) {
-  const offered = new Map(connection.tools.map((tool) => [tool.name, tool])); // a server may list a tool twice
-  const missing = wanted?.find((name) => !offered.has(name));
+  const isWanted = (name: string | undefined) => !wanted || (name !== undefined && wanted.includes(name));
+  const unusable = connection.unusable.filter(({ name }) => isWanted(name));
+  const faults = new Set(unusable.map(({ name, fault }) => `Cannot add ${subjectOf(name, server)}: ${fault}`)); // a list may repeat a page
+  for (const fault of faults) ctx.run.report(new Error(fault));
+  const offered = new Map<string, ServerTool>();
+  for (const tool of connection.tools) {
+    const before = offered.get(tool.name); // a server may list a tool twice
+    offered.set(tool.name, tool);
+    if (before && isWanted(tool.name) && canonicalJson(before) !== canonicalJson(tool)) {
+      ctx.run.report(new Error(`Cannot add ${subjectOf(tool.name, server)} twice: the last one is used`));
+    }
+  }
+  const missing = wanted?.find((name) => !offered.has(name) && !unusable.some((tool) => tool.name === name));
   if (missing !== undefined) {
     const names = [...offered.keys()].map((name) => JSON.stringify(name)).join(", ");
     throw new TypeError(`Cannot use MCP server "${server}": it has no tool "${missing}"; expected one of ${names}`);
   }
   const names = toolNames(server, [...offered.keys()]);
   for (const [own, serverTool] of offered) {
-    if (wanted && !wanted.includes(own)) continue;
+    if (!isWanted(own)) continue;
     const name = names.get(own);
     const other = tools.findIndex((tool) => tool.name === name);
     if (name === undefined || (other >= 0 && !tools[other]?.["~client"])) {
-      ctx.run.report(new Error(`Cannot add tool "${own}" of MCP server "${server}": its name is in use`));
+      ctx.run.report(new Error(`Cannot add ${subjectOf(own, server)}: its name is in use`));
       continue;
     }
     if (other >= 0) {
@@ -144,24 +158,16 @@ function addTools<V>(
   }
 }
 
+function subjectOf(tool: string | undefined, server: string): string {
+  return `${tool === undefined ? "a tool" : `tool ${JSON.stringify(tool)}`} of MCP server "${server}"`;
+}
+
 function toolOf(name: string, serverTool: ServerTool, connection: Connection): AnyTool<never> {
   return tool({
     name,
     description: serverTool.description ?? serverTool.title ?? serverTool.name,
-    input: inputOf(serverTool),
+    input: inputOf(serverTool.inputSchema),
     readOnly: serverTool.annotations?.readOnlyHint === true,
     execute: (input, ctx) => connection.call(serverTool.name, input, ctx),
   });
-}
-
-/** Returns the schema of a tool's input. Only its type is checked here, the rest by the server. */
-function inputOf({ inputSchema }: ServerTool): Schema<Record<string, unknown>> {
-  return schemaOf<Record<string, unknown>>(
-    inputSchema,
-    (value) => isObject(value) ? { value } : { issues: [{ message: "expected an object" }] },
-  );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,362 @@
+/**
+ * MCP servers whose lists of tools and results have the forms that real servers were publicly reported to send.
+ *
+ * @module
+ */
+import type { CallResult } from "@jizai/jizai";
+import { type Chance } from "./seeded.ts";
+
+/** A JSON object. */
+type JsonObject = { readonly [name: string]: unknown };
+
+/** A tool that a server lists. */
+export interface ListedTool {
+  /** The entry of the list. */
+  readonly entry: unknown;
+  /** The name, if the tool can be used. */
+  readonly usable?: string;
+  /** The text that names the tool in a report, if it cannot be used. */
+  readonly fault?: RegExp;
+}
+
+/** A result, and its content as the model reads it. */
+export interface OddResult {
+  readonly result: unknown;
+  readonly expected: Omit<CallResult, "callId" | "name">;
+  /** The error of the protocol in place of a result. It is also reported. */
+  readonly error?: unknown;
+}
+
+/** A server: its tools, their results, and its answers. */
+export interface OddServer {
+  readonly tools: readonly ListedTool[];
+  /** The results of calls, by the name of the tool. */
+  readonly results: ReadonlyMap<string, OddResult>;
+  /** The forms that the server combines, for the message of a failure. */
+  readonly form: string;
+  /** Whether the server speaks the protocol of 2026. */
+  readonly isModern: boolean;
+  /** Returns the messages that answer a request. */
+  readonly answer: (request: JsonObject) => readonly unknown[];
+}
+
+const object = { type: "object", properties: { city: { type: "string" } } } as const;
+
+/** Entries that cannot be used, with the text that their report contains. `NAME` stands for the name. */
+const unusable = {
+  "no input schema": [{ name: "NAME" }, "`inputSchema` is missing"],
+  "a null input schema": [{ name: "NAME", inputSchema: null }, "`inputSchema` is null"],
+  "an empty input schema": [{ name: "NAME", inputSchema: {} }, "`inputSchema.type` is missing"],
+  "an untyped input schema": [{ name: "NAME", inputSchema: { properties: {} } }, "`inputSchema.type` is missing"],
+  "a schema in a text": [{ name: "NAME", inputSchema: JSON.stringify(object) }, "`inputSchema` is "],
+  "a schema of another type": [{ name: "NAME", inputSchema: { type: "string" } }, '`inputSchema.type` is "string"'],
+  "a list of types": [{ name: "NAME", inputSchema: { type: ["object"] } }, "`inputSchema.type` is "],
+  "a null description": [{ name: "NAME", description: null, inputSchema: object }, "`description` is null"],
+  "a description that is an object": [{ name: "NAME", description: {}, inputSchema: object }, "`description` is {}"],
+  "properties in a list": [
+    { name: "NAME", inputSchema: { type: "object", properties: [] } },
+    "`inputSchema.properties`",
+  ],
+  "a property that is no schema": [
+    { name: "NAME", inputSchema: { type: "object", properties: { a: "string" } } },
+    '`inputSchema.properties.a` is "string"',
+  ],
+  "required as true": [
+    { name: "NAME", inputSchema: { type: "object", properties: { a: { type: "object", required: true } } } },
+    "required` is true",
+  ],
+  "anyOf that is no list": [{ name: "NAME", inputSchema: { type: "object", anyOf: {} } }, "`inputSchema.anyOf` is {}"],
+  "no name": [{ inputSchema: object }, "a tool of .*`name` is missing"],
+  "a null name": [{ name: null, inputSchema: object }, "a tool of .*`name` is null"],
+  "a number": [7, "a tool of .*`name` is missing"],
+  "null": [null, "a tool of .*`name` is missing"],
+} as const satisfies { readonly [form: string]: readonly [unknown, string] };
+
+/** Members of entries that can be used. */
+const usable = {
+  "plain": { inputSchema: object },
+  "nulls": {
+    title: null,
+    annotations: null,
+    outputSchema: null,
+    icons: null,
+    _meta: null,
+    execution: null,
+    inputSchema: object,
+  },
+  "members of wrong types": {
+    title: 7,
+    annotations: "none",
+    outputSchema: "x",
+    icons: {},
+    _meta: [],
+    inputSchema: object,
+  },
+  "an annotation as a text": { annotations: { readOnlyHint: "true", title: 1 }, inputSchema: object },
+  "an output schema that is no schema": { outputSchema: { type: 7, properties: [] }, inputSchema: object },
+  "an output schema that no result fits": {
+    outputSchema: { type: "object", required: ["nowhere"], properties: { nowhere: { type: "number" } } },
+    inputSchema: object,
+  },
+  "an output schema with a broken reference": { outputSchema: { $ref: "#/$defs/nowhere" }, inputSchema: object },
+  "nulls in the schema": {
+    inputSchema: {
+      type: "object",
+      properties: { city: { type: "string", description: null, enum: null } },
+      required: null,
+    },
+  },
+  "references": {
+    inputSchema: {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      type: "object",
+      properties: { city: { $ref: "#/definitions/City" } },
+      definitions: { City: { type: "string" } },
+    },
+  },
+  "a schema that contains itself": {
+    inputSchema: { type: "object", properties: { next: { $ref: "#" }, city: { type: "string" } } },
+  },
+  "no properties": { inputSchema: { type: "object" } },
+  "unknown members": { inputSchema: { ...object, "x-order": 1 }, version: 2, tags: ["a"] },
+} as const satisfies { readonly [form: string]: JsonObject };
+
+const text = (text: string) => ({ type: "text", text }) as const;
+const media = (mediaType: string, data: string) => ({ type: "media", mediaType, data }) as const;
+
+/** Contents, and the parts that the model reads. */
+const contents = {
+  "text": [{ type: "text", text: "Sun" }, text("Sun")],
+  "text with nulls": [{ type: "text", text: "Sun", annotations: null, _meta: null }, text("Sun")],
+  "text without a type": [{ text: "Sun" }, text("Sun")],
+  "text that is a number": [{ type: "text", text: 7 }, text("7")],
+  "text that is an object": [{ type: "text", text: { a: 1 } }, text('{"a":1}')],
+  "text in place of a block": ["Sun", text("Sun")],
+  "an image": [{ type: "image", data: "aW1n", mimeType: "image/png" }, media("image/png", "aW1n")],
+  "an image in lines": [{ type: "image", data: "aW\n1n\n", mimeType: "image/png" }, media("image/png", "aW1n")],
+  "an image as a data URL": [
+    { type: "image", data: "data:image/png;base64,aW1n", mimeType: "image/jpeg" },
+    media("image/jpeg", "aW1n"),
+  ],
+  "an image whose type is in its data": [
+    { type: "image", data: "data:image/png;base64,aW1n" },
+    media("image/png", "aW1n"),
+  ],
+  "an image that is no base64": [
+    { type: "image", data: "<png>", mimeType: "image/png" },
+    text("(The image cannot be shown: its data is not base64.)"),
+  ],
+  "an image without a type": [
+    { type: "image", data: "aW1n", mimeType: null },
+    text("(The image cannot be shown: it has no media type.)"),
+  ],
+  "audio": [{ type: "audio", data: "c25k", mimeType: "audio/wav" }, media("audio/wav", "c25k")],
+  "a video": [{ type: "video", data: "dmlk", mimeType: "video/mp4" }, media("video/mp4", "dmlk")],
+  "a resource": [{ type: "resource", resource: { uri: "a:b", text: "in a" } }, text("in a")],
+  "a resource without an address": [{ type: "resource", resource: { text: "in a", mimeType: null } }, text("in a")],
+  "a file": [{ type: "resource", resource: { uri: "a:b", blob: "Yg==", mimeType: "a/b" } }, media("a/b", "Yg==")],
+  "a file that is no base64": [
+    { type: "resource", resource: { uri: "a:b", blob: "é" } },
+    text("(The resource a:b cannot be shown: its data is not base64.)"),
+  ],
+  "a resource without content": [{ type: "resource", resource: { uri: "a:b" } }, text('{"uri":"a:b"}')],
+  "a resource that is null": [{ type: "resource", resource: null }, text('{"type":"resource","resource":null}')],
+  "a link": [{ type: "resource_link", uri: "https://a/b", name: "b" }, text("b: https://a/b")],
+  "a link without a name": [{ type: "resource_link", uri: "https://a/b" }, text("https://a/b: https://a/b")],
+  "an unknown type": [{ type: "table", rows: [[1]] }, text('{"type":"table","rows":[[1]]}')],
+  "an unknown type with a text": [{ type: "markdown", text: "*Sun*" }, text("*Sun*")],
+} as const satisfies { readonly [form: string]: readonly [unknown, CallResult["parts"][number]] };
+
+const ok = (...parts: CallResult["parts"]) => ({ status: "ok", parts }) as const;
+const failed = (...parts: CallResult["parts"]) => ({ status: "error", parts }) as const;
+
+/** Whole results, and how the model reads them. */
+const results = {
+  "no content": [{ content: [] }, ok()],
+  "null content": [{ content: null, structuredContent: null }, ok()],
+  "content as a text": [{ content: "Sun" }, ok(text("Sun"))],
+  "content as one block": [{ content: { type: "text", text: "Sun" } }, ok(text("Sun"))],
+  "content with null": [{ content: [null, { type: "text", text: "Sun" }] }, ok(text("Sun"))],
+  "structured content alone": [{ structuredContent: { a: 1 } }, ok(text('{"a":1}'))],
+  "structured content that is a list": [{ content: [], structuredContent: [1] }, ok(text("[1]"))],
+  "the result of 2024": [{ toolResult: { a: 1 } }, ok(text('{"toolResult":{"a":1}}'))],
+  "a bare object": [{ temperature: 20, _meta: null }, ok(text('{"temperature":20}'))],
+  "a text": ["Sun", ok(text("Sun"))],
+  "a list": [[{ type: "text", text: "Sun" }], ok(text("Sun"))],
+  "an empty list": [[], ok()],
+  "null": [null, ok()],
+  "a null flag": [{ content: [{ type: "text", text: "Sun" }], isError: null, _meta: null }, ok(text("Sun"))],
+  "a failure": [{ content: [{ type: "text", text: "Rain" }], isError: true }, failed(text("Rain"))],
+  "a failure as a text": [{ content: "Rain", isError: "true" }, failed(text("Rain"))],
+  "a failure without content": [
+    { isError: true },
+    failed(text("The tool failed, and its MCP server gives no reason.")),
+  ],
+  "a failure with structured content": [{ isError: true, structuredContent: { code: 7 } }, failed(text('{"code":7}'))],
+} as const satisfies { readonly [form: string]: readonly [unknown, OddResult["expected"]] };
+
+/** Errors of the protocol. */
+const errors = {
+  "an error": [{ code: -32_000, message: "Rain" }, "Rain"],
+  "an error as a text": ["Rain", "Rain"],
+  "an error without a code": [{ message: "Rain" }, "Rain"],
+  "an error with a code in a text": [{ code: "E_RAIN", message: "Rain" }, "Rain"],
+} as const satisfies { readonly [form: string]: readonly [unknown, string] };
+
+/** The forms of the message around a result. */
+const envelopes = {
+  "plain": (message: JsonObject) => message,
+  "a null error": (message: JsonObject) => "error" in message ? message : { ...message, error: null },
+  "a null result": (message: JsonObject) => "result" in message ? message : { ...message, result: null },
+  "an unknown member": (message: JsonObject) => ({ ...message, trace: "x" }),
+  "an id as a text": (message: JsonObject) => ({ ...message, id: String(message.id) }),
+  "no version": ({ jsonrpc: _, ...message }: JsonObject) => message,
+} as const;
+
+/** Messages that a server sends before a response. */
+const notifications = {
+  "nothing": () => [],
+  "a log": () => [{ method: "notifications/message", params: { level: "loud", data: null } }],
+  "progress as a text": (token: unknown) => [
+    { method: "notifications/progress", params: { progressToken: token, progress: "50%" } },
+  ],
+  "progress of another request":
+    () => [{ method: "notifications/progress", params: { progressToken: "x", progress: 1 } }],
+  "a changed list": () => [{ method: "notifications/tools/list_changed", params: null }],
+  "an unknown notification": () => [{ method: "notifications/x_vendor", params: [] }],
+} as const satisfies { readonly [form: string]: (token: unknown) => readonly JsonObject[] };
+
+/** The members of a page, by the number of the page. */
+const pages = {
+  "one page": () => ({}),
+  "a null cursor": () => ({ nextCursor: null }),
+  "an empty cursor for ever": () => ({ nextCursor: "" }),
+  "the same cursor for ever": () => ({ nextCursor: "again" }),
+  "a page for each tool": (page: number, count: number) => page + 1 < count ? { nextCursor: `${page + 1}` } : {},
+  "pages in a circle": (page: number, count: number) => ({ nextCursor: `${(page + 1) % Math.max(1, count)}` }),
+} as const satisfies { readonly [form: string]: (page: number, count: number) => JsonObject };
+
+/** Creates the server that `chance` determines. */
+export function oddServer(chance: Chance): OddServer {
+  const { below } = chance;
+  const keyOf = <T extends object>(forms: T) => {
+    const keys = Object.keys(forms) as (keyof T & string)[];
+    return keys[below(keys.length)]!;
+  };
+  const [page, envelope, notice] = [keyOf(pages), keyOf(envelopes), keyOf(notifications)];
+  const [isModern, form] = [below(2) === 0, [page, envelope, notice] as string[]];
+  const answers = new Map<string, OddResult>();
+
+  function anyTool(_: unknown, at: number): ListedTool {
+    const name = `tool_${at}`;
+    if (below(2) === 0) {
+      const key = keyOf(unusable);
+      const [entry, fault] = unusable[key];
+      form.push(key);
+      const isNamed = JSON.stringify(entry).includes("NAME");
+      return {
+        entry: JSON.parse(JSON.stringify(entry).replace("NAME", name)),
+        fault: new RegExp(isNamed ? `tool "${name}".*(${fault})` : fault),
+      };
+    }
+    const key = keyOf(usable);
+    const answer = anyAnswer();
+    form.push(key, answer.form);
+    answers.set(name, answer);
+    return { entry: { name, ...usable[key] }, usable: name };
+  }
+
+  function anyAnswer(): OddResult & { readonly form: string } {
+    const kind = below(6);
+    if (kind === 0) {
+      const key = keyOf(errors);
+      const [error, message] = errors[key];
+      return { form: key, error, result: null, expected: failed(text(message)) };
+    }
+    if (kind < 4) {
+      const key = keyOf(results);
+      const [result, expected] = results[key];
+      return { form: key, result, expected };
+    }
+    const keys = Array.from({ length: 1 + below(4) }, () => keyOf(contents));
+    const links = keys.filter((key) => key.startsWith("a link"));
+    return {
+      form: keys.join(", "),
+      result: { content: keys.map((key) => contents[key][0]) },
+      expected: {
+        ...ok(...keys.map((key) => contents[key][1])),
+        ...links.length > 0 && {
+          artifacts: links.map((key) => ({ uri: "https://a/b", name: key === "a link" ? "b" : "https://a/b" })),
+        },
+      },
+    };
+  }
+
+  const tools = Array.from({ length: below(7) }, anyTool);
+  const isPaged = page === "a page for each tool" || page === "pages in a circle";
+  const meta = isModern ? { resultType: "complete" } : {};
+
+  function resultOf({ method, params = {} }: JsonObject): JsonObject {
+    const { cursor = "0", name } = Object(params);
+    const listed = tools.map(({ entry }) => entry);
+    const at = Number(cursor);
+    const capabilities = { tools: { listChanged: true } };
+    const serverInfo = { name: "odd", version: "1" };
+    switch (method) {
+      case "server/discover":
+        return isModern
+          ? { result: { ...meta, supportedVersions: ["2026-07-28"], capabilities, ttlMs: 0, cacheScope: "private" } }
+          : { error: { code: -32_601, message: "unknown" } };
+      case "initialize":
+        return { result: { protocolVersion: "2025-06-18", capabilities, serverInfo } };
+      case "tools/list":
+        return {
+          result: { ...meta, tools: isPaged ? listed.slice(at, at + 1) : listed, ...pages[page](at, listed.length) },
+        };
+      default: {
+        const { error, result } = answers.get(name)!;
+        return error !== undefined ? { error } : { result };
+      }
+    }
+  }
+
+  return {
+    tools,
+    results: answers,
+    isModern,
+    form: form.join("; "),
+    answer(request) {
+      const { id, method, params } = request;
+      const message = { jsonrpc: "2.0", id, ...resultOf(request) };
+      const isOdd = /^tools/.test(String(method));
+      const before = notifications[notice](Object(Object(params)._meta).progressToken);
+      return isOdd ? [...before.map((each) => ({ jsonrpc: "2.0", ...each })), envelopes[envelope](message)] : [message];
+    },
+  };
+}
+
+/** A way to send the messages that answer a request. */
+export type Sending = "JSON" | "events";
+
+/** A served server, closed when it is disposed of. */
+export interface ServedOddly extends AsyncDisposable {
+  readonly url: string;
+  /** The methods of the received requests. */
+  readonly methods: readonly string[];
+}
+
+/** Serves a server over HTTP. */
+export function servedOddly({ answer }: OddServer, sending: Sending): ServedOddly {
+  const methods: string[] = [];
+  const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    if (request.method !== "POST") return new Response(null, { status: 405 });
+    const received = await request.json();
+    if (received.id === undefined) return new Response(null, { status: 202 });
+    methods.push(received.method);
+    const messages = answer(received);
+    if (sending === "JSON") return Response.json(messages.at(-1));
+    const events = messages.map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`);
+    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+  });
+  return { url: `http://127.0.0.1:${http.addr.port}/mcp`, methods, [Symbol.asyncDispose]: () => http.shutdown() };
+}
