@@ -4,10 +4,12 @@
  * @module
  */
 import { agent, deny, type Middleware, only, rewrite, serve, state, tool, when } from "@jizai/jizai";
+import { compact } from "@jizai/jizai/middleware/compaction";
 import { optional } from "@jizai/jizai/middleware/optional";
 import { within } from "@jizai/jizai/middleware/within";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { recordable } from "@jizai/jizai/replay";
+import { assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -37,6 +39,34 @@ Deno.test("tool() and agent() refuse an option that they do not have", () => {
     TypeError,
     'Cannot create the agent "agent": there is no option "middleware"; expected one of name, description, vars, model,',
   );
+});
+
+Deno.test("run(), resume(), start() and compact() refuse an option that they do not have", () => {
+  const assistant = agent({ model: scripted() });
+  const options = { prompt: "Hi", session: "s", answers: [], ownr: "ada" };
+  const sink = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+  const complaint = 'Cannot run: there is no option "ownr"; expected one of prompt, messages, session, answers, store,';
+  const starts: readonly (() => unknown)[] = [
+    () => assistant.run(options),
+    () => assistant.resume(options),
+    () => assistant.start(options, sink),
+    () => compact(assistant, options),
+    () => recordable(assistant).run({ ...options, record: true }),
+    () => recordable(assistant).start(options, sink),
+  ];
+  for (const start of starts) assertThrows(start, TypeError, complaint);
+  const server = { prompt: "Hi", tools: [] };
+  assertThrows(() => assistant.run(server), TypeError, 'Cannot run: there is no option "tools"');
+});
+
+Deno.test("stop() and send() refuse an option that they do not have", async () => {
+  const run = agent({ model: scripted("Hi") }).run("Hi");
+  const complaint = 'Cannot stop the run: there is no option "rolback"; expected one of rollback, leave, undo,';
+  assertThrows(() => run.stop("stop", { rolback: true } as object), TypeError, complaint);
+  await assertRejects(() => run.send("Go on", { aftr: "calls" } as object), TypeError, 'there is no option "aftr"');
+  const untyped = { after: "call" } as object;
+  await assertRejects(() => run.send("Go on", untyped), TypeError, "`after` is call; expected batch, calls");
+  assertEquals((await run.result).text, "Hi");
 });
 
 Deno.test("state() and rewrite() refuse an option, and a lifetime, that they do not have", () => {

@@ -12,7 +12,14 @@ import type { NumberedEvent } from "../run/events.ts";
 import type { Started, StartOptions } from "../start/options.ts";
 import { start } from "../start/start.ts";
 import { defineAgent } from "./definition.ts";
-import type { AgentOptions, PromptOptions, ResumeOptions, StartCompactOptions, VarsOption } from "./options.ts";
+import {
+  type AgentOptions,
+  expectRunOptions,
+  type PromptOptions,
+  type ResumeOptions,
+  type StartCompactOptions,
+  type VarsOption,
+} from "./options.ts";
 import { partsOf } from "./parts.ts";
 import { type RunHandle, runHandle } from "./run_handle.ts";
 import type { Infer, Schema } from "./schema.ts";
@@ -70,15 +77,24 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const definition = defineAgent(partsOf<V, S>(Object(options))); // code without types may pass nothing
   const store = agentMemory();
 
-  function begin(given: Given, sink: Sink<NumberedEvent>): Started {
-    const options = typeof given === "object" && given !== null ? given : { prompt: given };
+  function begin(options: Exclude<Given, string>, sink: Sink<NumberedEvent>): Started {
     if (options.session !== undefined) expectId(options.session);
     return start(definition, { store, vars: undefined, ...options, messages: messagesOf(options) }, sink);
   }
 
-  const handle = (given: Given) => runHandle<Infer<S>>((sink) => begin(given, sink), definition.format?.stream);
+  function handle(given: Given): RunHandle<Infer<S>> {
+    const options = typeof given === "object" && given !== null ? given : { prompt: given };
+    expectRunOptions(options);
+    return runHandle((sink) => begin(options, sink), definition.format?.stream);
+  }
+
+  function startForServer(options: Exclude<Given, string>, sink: Sink<NumberedEvent>): Started {
+    expectRunOptions(options, { ofServer: true });
+    return begin(options, sink);
+  }
+
   const { name, description } = definition;
-  return { name, description, run: handle, resume: handle, start: begin, "~definition": definition };
+  return { name, description, run: handle, resume: handle, start: startForServer, "~definition": definition };
 }
 
 /** The options of a run, however it starts. */

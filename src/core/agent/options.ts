@@ -6,6 +6,7 @@
 import type { Model } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { Scope } from "../hooks/scope.ts";
@@ -13,6 +14,7 @@ import type { ClaimOptions } from "../persistence/claim_options.ts";
 import type { Store } from "../persistence/store.ts";
 import type { OnError } from "../run/events.ts";
 import type { Limits } from "../run/limits.ts";
+import type { StartOptions } from "../start/options.ts";
 import type { WrapHooks } from "./definition.ts";
 import type { Schema } from "./schema.ts";
 import type { AnyTool } from "./tool.ts";
@@ -118,3 +120,43 @@ export interface StartCompactOptions extends Omit<RunOptions, "busy">, Required<
 export type VarsOption<V> = unknown extends V ? { readonly vars?: unknown }
   : Record<never, never> extends V ? { readonly vars?: V }
   : { readonly vars: V };
+
+/** The names of the options of runs. */
+const runOptionNames = [
+  "prompt",
+  "messages",
+  "session",
+  "answers",
+  "store",
+  "vars",
+  "owner",
+  "signal",
+  "limits",
+  "onError",
+  "busy",
+  "lease",
+  "lost",
+  "reconcile",
+  "closing",
+  "rollback",
+  "compact",
+] as const satisfies readonly (keyof StartOptions | "prompt")[];
+
+/** The names of the options with which servers start runs, beside those of runs. */
+const serverOptionNames = [
+  "run",
+  "requestId",
+  "startedAt",
+  "pausedAt",
+  "rewind",
+  "early",
+  "check",
+  "review",
+  "tools",
+  "answerFormat",
+] as const satisfies readonly (keyof StartOptions)[];
+
+/** Throws a `TypeError` for an option that runs do not have; `ofServer` adds those of servers. A misspelt limit or owner would silently not exist. */
+export function expectRunOptions(options: object, { ofServer = false }: { readonly ofServer?: boolean } = {}): void {
+  expectNames("Cannot run", options, ofServer ? [...runOptionNames, ...serverOptionNames] : runOptionNames);
+}

@@ -4,11 +4,13 @@
  * @module
  */
 import { user, type UserMessage } from "../../protocol/message.ts";
+import { expectNames } from "../../protocol/option_names.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { type SendOptions, Steering } from "../features/steering.ts";
 import type { RunResult } from "../hooks/points/run.ts";
 import { SessionError } from "../persistence/session_error.ts";
+import { expectChoice } from "../lib/expect_option.ts";
 import { expectMessages } from "../lib/repair.ts";
 import { RunControl, type StopOptions } from "../run/control.ts";
 import type { NumberedEvent } from "../run/events.ts";
@@ -60,7 +62,8 @@ class StartedRun implements Started {
     this.#steering = beginning.arrivals;
   }
 
-  stop(reason = "stop", options?: StopOptions): void {
+  stop(reason = "stop", options: StopOptions = {}): void {
+    expectNames("Cannot stop the run", options, ["rollback", "leave", "undo", "handOver"]);
     this.#control.abort(reason, options);
   }
 
@@ -89,9 +92,11 @@ class StartedRun implements Started {
     this.#run.then(hand, () => {}); // a run that cannot open ends by itself
   }
 
-  async send(message: string | UserMessage, options?: SendOptions): Promise<void> {
+  async send(message: string | UserMessage, options: SendOptions = {}): Promise<void> {
     const run = await this.#run; // messages that waited before come first
     const failure = `Cannot send a message to run "${run.id}"`;
+    expectNames(failure, options, ["after"]);
+    expectChoice(failure, "after", options.after ?? "batch", ["batch", "calls"]);
     this.#expectOpen(failure);
     const given = typeof message === "string" ? user(message) : message;
     expectMessages(failure, [given], ["user"]);

@@ -65,7 +65,9 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
   };
   if (!live) return remote;
   return { // if it does not live after all, another process may continue it
-    send: async (mail) => await live.send(mail.message, mail).catch(falseIfFull) ?? await remote.send(mail),
+    send: async (mail) =>
+      await live.send(mail.message, mail.after && { after: mail.after }).catch(falseIfFull) ??
+        await remote.send(mail),
     finish: async () => await live.finish() ?? await remote.finish(),
     async stop(rollback = false) {
       if (!await live.stop("stop", { rollback })) return await remote.stop(rollback);

@@ -5,7 +5,7 @@
  */
 import type { Agent } from "../../core/agent/agent.ts";
 import { type AgentDefinition, defineAgent } from "../../core/agent/definition.ts";
-import type { PromptOptions, ResumeOptions, VarsOption } from "../../core/agent/options.ts";
+import { expectRunOptions, type PromptOptions, type ResumeOptions, type VarsOption } from "../../core/agent/options.ts";
 import { type RunHandle, runHandle } from "../../core/agent/run_handle.ts";
 import type { RunResult } from "../../core/hooks/points/run.ts";
 import { memory } from "../../core/persistence/memory/memory.ts";
@@ -78,6 +78,7 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
 
   function begin(given: object, sink: Sink<NumberedEvent>): Started & { recording: Promise<Recording | undefined> } {
     const { record = options.record ?? false, prompt, ...rest } = given as Given; // the methods of the agent declare it
+    expectRunOptions(rest, { ofServer: true });
     const all: StartOptions = {
       store: own,
       vars: undefined,
