@@ -199,12 +199,12 @@ imports("a middleware imports only what the package exports", middleware, (targe
 });
 
 rule(
-  "the client takes nothing but types, brand() and expectNames() from elsewhere",
+  "the client takes nothing but types, brand(), expectNames() and emittedForm() from elsewhere",
   src.filter(({ path }) => room(path) === "client"),
   (source) => {
     const isAllowed = ({ target, ofTypes }: Import) =>
       ofTypes || room(target) === "client" ||
-      ["src/protocol/brand.ts", "src/protocol/option_names.ts"].includes(target);
+      ["src/protocol/brand.ts", "src/protocol/option_names.ts", "src/protocol/shared_schemas.ts"].includes(target);
     return importsOf(source).filter((found) => !isAllowed(found))
       .map(({ specifier }) => `${source.path} imports ${specifier}`);
   },

@@ -4,6 +4,7 @@
  * @module
  */
 import { brand } from "../protocol/brand.ts";
+import { emittedForm } from "../protocol/shared_schemas.ts";
 import type { Frame } from "./state.ts";
 
 /** Options of `client()`. */
@@ -114,7 +115,7 @@ export async function* readFrames(server: Server, request: ServerRequest, signal
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line.startsWith("id:")) id = +line.slice(3);
-        else if (line.startsWith("data:")) yield { id, event: JSON.parse(line.slice(5)) };
+        else if (line.startsWith("data:")) yield { id, event: emittedForm(JSON.parse(line.slice(5))) };
       }
     }
   } finally {

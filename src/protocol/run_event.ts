@@ -43,6 +43,7 @@ export type RunEvent =
   }
   | {
     readonly type: "run.paused";
+    /** In JSON, a schema that several questions have is in `schemas` of the event once, and `schema` of each is `{ "$ref": "#/schemas/0" }`. */
     readonly questions: readonly Question[];
     readonly usage: Usage;
     /** The session, if the server has no store: the client sends it back with the answers. */

@@ -4,11 +4,12 @@
  * @module
  */
 import type { Event } from "../protocol/event.ts";
+import { sentForm } from "../protocol/shared_schemas.ts";
 import { channel, type Sink } from "./channel.ts";
 
 /** Encodes an event as one line of JSON. Most events are text deltas, which this encodes in less time than JSON.stringify() needs. */
 export function lineOf(event: Event): string {
-  if (event.type !== "text.delta") return JSON.stringify(event);
+  if (event.type !== "text.delta") return JSON.stringify(sentForm(event));
   const { turn, part, text } = event;
   return `{"type":"text.delta","turn":${turn},"part":${part},"text":"${escaped(text)}"}`;
 }
@@ -49,7 +50,7 @@ export function eventFrames(): (event: Event, id: number) => string {
   let beforeText = "";
   return (event, id) => {
     const { type } = event;
-    if (type !== "text.delta") return frame(id, JSON.stringify(event));
+    if (type !== "text.delta") return frame(id, JSON.stringify(sentForm(event)));
     if (event.turn !== turn || event.part !== part) {
       ({ turn, part } = event);
       beforeText = `\ndata: ${JSON.stringify({ type, turn, part, text: "" })}`.slice(0, -'"}'.length);

@@ -33,20 +33,20 @@ const served = "served.ts";
 const sharedByModels = "models/base.ts";
 
 const rows: readonly Row[] = [
-  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 39.85 },
+  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 40.05 },
   {
     what: "served, sessions in memory, beyond Hono and Zod",
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 51.8,
+    ceiling: 52.15,
   },
   {
     what: "served with everything, beyond Hono and Zod",
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 65.7,
+    ceiling: 66.05,
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 4.1 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 5.45 },
@@ -95,7 +95,7 @@ const rows: readonly Row[] = [
   },
   { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.9, ceiling: 3.95 },
   { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 4 },
-  { what: "client", bundle: "client.ts", budget: 2, ceiling: 2.85 },
+  { what: "client", bundle: "client.ts", budget: 2, ceiling: 3 },
 ];
 
 const names = Deno.args.filter((name) => name !== "files");

@@ -1,8 +1,22 @@
-import { agent, type AnyTool, ask, memory, type Middleware, type Question, serve, tool } from "@jizai/jizai";
+import {
+  agent,
+  type AnyTool,
+  ask,
+  memory,
+  type Middleware,
+  type Question,
+  type RunEnd,
+  serve,
+  tool,
+} from "@jizai/jizai";
+import { client } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
 import { asTool } from "@jizai/jizai/subagents";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
+import { post } from "../support/requests.ts";
 
 const names = Array.from({ length: 200 }, (_, index) => `field_${index}`);
 const input = z.object(Object.fromEntries(names.map((name) => [name, z.string().describe("A text").optional()])));
@@ -94,4 +108,52 @@ Deno.test("schemas that hooks set are stored as they are, also if they look like
   const { start, questions } = served(made);
   const asked = await questions(await start());
   assertEquals(asked.map(({ schema }) => schema?.oneOf ? undefined : schema), schemas);
+});
+
+Deno.test("the events of a pause with 500 questions contain the schema of a tool once for each run that asks", async () => {
+  const direct = () => agent({ model: scripted({ calls }, "Done."), tools: [wide([])], limits });
+  const nested = () => {
+    const child = agent({ name: "child", model: scripted({ calls }, "Done."), tools: [wide([])], limits });
+    const model = scripted({ calls: [["child", { prompt: "Go" }]] }, "Done.");
+    return agent({ model, tools: [asTool(child)], limits });
+  };
+  for (const [make, copies] of [[direct, 1], [nested, 2]] as const) {
+    const unlogged = await post(serve(make()), "/runs", { prompt: "Go" });
+    assertEquals((await unlogged.text()).split('"field_199"').length - 1, copies);
+    const app = serve(make(), { store: memory(), log: memoryLog() });
+    const sent = await (await post(app, "/runs", { prompt: "Go" })).text();
+    assertEquals(sent.split('"field_199"').length - 1, copies);
+    assertEquals(sent.split('"$ref":"#/schemas/0"').length - 1, 500 * copies);
+    const [, run] = /"run":"([^"]+)"/.exec(sent) ?? [];
+    const replayed = await (await app.request(`/runs/${run}`)).text();
+    assertEquals(replayed.split('"field_199"').length - 1, copies);
+  }
+});
+
+Deno.test("client(), onEnd and the AG-UI wire have the schema of each question", async () => {
+  const two = [["wide", { field_0: "1" }], ["wide", { field_0: "2" }], ["other", {}]] as const;
+  const other = tool({ name: "other", description: "", input: z.object({}), ask: true, execute: () => "" });
+  const make = () => agent({ model: scripted({ calls: two }, "Done."), tools: [wide([]), other] });
+  const ends: RunEnd[] = [];
+  const log = memoryLog();
+  const options = { store: memory(), log, wires: [agUi()], onEnd: (end: RunEnd) => void ends.push(end) };
+  const app = serve(make(), options);
+  const fetchFrom = (url: string | URL | Request, init?: RequestInit) =>
+    Promise.resolve(app.request(url as string, init));
+  const run = client("http://localhost", { fetch: fetchFrom as typeof fetch }).run({ prompt: "Go" });
+  const { questions } = await run.result();
+  const widely = (schemas: readonly unknown[]) =>
+    schemas.map((schema) => JSON.stringify(schema ?? "").includes('"field_199"'));
+  assertEquals(widely(questions.map(({ schema }) => schema)), [true, true, false]);
+  await app.settled();
+  const [end] = ends;
+  assert(end?.event.type === "run.paused");
+  assertEquals(widely(end.event.questions.map(({ schema }) => schema)), [true, true, false]);
+
+  const body = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] };
+  const sent = await (await post(serve(make(), options), "/ag-ui", body)).text();
+  const [, json = "{}"] = /data: (\{"type":"RUN_FINISHED".*)/.exec(sent) ?? [];
+  const { outcome: { interrupts } } = JSON.parse(json);
+  const schemas = interrupts.map(({ responseSchema }: { responseSchema?: object }) => responseSchema);
+  assertEquals(widely(schemas), [true, true, false]);
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import { type Message, noUsage } from "../../protocol/message.ts";
+import { restoreSchemas } from "../../protocol/shared_schemas.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import { waitingMessages } from "../features/steering.ts";
@@ -14,7 +15,7 @@ import { noCounters, type Position, type RunSnapshot } from "../run/position.ts"
 import { matchAnswers, validateEdits } from "./answers.ts";
 import type { ClaimOptions, MustClose } from "./claim_options.ts";
 import type { Claimed } from "./claimed.ts";
-import { isPaused, mailedMessages, openedPause, type Session } from "./session.ts";
+import { isPaused, mailedMessages, type Session } from "./session.ts";
 import { SessionError } from "./session_error.ts";
 import { noSession, openSession, type SessionVersion } from "./session_version.ts";
 
@@ -157,7 +158,7 @@ async function resume(
     lost,
     closing,
     rollback,
-    pause: pause && openedPause(pause),
+    pause: pause && restoreSchemas(pause),
   };
 }
 

@@ -6,7 +6,8 @@
 import type { Event } from "../../protocol/event.ts";
 import type { Message, UserMessage } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import type { Exit, RunSnapshot } from "../run/position.ts";
+import { restoreSchemas } from "../../protocol/shared_schemas.ts";
+import type { RunSnapshot } from "../run/position.ts";
 
 /** A conversation, and the run that has it. */
 export interface Session {
@@ -102,34 +103,7 @@ export function isPaused(session: Pick<Session, "run"> | undefined): boolean {
 /** Returns the questions of a paused run. */
 export function questionsOf(session: Pick<Session, "run"> | undefined): readonly Question[] {
   const exit = session?.run?.exit;
-  return exit ? openedPause(exit).questions ?? [] : [];
-}
-
-/** Returns a saved pause as its run had it: each question contains its schema. */
-export function openedPause({ schemas, ...exit }: Exit): Exit {
-  if (!schemas) return exit;
-  const questions = exit.questions?.map(({ schema: reference, ...question }) => {
-    const schema = schemas[Number(String(reference?.$ref).slice(schemaPath.length))];
-    return schema ? { ...question, schema } : question;
-  });
-  return questions ? { ...exit, questions } : exit;
-}
-
-const schemaPath = "#/schemas/";
-
-/** Returns a pause as it is saved: a schema that several questions have is in it once. */
-export function savedPause(exit: Exit): Exit {
-  const indexes = new Map<string, number>();
-  const questions = exit.questions?.map((question) => {
-    if (!question.schema) return question;
-    const text = JSON.stringify(question.schema);
-    const index = indexes.get(text) ?? indexes.size;
-    indexes.set(text, index);
-    return { ...question, schema: { $ref: schemaPath + index } };
-  });
-  const schemas = [...indexes.keys()].map((text) => JSON.parse(text));
-  const isShorter = questions && questions.filter(({ schema }) => schema).length > schemas.length;
-  return isShorter ? { ...exit, questions, schemas } : exit;
+  return exit ? restoreSchemas(exit).questions ?? [] : [];
 }
 
 /** Returns the messages among the requests of other processes, with their context. */

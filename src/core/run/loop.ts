@@ -5,8 +5,8 @@
  */
 import type { Emit } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
+import { shareSchemas } from "../../protocol/shared_schemas.ts";
 import { End } from "../hooks/interrupt.ts";
-import { savedPause } from "../persistence/session.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import type { Events } from "./events.ts";
 import type { ExitState } from "./exit_state.ts";
@@ -95,7 +95,7 @@ export class Loop<S extends LoopScope> {
       ...(this.#finish && { finish: this.#finish }),
       answers: this.#answers,
       before: this.transcript.before,
-      ...(exit && { exit: savedPause(exit) }),
+      ...(exit && { exit: shareSchemas(exit) }),
       ...(this.#unsent && { unsent: this.#unsent }),
     };
   }

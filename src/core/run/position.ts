@@ -12,6 +12,7 @@ import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from ".
 import type { Call } from "../../protocol/part.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import type { FinishReason } from "../../protocol/response_event.ts";
+import type { Asking } from "../../protocol/shared_schemas.ts";
 import type { Answer } from "../hooks/points/run.ts";
 
 /** The position of a run. */
@@ -120,18 +121,14 @@ export interface AnsweredQuestion {
   readonly taken?: boolean;
 }
 
-/** The end of a run, or a pause. */
-export interface Exit {
+/** The end of a run, or a pause and its questions, which share their schemas once they are saved. */
+export interface Exit extends Asking {
   /** The kind of the exit. */
   readonly status: ExitStatus;
   /** The reason, for people. */
   readonly reason?: string;
   /** The answer to the prompt, after its hooks. */
   readonly answer?: Pick<Answer, "text" | "output">;
-  /** The questions of a pause. If `schemas` is set, `schema` of a question is `{ $ref: "#/schemas/0" }`. */
-  readonly questions?: readonly Question[];
-  /** In a saved pause: the schemas of its questions, each once. Default: the questions contain them. */
-  readonly schemas?: readonly NonNullable<Question["schema"]>[];
   /** Restores the transcript to the start of the run. */
   readonly rollback?: boolean;
   /** Keeps no result of the open batch. */

@@ -8,6 +8,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { nullSink } from "../../core/start/options.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
+import { emittedForm } from "../../protocol/shared_schemas.ts";
 import type { Lines } from "../../session/log.ts";
 import type { LiveRun } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
@@ -148,7 +149,7 @@ const unavailable: Event = {
 /** Encodes each event of an item. */
 function encodeEach<T>(item: NumberedEvent | Lines, encode: (event: Event, id: number) => T): T[] {
   if ("event" in item) return [encode(item.event, item.id)];
-  return item.lines.map((line, index) => encode(JSON.parse(line), item.first + index));
+  return item.lines.map((line, index) => encode(emittedForm(JSON.parse(line)), item.first + index));
 }
 
 /** True if the client of a native route does not wait for the run: `Prefer: respond-async` of RFC 7240. */

@@ -6,6 +6,7 @@
 import { expectTime } from "../../core/lib/expect_option.ts";
 import { expectNames } from "../../protocol/option_names.ts";
 import type { Event } from "../../protocol/event.ts";
+import { sentForm } from "../../protocol/shared_schemas.ts";
 import type { OnEnd } from "../options.ts";
 
 /** Options of `webhook()`. */
@@ -82,7 +83,7 @@ function secretBytes(secret: string): Uint8Array<ArrayBuffer> {
 function withoutToken(event: Event): Event {
   if (event.type !== "run.paused") return event;
   const { resumeToken: _, ...rest } = event;
-  return rest;
+  return sentForm(rest);
 }
 
 /** Returns the decoded characters, or none if the text is not base64. */

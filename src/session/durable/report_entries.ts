@@ -7,6 +7,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
 import { changeHead, SessionVersion } from "../../core/persistence/session_version.ts";
 import { hidden, type StoreAdapter } from "../../core/persistence/store.ts";
+import { sentForm } from "../../protocol/shared_schemas.ts";
 import type { RecoveredRun, RunHost } from "../record/run_host.ts";
 import { knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";
 
@@ -65,7 +66,7 @@ export function reportEntriesOf(
       const session = await pausedSession(run); // otherwise an earlier process of the run has saved the entry
       const event = knownEnd(session, run.run);
       if (event) {
-        await add(run, { id: lastEventNumber(session), event });
+        await add(run, { id: lastEventNumber(session), event: sentForm(event) });
         await add(run); // the process that has reported the pause may have removed it meanwhile
       }
       return false;

@@ -6,6 +6,7 @@
 import type { LeaseIndex } from "../../core/persistence/recovery.ts";
 import type { SessionHead } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
+import { emittedForm } from "../../protocol/shared_schemas.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/records.ts";
 import type { RecoveredRun, Requester } from "../record/run_host.ts";
@@ -45,7 +46,7 @@ export async function redeliver(
     const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
     const session = pause ? undefined : await loadCaughtUp(runs, run.session, requester);
     if (isRunning(session, run.run)) return;
-    const end = pause ?? await endOf(run, session, runs);
+    const end = pause ? { ...pause, event: emittedForm(pause.event) } : await endOf(run, session, runs);
     const isDone = end === undefined || await reports.attempt(run, end);
     if (isDone || Date.now() > at + longest) await (pause ? store.delete(id) : reports.remove(run, end));
   } catch (error) {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
+import { emittedForm } from "../../protocol/shared_schemas.ts";
 import type { Log, LogPage } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import type { Owned } from "./run_host.ts";
@@ -22,7 +23,7 @@ export async function readEnd(log: Log, key: string): Promise<LogPage | undefine
 export async function lastEvent(log: Log, key: string, end: LogPage | undefined): Promise<Event | undefined> {
   const page = end?.ended ? await log.read(key, end.last - 1) : undefined;
   const line = page?.lines.at(-1);
-  return line === undefined ? undefined : JSON.parse(line);
+  return line === undefined ? undefined : emittedForm(JSON.parse(line));
 }
 
 /** Yields the events after event `after` that are logged now, page by page; nothing if there is no such record. */

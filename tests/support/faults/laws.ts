@@ -6,6 +6,7 @@
 import { type Event, type Message, textOf } from "@jizai/jizai";
 import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
+import { emittedForm } from "../../../src/protocol/shared_schemas.ts";
 import type { Done } from "../random_agent/agent.ts";
 import type { Received } from "./conversation.ts";
 import type { Network } from "./network.ts";
@@ -21,7 +22,7 @@ export async function checkRun(
     lines.push(...page?.lines ?? []);
     if (!page || lines.length >= page.last) break;
   }
-  const all = lines.map((line) => JSON.parse(line));
+  const all = lines.map((line) => emittedForm(JSON.parse(line)));
   assertEquals(events, status === "paused" ? all.slice(0, at) : all);
   assertEquals(events.length, at);
   const repaired = events.filter((event) => event.type === "warning" && event.code === "transcript.repaired");
