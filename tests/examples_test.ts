@@ -370,7 +370,7 @@ Deno.test("the assistant uses a provider if its key or its address is set", asyn
     chooseModel(new Map([["OPENAI_API_KEY", "sk"]])),
     chooseModel(new Map()),
   ];
-  assertEquals(chosen.map(({ id }) => id), ["llama", "claude-sonnet-5", "gpt-6.1-terra", "embedded"]);
+  assertEquals(chosen.map(({ id }) => id), ["llama", "claude-sonnet-5-5", "gpt-6.1-terra", "embedded"]);
   for (const [index, { path }] of apis.entries()) {
     const { text } = await read(serve(assistant(chosen[index]!)), "/runs", { prompt: "Hi" });
     assertEquals(text, `Hello from ${path}`);

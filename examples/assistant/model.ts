@@ -22,7 +22,7 @@ export function chooseModel(env: Environment = Deno.env): Model {
   };
   const overChat = vendor("OPENAI", "gpt-6.1-terra");
   if (overChat) return openai(overChat);
-  const overMessages = vendor("ANTHROPIC", "claude-sonnet-5");
+  const overMessages = vendor("ANTHROPIC", "claude-sonnet-5-5");
   return overMessages ? anthropic(overMessages) : embedded();
 }
 

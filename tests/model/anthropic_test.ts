@@ -410,7 +410,7 @@ Deno.test("anthropic() adds cached tokens to the input and uses the last count o
   ]);
 });
 
-const search = { type: "web_search_20250305", name: "web_search" };
+const search = { type: "web_search_20260318", name: "web_search" };
 const serverCall = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "Kyoto" } };
 const serverResult = {
   type: "web_search_tool_result",

@@ -54,6 +54,9 @@ function providerParts(events: readonly Event[]) {
   );
 }
 
+/** The declaration of a web search for the messages API. */
+const webSearch = { type: "web_search_20260318", name: "web_search", allowed_callers: ["direct"] };
+
 Deno.test("providerTool() declares a web search in the form of each API", async () => {
   const location = { city: "Kyoto", country: "JP" };
   const at = { user_location: { type: "approximate", ...location } };
@@ -64,7 +67,7 @@ Deno.test("providerTool() declares a web search in the form of each API", async 
     location,
   });
   assertEquals(messages.tools, [
-    { type: "web_search_20250305", name: "web_search", blocked_domains: ["a.com"], max_uses: 3, ...at },
+    { ...webSearch, blocked_domains: ["a.com"], max_uses: 3, ...at },
   ]);
   const responses = await sentBy("openai_responses", { type: "web_search", allowedDomains: ["b.com"], location });
   assertEquals(responses.tools, [{ type: "web_search", filters: { allowed_domains: ["b.com"] }, ...at }]);
@@ -79,7 +82,7 @@ Deno.test("providerTool() declares a web search in the form of each API", async 
 
 Deno.test("providerTool() declares code execution, file search and remote MCP servers in the form of each API", async () => {
   assertEquals((await sentBy("anthropic", { type: "code_execution" })).tools, [
-    { type: "code_execution_20250825", name: "code_execution" },
+    { type: "code_execution_20260521", name: "code_execution" },
   ]);
   assertEquals((await sentBy("gemini", { type: "code_execution" })).tools, [{ codeExecution: {} }]);
   const code = await sentBy("openai_responses", { type: "code_execution" });
@@ -120,8 +123,11 @@ Deno.test("providerTool() declares code execution, file search and remote MCP se
 });
 
 Deno.test("providerTool() takes the vendor's own settings, and tools that only one vendor has", async () => {
-  const search = { type: "web_search", apis: { anthropic: { tool: { type: "web_search_20260209" } } } } as const;
-  assertEquals((await sentBy("anthropic", search)).tools, [{ type: "web_search_20260209", name: "web_search" }]);
+  const search = {
+    type: "web_search",
+    apis: { anthropic: { tool: { type: "web_search_20250305" } } },
+  } as const;
+  assertEquals((await sentBy("anthropic", search)).tools, [{ ...webSearch, type: "web_search_20250305" }]);
   const maps = { type: "other", name: "maps", apis: { gemini: { tool: { googleMaps: {} } } } } as const;
   assertEquals((await sentBy("gemini", maps)).tools, [{ googleMaps: {} }]);
 });
@@ -420,7 +426,7 @@ Deno.test("anthropic() sends a call without a result, and a result without a cal
 
 Deno.test("a choice of no tools, or of any, also concerns the tools that the provider runs", async () => {
   const search = { type: "web_search" } as const;
-  const messages = { tools: [{ type: "web_search_20250305", name: "web_search" }] };
+  const messages = { tools: [webSearch] };
   const chosen = async (api: keyof typeof adapters, toolChoice: ToolChoice) => {
     const { tools, tool_choice, toolConfig, web_search_options } = await sentBy(api, search, toolChoice);
     return { tools, tool_choice, toolConfig, web_search_options };

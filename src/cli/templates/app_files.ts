@@ -61,7 +61,7 @@ export interface Keys {
 /** Returns the model of the provider whose key is set, or the demo model. */
 export function chooseModel(keys: Keys): Model {
   if (keys.OPENAI_API_KEY) return openai({ model: "gpt-6.1-terra", apiKey: keys.OPENAI_API_KEY });
-  if (keys.ANTHROPIC_API_KEY) return anthropic({ model: "claude-sonnet-5", apiKey: keys.ANTHROPIC_API_KEY });
+  if (keys.ANTHROPIC_API_KEY) return anthropic({ model: "claude-sonnet-5-5", apiKey: keys.ANTHROPIC_API_KEY });
   return demo;
 }
 `;

@@ -20,7 +20,7 @@ export interface AnthropicOptions extends ProviderOptions {
   readonly maxTokens?: number;
   /** The time for which the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
   readonly cache?: "5m" | "1h" | false;
-  /** Tools that the provider runs, such as `{ type: "web_search_20250305", name: "web_search" }`. Default: none. */
+  /** Tools that the provider runs, such as `{ type: "web_search_20260318", name: "web_search" }`. Default: none. */
   readonly builtInTools?: readonly { readonly [name: string]: Json }[];
 }
 
@@ -48,7 +48,7 @@ export interface AnthropicOptions extends ProviderOptions {
  *   { type: "message_delta", delta: { stop_reason: "end_turn" } },
  * ];
  * const model = anthropic({
- *   model: "claude-sonnet-5",
+ *   model: "claude-sonnet-5-5",
  *   apiKey: "sk-ant-...",
  *   fetch: () => new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")), // leave it out to reach Anthropic
  * });

@@ -31,8 +31,8 @@ interface Block {
   readonly citations: unknown[];
 }
 
-/** Matches the types of blocks that are sent back without being shown: those of tools that the provider runs, and summaries. */
-const silent = /^compaction$|_tool_use$|_tool_result$/;
+/** Matches the types of blocks that are sent back without being shown: those of tools that the provider runs, lists of them, and summaries. */
+const silent = /^(compaction|mcp_tool_listing)$|_tool_use$|_tool_result$/;
 
 /** Matches the types of deltas that can be read. */
 const knownDeltas = /^(text|input_json|citations|thinking|signature|compaction)_delta$/;

@@ -55,8 +55,9 @@ function webSearch({ allowedDomains, blockedDomains, maxUses, location }: WebSea
   return {
     anthropic: {
       tool: {
-        type: "web_search_20250305",
+        type: "web_search_20260318",
         name: "web_search",
+        allowed_callers: ["direct"], // by default the provider also runs code, to filter the results
         ...(allowedDomains && { allowed_domains: allowedDomains }),
         ...(blockedDomains && { blocked_domains: blockedDomains }),
         ...(maxUses !== undefined && { max_uses: maxUses }),
@@ -88,7 +89,7 @@ function webSearch({ allowedDomains, blockedDomains, maxUses, location }: WebSea
 
 const codeExecution: Declarations = {
   anthropic: {
-    tool: { type: "code_execution_20250825", name: "code_execution" },
+    tool: { type: "code_execution_20260521", name: "code_execution" },
     choice: { tool_choice: { type: "tool", name: "code_execution" } },
   },
   gemini: { tool: { codeExecution: {} } },
