@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import * as z from "zod";
+import * as mini from "zod/mini";
 import {
   agent,
   allow,
@@ -75,6 +76,30 @@ const calling = () => scripted({ calls: [["weather", { city: "Kyoto" }], ["mine"
 async function results(result: Promise<RunResult>) {
   return lines((await result).messages).slice(2, -1);
 }
+
+Deno.test("types infer from schemas of zod/mini as from those of Zod", async () => {
+  const input = mini.object({ city: mini.string(), days: mini._default(mini.number(), 1) });
+  const forecast = tool({
+    name: "weather",
+    description: "Current weather of a city",
+    input,
+    ask: ({ days }) => {
+      is<Equal<typeof days, number>>();
+      return days > 7;
+    },
+    execute: ({ city, days }) => {
+      is<Equal<typeof city, string>>();
+      // @ts-expect-error the input has no such field
+      ({ city, days } as typeof input._zod.output).degrees;
+      return `Sunny in ${city} for ${days}`;
+    },
+  });
+  const model = scripted({ calls: [["weather", { city: "Kyoto" }]] }, '{"at":"2026-01-02"}');
+  const output = mini.object({ at: mini.pipe(mini.string(), mini.transform((at: string) => new Date(at))) });
+  const { messages, output: value } = await agent({ model, tools: [forecast], output }).run("Go").result;
+  is<Equal<typeof value, { at: Date } | undefined>>();
+  assertEquals([lines(messages)[2], value], ["ok Sunny in Kyoto for 1", { at: new Date("2026-01-02") }]);
+});
 
 Deno.test("an agent that needs no vars accepts none, or vars of every type", async () => {
   const assistant = agent({ model: scripted("1", "2", "3"), tools: [weather], use: [nothing] });

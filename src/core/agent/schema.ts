@@ -1,8 +1,9 @@
 /**
- * Schemas: a schema is a Standard Schema that converts to JSON Schema, such as Zod's.
+ * Schemas: a schema is a Standard Schema that converts to JSON Schema, such as one of Zod or zod/mini.
  *
  * @module
  */
+import * as z from "zod/v4/core";
 import { reasonOf } from "../lib/cancellation.ts";
 
 /** A Standard Schema. */
@@ -47,13 +48,25 @@ export function schemaOf<T>(
   return { "~standard": { version: 1, vendor: "jizai", validate, jsonSchema: { input: copy, output: copy } } };
 }
 
+/** Returns the Standard Schema of `schema`. One of the core of Zod 4, as zod/mini has them, leaves out the conversion to JSON Schema, which is added. */
+export function standardOf<S extends Schema>(schema: S): S["~standard"] {
+  const standard = schema?.["~standard"]; // code without types may pass anything
+  if (standard?.jsonSchema || !isZodCore(schema)) return standard;
+  const convert = (io: "input" | "output") => () => z.toJSONSchema(schema, { io });
+  return { ...standard, jsonSchema: { input: convert("input"), output: convert("output") } };
+}
+
+function isZodCore(schema: object | undefined): schema is z.$ZodType {
+  return Object(schema)._zod?.def !== undefined;
+}
+
 /** Returns the JSON Schema of the input of `schema`. Throws a `TypeError` if the schema library cannot convert it. */
 export function jsonSchemaOf(schema: Schema, subject: string): { readonly [key: string]: unknown } {
-  const { jsonSchema, vendor } = schema?.["~standard"] ?? {}; // code without types may pass anything
+  const { jsonSchema, vendor } = standardOf(schema) ?? {};
   if (!jsonSchema) {
     const why = vendor ? `its ${vendor} schema does not convert to JSON Schema` : "it has no schema";
     throw new TypeError(
-      `Cannot describe ${subject}: ${why}; expected a Standard Schema that converts, such as Zod 4.2`,
+      `Cannot describe ${subject}: ${why}; expected a Standard Schema that converts, such as one of Zod 4 or zod/mini`,
     );
   }
   try {

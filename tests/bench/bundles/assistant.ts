@@ -1,6 +1,7 @@
 /** The options of an agent with one tool, for every bundle that is measured. */
-import { type Model, tool } from "@jizai/jizai";
+import { tool } from "@jizai/jizai";
 import * as z from "zod";
+import { model } from "./model.ts";
 
 const weather = tool({
   name: "weather",
@@ -8,12 +9,5 @@ const weather = tool({
   input: z.object({ city: z.string() }),
   execute: ({ city }) => `Sunny in ${city}`,
 });
-
-const model: Model = {
-  id: "model",
-  async *stream() {
-    yield [{ type: "text", text: "Hello!" }, { type: "finish", reason: "stop" }];
-  },
-};
 
 export const options = { model, tools: [weather] };

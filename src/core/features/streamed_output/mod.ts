@@ -5,7 +5,7 @@
  */
 import { type Event, isLastEvent } from "../../../protocol/event.ts";
 import type { OutputStream } from "../../agent/output_stream.ts";
-import type { Schema } from "../../agent/schema.ts";
+import { type Schema, standardOf } from "../../agent/schema.ts";
 import { OutputParser } from "./parser.ts";
 import { PartialOutput } from "./value.ts";
 
@@ -43,7 +43,7 @@ export interface StreamedSchema<S extends Schema> {
  * ```
  */
 export function streamed<S extends Schema>(schema: S): StreamedSchema<S> {
-  return { "~standard": schema["~standard"], "~stream": { derive: deriveChanges, collect: collectValues } };
+  return { "~standard": standardOf(schema), "~stream": { derive: deriveChanges, collect: collectValues } };
 }
 
 /**

@@ -2,9 +2,13 @@
 import { Hono } from "hono/tiny";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
+import * as core from "zod/v4/core";
 
 const input = z.object({ city: z.string() });
-const schema = input["~standard"].jsonSchema.input({ target: "draft-2020-12" });
+const schema = [
+  input["~standard"].jsonSchema.input({ target: "draft-2020-12" }),
+  core.toJSONSchema(input, { io: "input" }),
+];
 
 export default new Hono()
   .onError((error, c) => error instanceof HTTPException ? error.getResponse() : c.json({ schema }, 500))
