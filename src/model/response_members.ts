@@ -5,7 +5,7 @@
  * @module
  */
 import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
-import { ModelError } from "./model.ts";
+import { ModelError, type ModelEvent } from "./model.ts";
 
 /** Returns the string in the member `name`, or an empty string. */
 export function stringIn(from: UnknownObject, name: string): string {
@@ -41,4 +41,14 @@ export function objectsIn(from: UnknownObject, name: string): readonly UnknownOb
 export function unreadable(name: string, expected: string, value: unknown): never {
   const type = Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
   throw new ModelError(`Cannot read the response: expected ${expected} in \`${name}\`, got ${type}`);
+}
+
+/** Creates a function that adds a warning of content that is left out, once for each kind of content in a response of `model`. */
+export function unreadWarnings(model: string): (content: string, events: ModelEvent[]) => void {
+  const warned = new Set<string>();
+  return (content, events) => {
+    if (warned.has(content)) return;
+    warned.add(content);
+    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
+  };
 }

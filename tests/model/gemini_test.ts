@@ -244,6 +244,7 @@ Deno.test("gemini() joins a call whose input is streamed in pieces", async () =>
   ]);
   assertEquals(await eventsIn(streamOf(parts.slice(0, 2), "MAX_TOKENS")), [
     { type: "call.start", id: "a", name: "weather" },
+    { type: "call.delta", id: "a", text: '{"city":"Ky"' },
     { type: "finish", reason: "length" },
   ]);
   const odd = part({ name: "weather", partialArgs: [piece("city", { stringValue: "Kyoto" })] });

@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response_members.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -47,6 +47,10 @@ const reasons = new Map<string, FinishReason>([
   ["max_tokens", "length"],
   ["model_context_window_exceeded", "length"],
   ["refusal", "refusal"],
+  // of proxies that pass on those of chat completions
+  ["stop", "stop"],
+  ["tool_calls", "calls"],
+  ["length", "length"],
 ]);
 
 /** A parser that knows whether the provider paused the response. */
@@ -66,7 +70,7 @@ export function responseParser(model: string): MessageParser {
   let hasCalls = false;
   /** Whether the last block is reasoning without a signature. */
   let isUnsigned = false;
-  const warned = new Set<string>();
+  const warn = unreadWarnings(model);
   let reason = "";
   let details: unknown;
   let counts: UnknownObject = {};
@@ -89,7 +93,7 @@ export function responseParser(model: string): MessageParser {
     } else if (type === "message_delta") {
       count(frame);
       reason = stringIn(delta, "stop_reason") || reason;
-      details = delta.stop_details;
+      details = delta.stop_details ?? details;
     }
     return type === "message_stop";
   }
@@ -148,7 +152,8 @@ export function responseParser(model: string): MessageParser {
       }
       return;
     }
-    block.signature += stringIn(delta, "signature");
+    const signature = stringIn(delta, "signature");
+    if (signature !== block.signature) block.signature += signature; // some proxies repeat that of the start
     const text = stringIn(delta, "text");
     const thinking = stringIn(delta, "thinking");
     if (text !== "") events.push({ type: "text", text });
@@ -181,16 +186,10 @@ export function responseParser(model: string): MessageParser {
     unclosed = undefined;
   }
 
-  /** Warns of content that is left out, once for each kind. */
-  function warn(content: string, events: ModelEvent[]): void {
-    if (warned.has(content)) return;
-    warned.add(content);
-    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
-  }
-
-  /** Merges counts: later ones are totals, and may leave fields out. */
+  /** Merges counts: later ones are totals, and may leave fields out, or be 0 or null there. */
   function count(from: UnknownObject): void {
-    counts = { ...counts, ...objectIn(from, "usage") };
+    const given = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
+    counts = { ...counts, ...Object.fromEntries(given) };
   }
 
   function end(complete: boolean): readonly ModelEvent[] {

@@ -10,7 +10,7 @@ import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response_members.ts";
 import { builtInParser } from "./built_in_tools.ts";
 import { type PartialCall, partialCall } from "./partial_call.ts";
 
@@ -29,7 +29,7 @@ function finishReasonOf(reason: string): FinishReason {
 export function responseParser(model: string): ResponseParser {
   const builtIn = builtInParser(model);
   const ids = new Set<string>();
-  const warned = new Set<string>();
+  const warn = unreadWarnings(model);
   /** The id of the last call, if it has no input, and nothing has followed it. */
   let unclosed: string | undefined;
   /** The call that is streamed in pieces. */
@@ -59,13 +59,6 @@ export function responseParser(model: string): ResponseParser {
     for (const token of logprobsOf(candidate.logprobsResult)) tokens.push(token);
     for (const part of objectsIn(objectIn(candidate, "content"), "parts")) parsePart(part, events);
     return false;
-  }
-
-  /** Warns of content that is left out, once for each kind. */
-  function warn(content: string, events: ModelEvent[]): void {
-    if (warned.has(content)) return;
-    warned.add(content);
-    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   }
 
   /** The signature of a call precedes it as a note, since a call has no note of its own. Unknown parts are noted, to be sent back. */
@@ -111,10 +104,16 @@ export function responseParser(model: string): ResponseParser {
     streaming = undefined;
   }
 
-  function addCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
+  /** Returns the id of a call, which no other call of the response has. */
+  function newId(given: unknown): string {
     let id = stringIn({ id: given }, "id") || `call_${ids.size}`;
     while (ids.has(id)) id += "_";
     ids.add(id);
+    return id;
+  }
+
+  function addCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
+    const id = newId(given);
     events.push({
       type: "call.start",
       id,
@@ -143,8 +142,10 @@ export function responseParser(model: string): ResponseParser {
     const finish = mapped === "stop" && ids.size > 0 ? "calls" : mapped;
     const ends: ModelEvent[] = [];
     if (mapped === "stop") endEmptyCall(ends);
-    if (streaming) { // the response ended within it: it stays open
-      ends.push({ type: "call.start", id: stringIn({ id: streaming.id }, "id") || "call_open", name: streaming.name });
+    if (streaming) { // the response ended within it: it stays open, with its input so far
+      const id = newId(streaming.id);
+      const text = JSON.stringify(streaming.input).slice(0, -1);
+      ends.push({ type: "call.start", id, name: streaming.name }, { type: "call.delta", id, text });
     }
     const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];

@@ -10,7 +10,7 @@ import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { listIn, objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
+import { listIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response_members.ts";
 import { audioParser } from "./audio.ts";
 import { callParser } from "./call_parser.ts";
 import { addItem, reasoningFields, reasoningLists, thinking } from "./reasoning.ts";
@@ -50,7 +50,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   let refusal = "";
   const tokens: TokenLogprob[] = [];
   const audio = audioParser(model);
-  const warned = new Set<string>();
+  const warn = unreadWarnings(model);
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
     const vendor = objectIn(frame, "x_groq");
@@ -197,13 +197,6 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   function count(from: UnknownObject): void {
     const given = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
     if (from.usage) counts = { ...counts, ...Object.fromEntries(given) };
-  }
-
-  /** Warns of content that is left out, once for each kind. */
-  function warn(content: string, events: ModelEvent[]): void {
-    if (warned.has(content)) return;
-    warned.add(content);
-    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   }
 
   /** Ends all calls here: only now is it certain that no more input follows. */

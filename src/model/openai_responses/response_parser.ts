@@ -11,7 +11,7 @@ import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn, unreadWarnings } from "../response_members.ts";
 import { builtInEvents, questionCall } from "./built_in_tools.ts";
 
 /** An output item. Servers send its content in deltas, in events that end them, in the item itself, or only in the response that ends the stream. */
@@ -45,6 +45,15 @@ const incompleteReasons = new Map<unknown, FinishReason>([
 /** Matches events of texts: of their deltas, and of their ends, which contain the whole text. */
 const textEvent = /^response\.(output_text|refusal|reasoning_summary_text|reasoning_text)\.(delta|done)$/;
 
+/** The kinds of texts, by the types of their parts. */
+const partKinds = new Map<unknown, string>([
+  ["output_text", "output_text"],
+  ["text", "output_text"],
+  ["refusal", "refusal"],
+  ["reasoning_text", "reasoning_text"],
+  ["summary_text", "reasoning_summary_text"],
+]);
+
 /** The place of the input among the texts of a call. */
 const input = "input";
 
@@ -66,7 +75,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   let isComplete = false;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
-  const warned = new Set<string>();
+  const warn = unreadWarnings(model);
   let finish: Extract<ModelEvent, { type: "finish" }> | undefined;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
@@ -77,6 +86,10 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     switch (type) {
       case "response.reasoning_summary_part.added":
         if (numberIn(frame, "summary_index") > 0) events.push({ type: "reasoning", text: "\n\n" });
+        return false;
+      case "response.content_part.done":
+      case "response.reasoning_summary_part.done":
+        endPart(frame, objectIn(frame, "part"), events);
         return false;
       case "response.function_call_arguments.delta":
         appendInput(itemAt(frame, "function_call", events), inputIn(frame, "delta"), events);
@@ -115,6 +128,13 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   function append(frame: UnknownObject, kind: string, text: string, events: ModelEvent[]): void {
     const item = itemAt(frame, kind.startsWith("reasoning") ? "reasoning" : "message", events);
     appendText(item, placeOf(kind, frame), { kind, text }, events);
+  }
+
+  /** Adds the text of a part that has ended, if neither its deltas nor its own end have arrived. */
+  function endPart(frame: UnknownObject, part: UnknownObject, events: ModelEvent[]): void {
+    const kind = partKinds.get(part.type);
+    const text = kind === undefined ? "" : stringIn(part, kind === "refusal" ? kind : "text");
+    if (kind !== undefined && text !== "") add(frame, kind, text, events);
   }
 
   /** Adds a whole text, unless its deltas have arrived. */
@@ -258,13 +278,6 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (/_call$/.test(type) && !builtIn && item.call_id) pending.set(item.call_id, type);
     else if (type.endsWith("_output")) pending.delete(item.call_id);
     else if (!builtIn && !silent.test(type)) warn(`an item of type "${type}"`, events);
-  }
-
-  /** Warns of content that is left out, once for each kind. */
-  function warn(content: string, events: ModelEvent[]): void {
-    if (warned.has(content)) return;
-    warned.add(content);
-    events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   }
 
   function endUnclosed(events: ModelEvent[], isCertain: (call: Item) => boolean): void {

@@ -34,8 +34,12 @@ export interface Rendered {
   readonly lost?: RegExp;
   /** The number of warnings about content that the adapter does not know. Default: 0. */
   readonly warnings?: number;
-  /** Throws unless the next request sends back what the server needs. Default: nothing is checked. */
-  readonly checkNext?: (body: Body) => void;
+  /** The frames of a response that the server paused before this one. Default: none. */
+  readonly paused?: readonly (object | string)[];
+  /** The calls and results of tools that the server ran: the name, and the input or the status and output. Default: they are not checked. */
+  readonly ran?: readonly (readonly unknown[])[];
+  /** Throws unless the next request sends back what the server needs. `continued` is the request that continues a paused response. Default: nothing is checked. */
+  readonly checkNext?: (body: Body, continued: Body) => void;
 }
 
 /** The servers of one API. */

@@ -134,7 +134,8 @@ interface Case {
 /** Fails unless an agent receives the response, runs its calls and sends back what the server needs. */
 async function checkRun(dialect: Dialect, { response, rendered, answer }: Case): Promise<void> {
   const bodies: unknown[] = [];
-  const answers = [answer, respond(closing(dialect))];
+  const paused = rendered.paused ? [respond(encode(rendered.paused, documented(framing), plain))] : [];
+  const answers = [...paused, answer, respond(closing(dialect))];
   const model = dialect.model({
     fetch(_, { body }) {
       bodies.push(JSON.parse(String(body)));
@@ -160,25 +161,30 @@ async function checkRun(dialect: Dialect, { response, rendered, answer }: Case):
   if (result.status === "failed") throw result.error;
   checkEvents(events, { response, rendered });
   const [, message] = result.messages;
-  assertEquals(contentOf(message?.role === "assistant" ? message.parts : []), expectedContent(response));
+  const parts = message?.role === "assistant" ? message.parts : [];
+  assertEquals(contentOf(parts), expectedContent(response));
+  if (rendered.ran) assertEquals(ranIn(parts), rendered.ran);
   const runs = response.finish !== "filter" && response.finish !== "refusal";
   const complete = response.blocks.flatMap((block) =>
     block.type === "call" && !block.isCut ? [[block.name, block.input]] : []
   );
   assertEquals(executed, runs ? complete : []);
   if (rendered.checkNext) {
-    if (bodies.length === 1) await bot.run({ prompt: "And then?", ...options }).result;
-    rendered.checkNext(bodies[1]);
+    const next = paused.length + 1;
+    if (bodies.length === next) await bot.run({ prompt: "And then?", ...options }).result;
+    rendered.checkNext(bodies[next], bodies[next - 1]);
   }
 }
 
+/** Always the first choice. */
+const plain: Chance = { below: () => 0, one: ([first]) => first };
+
 /** Returns an answer in the documented form. */
 function closing(dialect: Dialect): Uint8Array {
-  const chance: Chance = { below: () => 0, one: ([first]) => first };
   const form = documented(dialect.aspects);
   const response = { blocks: [{ type: "text", text: "Done." }], sources: [], files: [], finish: "stop" } as const;
-  const { frames } = dialect.render(dialect.expected(response, form), form, chance);
-  return encode(frames, documented(framing), chance);
+  const { frames } = dialect.render(dialect.expected(response, form), form, plain);
+  return encode(frames, documented(framing), plain);
 }
 
 function checkFailure(
@@ -233,6 +239,14 @@ function contentOf(parts: readonly AnswerPart[]): Content {
     files: parts.flatMap((part) => part.type === "media" ? [{ mediaType: part.mediaType, data: part.data }] : []),
     refusals: parts.flatMap((part) => part.type === "refusal" ? [part.text] : []),
   };
+}
+
+/** Returns the calls and results of tools that the provider ran. */
+function ranIn(parts: readonly AnswerPart[]): readonly (readonly unknown[])[] {
+  return parts.flatMap((part): unknown[][] => {
+    if (part.type === "provider_call") return [[part.name, part.input]];
+    return part.type === "provider_result" ? [[part.name, part.status, part.output]] : [];
+  });
 }
 
 /** Joins adjacent texts of one type. */
