@@ -7,23 +7,29 @@ import { openaiResponses } from "@jizai/jizai/model/openai_responses";
 import { assertEquals } from "@std/assert";
 import type { Chance } from "../../support/seeded.ts";
 import { type Block, type CallBlock, type CanonicalResponse, type Failure, inputText, piecesOf } from "./canonical.ts";
-import { type Aspects, type Body, dialect, type Form, type Rendered } from "./dialect.ts";
+import { type Aspects, type Body, dialect, type Form, NamedFrame, type Rendered } from "./dialect.ts";
 
 const aspects = {
   /** The place of texts. */
-  text: ["deltas", "output_text.done", "the item", "the response"],
+  text: ["deltas", "output_text.done", "content_part.done", "the item", "the response"],
   /** The place of reasoning. */
-  reasoning: ["summary", "content", "only in the item"],
+  reasoning: ["summary", "content", "content with null as its summary", "only in ended parts", "only in the item"], // vLLM
   /** The place and the form of the input of a call. */
   arguments: ["deltas", "the end", "an object at the end", "the added item", "the item", "an object in the item"],
   /** Whether an item is announced. */
-  added: ["announced", "only done"],
+  added: ["announced", "only done", "all announced at first"], // LiteLLM
   /** The ids of items: some gateways change them between the events of an item. */
-  ids: ["given", "missing", "changed"], // GitHub Copilot
+  ids: ["given", "missing", "changed", "new in each event", "others in the response"], // GitHub Copilot, LiteLLM, vLLM
   /** The numbers of items. */
   index: ["counted", "missing", "zero"],
   /** The items of the response that ends the stream. */
   output: ["none", "all", "only there"],
+  /** The status of items that have ended. */
+  status: ["completed", "missing", "in_progress", "null"], // OmniRoute
+  /** The events before the content. */
+  opening: ["created", "none", "twice", "in progress without a response", "queued"], // OmniRoute
+  /** The event after the content. */
+  end: ["completed", "done", "completed and [DONE]", "completed twice", "completed without a status"], // LiteLLM, LM Studio
   /** Members of a call that are sent back. */
   carried: ["none", "namespace", "caller"],
   /** An item of a call that the client must run. */
@@ -41,9 +47,25 @@ const aspects = {
   /** A search that the provider ran. */
   search: ["none", "completed", "unfinished"],
   /** The form of a failure. */
-  failure: ["error", "response.failed", "status"],
+  failure: [
+    "error",
+    "an error in an object", // OpenAI
+    "an error without a type", // Llama Stack
+    "a chunk of chat completions", // OmniRoute
+    "an event named error",
+    "response.failed",
+    "status",
+  ],
   /** Content that the API does not document. */
-  extras: ["none", "unknown members", "unknown events", "an unknown item", "unknown content", "nulls"],
+  extras: [
+    "none",
+    "unknown members",
+    "unknown events",
+    "an unknown item",
+    "unknown content",
+    "nulls",
+    "an empty message that is only ended", // LiteLLM
+  ],
   /** A member whose type the adapter cannot read. */
   broken: ["none", "delta", "item", "arguments", "text", "output", "usage", "content"],
 } as const satisfies Aspects;
@@ -65,14 +87,18 @@ export const responses = dialect({
     carried: has("call"),
     client: ({ failure }) => !failure,
     sources: ({ sources, failure }) => sources.length > 0 && !failure,
+    status: has("call"),
     failure: ({ failure }) => failure !== undefined,
     broken: ({ failure }) => !failure,
   },
-  settle: (form, { blocks, failure }) => ({
+  settle: (form, { blocks, failure, finish }) => ({
     ...form,
     ...blocks.some((block) => block.type === "call" && block.isCut) &&
       { output: "none", arguments: "deltas", added: "announced" },
     ...failure && { client: "none", broken: "none" },
+    ...form.extras === "an empty message that is only ended" && { ids: "given" }, // nothing else tells it from others
+    ...form.added === "all announced at first" && form.ids !== "given" && { index: "counted" },
+    ...form.end === "completed without a status" && finish !== "stop" && finish !== "calls" && { end: "completed" },
     ...form.client !== "none" && { broken: "none" },
   }),
   expected,
@@ -105,7 +131,11 @@ function expected(response: CanonicalResponse, form: ResponsesForm): CanonicalRe
 function render(response: CanonicalResponse, form: ResponsesForm, chance: Chance): Rendered {
   const { finish, usage, failure, refusal } = response;
   const items = itemsOf(response, form, chance);
-  const frames = items.flatMap(({ item, block }, at) => eventsOf(item, block, at, form, chance));
+  const all = items.map(({ item, block }, at) => eventsOf(item, block, at, form, chance));
+  const isEarly = (event: object) => Object(event).type === "response.output_item.added";
+  const frames = form.added === "all announced at first"
+    ? [...all.flat().filter(isEarly), ...all.flat().filter((event) => !isEarly(event))]
+    : all.flat();
   const isWhole = finish === "stop" || finish === "calls" || refusal !== undefined;
   const reasons: Readonly<Record<string, string>> = { length: "max_output_tokens", filter: "content_filter" };
   const end = {
@@ -113,7 +143,7 @@ function render(response: CanonicalResponse, form: ResponsesForm, chance: Chance
     error: null,
     incomplete_details: isWhole ? null : { reason: reasons[finish] ?? "other" },
     output: form.output !== "none" || form.text === "the response"
-      ? items.map(({ item }, at) => wholeItem(item, at, form))
+      ? items.map(({ item }, at) => finalItem(item, at, form))
       : [],
     ...usage && {
       usage: {
@@ -124,17 +154,33 @@ function render(response: CanonicalResponse, form: ResponsesForm, chance: Chance
       },
     },
   };
-  const last = { type: `response.${end.status}`, response: end };
+  const last = { type: `response.${form.end === "done" ? "done" : end.status}`, response: end };
+  const { status: _, ...withoutStatus } = end;
+  const ends = {
+    "completed": [last],
+    "done": [last],
+    "completed and [DONE]": [last, "[DONE]"],
+    "completed twice": [last, last],
+    "completed without a status": [{ ...last, response: withoutStatus }],
+  };
   const created = { type: "response.created", response: { status: "in_progress", output: [] } };
+  const openings = {
+    "created": [created],
+    "none": [],
+    "twice": [created, created],
+    "in progress without a response": [{ type: "response.in_progress" }, created],
+    "queued": [{ type: "response.queued", response: { status: "queued" } }, created],
+  };
+  const opened = [...openings[form.opening], ...frames];
   if (failure) {
-    return { frames: withExtras(failed([created, ...frames, last], failure, form), form, chance) };
+    return { frames: withExtras(failed([...opened, last], failure, form), form, chance) };
   }
-  const all = withExtras([created, ...frames, last], form, chance);
+  const sent = withExtras([...opened, ...ends[form.end]], form, chance);
   if (form.broken !== "none") {
-    return { frames: broken(all, form.broken, chance), lost: new RegExp(`\`${form.broken}\``) };
+    return { frames: broken(sent, form.broken, chance), lost: new RegExp(`\`${form.broken}\``) };
   }
   return {
-    frames: all,
+    frames: sent,
     ...form.client !== "none" && { lost: new RegExp(form.client) },
     warnings: form.extras === "an unknown item" ||
         (form.extras === "unknown content" && items.some(({ item }) => item.type === "message"))
@@ -197,6 +243,9 @@ function imageItem(result: string): Item {
 
 function reasoningItem({ text, signature }: Block & { readonly type: "reasoning" }, form: ResponsesForm): Item {
   const encrypted = signature !== undefined && { encrypted_content: signature };
+  if (form.reasoning === "content with null as its summary") {
+    return { type: "reasoning", summary: null, content: [{ type: "reasoning_text", text }], ...encrypted };
+  }
   return form.reasoning === "content"
     ? { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text }], ...encrypted }
     : { type: "reasoning", summary: [{ type: "summary_text", text }], ...encrypted };
@@ -208,9 +257,13 @@ function callItem(call: CallBlock, at: number, form: ResponsesForm, chance: Chan
     call_id: `call_${at}`,
     name: call.name,
     arguments: form.arguments === "an object in the item" ? call.input : inputText(call, chance),
-    status: call.isCut ? "incomplete" : "completed",
+    ...call.isCut ? { status: "incomplete" } : statusOf(form),
     ...carriedBy(at, form),
   };
+}
+
+function statusOf({ status }: ResponsesForm): object {
+  return status === "missing" ? {} : { status: status === "null" ? null : status };
 }
 
 function carriedBy(at: number, { carried }: ResponsesForm): object {
@@ -224,8 +277,22 @@ function carriedBy(at: number, { carried }: ResponsesForm): object {
 
 /** Returns an item with an id, as the last event of the item and the response contain it. */
 function wholeItem(item: Item, at: number, form: ResponsesForm): Item {
-  const id = { given: { id: `item_${at}` }, missing: {}, changed: { id: `item_${at}_end` } }[form.ids];
-  return { ...id, ...item };
+  const ids = {
+    given: `item_${at}`,
+    missing: undefined,
+    changed: `item_${at}_end`,
+    "new in each event": `item_${at}_end_${item.status}`,
+    "others in the response": `item_${at}`,
+  };
+  const id = ids[form.ids];
+  return { ...id !== undefined && { id }, ...item };
+}
+
+/** Returns an item as the response at the end contains it. vLLM parses the text of the model again for it, and makes new ids. */
+function finalItem(item: Item, at: number, form: ResponsesForm): Item {
+  if (form.ids !== "others in the response") return wholeItem(item, at, form);
+  const isOther = form.output !== "only there" && item.type === "function_call";
+  return { ...item, id: `final_${at}`, ...isOther && { call_id: `final_call_${at}` } };
 }
 
 /** Returns an item without its content. */
@@ -244,7 +311,18 @@ function eventsOf(
 ): readonly object[] {
   if (form.output === "only there") return [];
   const number = { counted: { output_index: at }, missing: {}, zero: { output_index: 0 } }[form.index];
-  const id = { given: { item_id: `item_${at}` }, missing: {}, changed: { item_id: `item_${at}_delta` } }[form.ids];
+  let events = 0;
+  const newId = () => {
+    const ids = {
+      given: `item_${at}`,
+      missing: undefined,
+      changed: `item_${at}_delta`,
+      "new in each event": `item_${at}_delta_${events++}`,
+      "others in the response": `item_${at}`,
+    };
+    const id = ids[form.ids];
+    return id !== undefined && { item_id: id };
+  };
   const isCut = block?.type === "call" && block.isCut === true;
   const isEarly = block?.type === "call" && form.arguments === "the added item";
   const begun = isEarly ? item : emptied(item);
@@ -255,7 +333,7 @@ function eventsOf(
   const isAnnounced = form.added === "announced" || isUnfinished || isEarly;
   return [
     ...isAnnounced ? [{ type: "response.output_item.added", ...number, item: wholeItem(begun, at, form) }] : [],
-    ...block ? contentEvents(item, block, form, chance).map((event) => ({ ...number, ...id, ...event })) : [],
+    ...block ? contentEvents(item, block, form, chance).map((event) => ({ ...number, ...newId(), ...event })) : [],
     ...isUnfinished || isCut ? [] : [{ type: "response.output_item.done", ...number, item: wholeItem(done, at, form) }],
   ];
 }
@@ -266,8 +344,12 @@ function contentEvents(item: Item, block: Block, form: ResponsesForm, chance: Ch
   const { text } = block;
   if (block.type === "reasoning") {
     if (form.reasoning === "only in the item") return [];
-    const type = form.reasoning === "content" ? "response.reasoning_text" : "response.reasoning_summary_text";
-    const place = form.reasoning === "content" ? { content_index: 0 } : { summary_index: 0 };
+    if (form.reasoning === "only in ended parts") {
+      return [{ type: "response.reasoning_summary_part.done", summary_index: 0, part: { type: "summary_text", text } }];
+    }
+    const isContent = form.reasoning.startsWith("content");
+    const type = isContent ? "response.reasoning_text" : "response.reasoning_summary_text";
+    const place = isContent ? { content_index: 0 } : { summary_index: 0 };
     return [
       ...piecesOf(text, chance).map((delta) => ({ type: `${type}.delta`, ...place, delta })),
       { type: `${type}.done`, ...place, text },
@@ -278,7 +360,13 @@ function contentEvents(item: Item, block: Block, form: ResponsesForm, chance: Ch
   const type = isRefusal ? "response.refusal" : "response.output_text";
   const end = { type: `${type}.done`, content_index: 0, [isRefusal ? "refusal" : "text"]: text };
   const deltas = piecesOf(text, chance).map((delta) => ({ type: `${type}.delta`, content_index: 0, delta }));
-  const events = { "deltas": [...deltas, end], "output_text.done": [end], "the item": [], "the response": [] };
+  const events = {
+    "deltas": [...deltas, end],
+    "output_text.done": [end],
+    "content_part.done": [{ type: "response.content_part.done", content_index: 0, part }],
+    "the item": [],
+    "the response": [],
+  };
   return events[form.text];
 }
 
@@ -300,22 +388,36 @@ function inputEvents(item: Item, call: CallBlock, form: ResponsesForm, chance: C
   }
 }
 
-function withExtras(frames: readonly object[], { extras }: ResponsesForm, { below, one }: Chance): readonly object[] {
+function withExtras(
+  frames: readonly (object | string)[],
+  { extras }: ResponsesForm,
+  { below, one }: Chance,
+): readonly (object | string)[] {
+  const withMembers = (members: (at: number) => object) =>
+    frames.map((frame, at) =>
+      typeof frame === "string" || frame instanceof NamedFrame ? frame : { ...members(at), ...frame }
+    );
   switch (extras) {
     case "unknown members":
-      return frames.map((frame, at) => ({
-        sequence_number: at,
-        obfuscation: "x".repeat(below(9)),
-        x_vendor: [{}],
-        ...frame,
-      }));
+      return withMembers((at) => ({ sequence_number: at, obfuscation: "x".repeat(below(9)), x_vendor: [{}] }));
+    case "an empty message that is only ended": {
+      const [item_id, output_index] = ["chatcmpl-1", 77];
+      const part = { type: "output_text", text: "", annotations: [] };
+      const item = { id: item_id, type: "message", role: "assistant", status: "completed", content: [part] };
+      return [
+        { type: "response.output_text.done", item_id, output_index, content_index: 0, text: "" },
+        { type: "response.content_part.done", item_id, output_index, content_index: 0, part },
+        { type: "response.output_item.done", output_index, item },
+        ...frames,
+      ];
+    }
     case "unknown events":
       return frames.flatMap((frame) => [
         frame,
         ...one<object[]>([[], [{ type: "keepalive" }], [{ type: "response.x_vendor", response: { id: 1 } }], [{}]]),
       ]);
     case "nulls":
-      return frames.map((frame) => ({ item_id: null, logprobs: null, part: null, ...frame }));
+      return withMembers(() => ({ item_id: null, logprobs: null, part: null, error: null, message: null }));
     default:
       return frames;
   }
@@ -331,6 +433,14 @@ function failed(
   const error = { code: recoverable ? "server_error" : "invalid_prompt", message };
   const forms: { readonly [form in ResponsesForm["failure"]]: object } = {
     "error": { type: "error", ...error, param: null },
+    "an error in an object": { type: "error", sequence_number: 2, error: { ...error, type: error.code, param: null } },
+    "an error without a type": { error },
+    "a chunk of chat completions": {
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta: {}, finish_reason: "error" }],
+      error: { message, type: "upstream_error", code: recoverable ? 500 : 400 },
+    },
+    "an event named error": new NamedFrame("error", { error }),
     "response.failed": { type: "response.failed", response: { status: "failed", error, output: [] } },
     "status": { type: "response.completed", response: { status: "failed", error, output: [] } },
   };
@@ -338,7 +448,11 @@ function failed(
 }
 
 /** Puts an event with a member of a wrong type before the others. */
-function broken(frames: readonly object[], member: ResponsesForm["broken"], { one }: Chance): readonly object[] {
+function broken(
+  frames: readonly (object | string)[],
+  member: ResponsesForm["broken"],
+  { one }: Chance,
+): readonly (object | string)[] {
   const value = one<unknown>([7, true, member === "arguments" ? ["text"] : member === "item" ? "text" : 1.5]);
   const item = { type: "message", id: "b", content: value };
   const events: { readonly [member: string]: object } = {
