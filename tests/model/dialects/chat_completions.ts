@@ -50,7 +50,17 @@ const aspects = {
   /** The finish reason of a response with calls. */
   reason: ["tool_calls", "stop", "function_call", "tool_use"],
   /** The chunk that carries the finish reason. */
-  finish: ["its own chunk", "the last delta", "no chunk", "its own chunk, after null as text"], // Gemini, Qwen
+  finish: [
+    "its own chunk",
+    "the last delta", // Gemini
+    "no chunk",
+    "its own chunk, after null as text", // Qwen
+    "its own chunk, after empty texts", // Ollama
+    "its own chunk, after stop in each", // gcli2api
+    "its own chunk, without a delta", // Azure
+    "its own chunk, with null as its delta", // Azure
+    "its own chunk, twice",
+  ],
   /** The place of the usage. */
   usage: [
     "its own chunk",
@@ -59,13 +69,14 @@ const aspects = {
     "x_groq",
     "in the choice",
     "before an empty one",
+    "its own chunk, with an empty delta", // OpenRouter
   ],
   /** The counts: the names of cached tokens and of cache writes, and whether the output includes the reasoning. */
   counts: ["as OpenAI", "as xAI", "as Perplexity", "as DeepSeek", "as LiteLLM", "without details"],
   /** The place of sources. */
   sources: ["annotations", "citations in every chunk", "search results"], // xAI, Perplexity
   /** The frame after the response. */
-  done: ["[DONE]", "[DONE] with blanks", "none"],
+  done: ["[DONE]", "[DONE] with blanks", "[DONE] twice", "none"],
   /** The form of a failure. */
   failure: [
     "error",
@@ -87,7 +98,16 @@ const aspects = {
   /** The part of the answer with further data, which is sent back. */
   extra: ["none", "calls", "the answer"], // Gemini
   /** Content that the API does not document. */
-  extras: ["none", "unknown members", "unknown chunks", "nulls", "a second choice"],
+  extras: [
+    "none",
+    "unknown members",
+    "unknown chunks",
+    "nulls",
+    "empty lists and texts",
+    "a second choice",
+    "chunks of a filter", // Azure
+    "the role in each delta",
+  ],
   /** A member whose type the adapter cannot read. */
   broken: ["none", "content", "arguments", "name", "tool_calls", "delta", "finish_reason", "reasoning", "usage"],
 } as const satisfies Aspects;
@@ -238,11 +258,19 @@ function render(response: CanonicalResponse, form: ChatForm, chance: Chance): Re
   }
   const hasUnknown = form.content === "parts of unknown types" && refusal === undefined && texts.length > 0;
   return {
-    frames: [...chunks, ...{ "[DONE]": ["[DONE]"], "[DONE] with blanks": [" [DONE]  "], none: [] }[form.done]],
+    frames: [...chunks, ...doneFrames[form.done]],
     warnings: (hasUnknown ? 1 : 0) + (form.extras === "a second choice" ? 1 : 0),
     checkNext: (body) => checkNext(body, response, form),
   };
 }
+
+/** The frames after a response. */
+const doneFrames = {
+  "[DONE]": ["[DONE]"],
+  "[DONE] with blanks": [" [DONE]  "],
+  "[DONE] twice": ["[DONE]", "[DONE]"],
+  "none": [],
+};
 
 /** Returns the deltas of sources and files. */
 function partDeltas({ sources, files }: CanonicalResponse, form: ChatForm): readonly Delta[] {
@@ -261,11 +289,17 @@ function chunkOf(choices: readonly object[]): Chunk {
 /** Puts deltas into chunks, and adds the finish reason. */
 function chunksOf(deltas: readonly Delta[], reason: string, { finish, delta: place }: ChatForm): Chunk[] {
   const all = [{ role: "assistant", content: "" }, ...deltas, ...finish === "the last delta" ? [] : [{}]];
-  const noReason = finish === "its own chunk, after null as text" ? "null" : null;
+  const early: { readonly [finish: string]: string } = {
+    "its own chunk, after null as text": "null",
+    "its own chunk, after empty texts": "",
+    "its own chunk, after stop in each": "stop",
+  };
+  const noReason = early[finish] ?? null;
   let text = "";
-  return all.map((delta, at) => {
+  const chunks = all.map((delta, at) => {
     const isLast = at === all.length - 1;
     if ("content" in delta && typeof delta.content === "string") text += delta.content;
+    const bare = { "its own chunk, without a delta": {}, "its own chunk, with null as its delta": { delta: null } };
     const member = {
       delta: { delta },
       message: { message: delta },
@@ -273,10 +307,11 @@ function chunksOf(deltas: readonly Delta[], reason: string, { finish, delta: pla
     };
     return chunkOf([{
       index: 0,
-      ...member[place],
+      ...isLast ? bare[finish as keyof typeof bare] ?? member[place] : member[place],
       ...finish !== "no chunk" && { finish_reason: isLast ? reason : noReason },
     }]);
   });
+  return finish === "its own chunk, twice" ? [...chunks, chunks.at(-1)!] : chunks;
 }
 
 /** Encodes token counts. */
@@ -317,6 +352,11 @@ function withUsage(chunks: readonly Chunk[], usage: object | undefined, form: Ch
   switch (form.usage) {
     case "its own chunk":
       return [...chunks, { ...chunkOf([]), usage }];
+    case "its own chunk, with an empty delta":
+      return [...chunks, {
+        ...chunkOf([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }]),
+        usage,
+      }];
     case "before an empty one":
       return [...chunks, { ...chunkOf([]), usage }, { ...chunkOf([]), usage: {} }];
     case "with the finish reason":
@@ -351,6 +391,33 @@ function withExtras(chunks: readonly Chunk[], { extras }: ChatForm, { one, below
         provider: "Vendor",
         ...withChoice(chunk, (choice) => ({ native_finish_reason: "STOP", stop_reason: 7, ...choice })),
       }));
+    case "empty lists and texts": {
+      const empty = { content: "", tool_calls: [], reasoning_content: "", annotations: [], images: [], refusal: "" };
+      return chunks.map((chunk) => ({
+        ...{ citations: [], search_results: [], service_tier: "" },
+        ...withChoice(chunk, ({ delta, ...choice }) => ({ ...choice, ...delta && { delta: { ...empty, ...delta } } })),
+      }));
+    }
+    case "the role in each delta":
+      return chunks.map((chunk) =>
+        withChoice(chunk, ({ delta, ...choice }) => ({
+          ...choice,
+          ...delta && { delta: { role: "assistant", ...delta } },
+        }))
+      );
+    case "chunks of a filter": {
+      const results = { hate: { filtered: false, severity: "safe" } };
+      const filter = { content_filter_results: results, content_filter_offsets: { check_offset: 44 } };
+      const first = { id: "", object: "", model: "", choices: [], prompt_filter_results: [{ prompt_index: 0 }] };
+      const last = {
+        id: "",
+        object: "",
+        model: "",
+        choices: [{ index: 0, finish_reason: null, ...filter }],
+        usage: null,
+      };
+      return [first, ...chunks.flatMap((chunk, at) => at % 2 === 0 ? [chunk, last] : [chunk])];
+    }
     case "nulls":
       return chunks.map((chunk) => ({
         ...{ usage: null, system_fingerprint: null, citations: null, x_groq: null },

@@ -12,17 +12,25 @@ import { type Aspects, type Body, dialect, type Form, type Rendered } from "./di
 
 const aspects = {
   /** The form of the input of a call. */
-  args: ["an object", "in pieces", "a text"],
+  args: ["an object", "in pieces", "a text", "missing if empty", "null if empty"],
   /** The form of a call within which the response ends. */
-  cut: ["an empty input", "pieces"],
+  cut: ["an empty input", "no pieces", "pieces"],
   /** The ids of calls. */
   ids: ["given", "missing", "the same for all"],
   /** The place of the signature of the response. */
-  signature: ["none", "on the calls", "on an empty text"],
+  signature: ["none", "on the calls", "on an empty text", "on the last piece of text"], // AIClient2API
   /** The frames of the parts. */
-  frames: ["one for each part", "one for all parts"],
+  frames: ["one for each part", "one for all parts", "the last one has parts"],
+  /** The finish reason of the frames before the last one. */
+  reason: ["none", "STOP", "FINISH_REASON_UNSPECIFIED"], // Vertex AI, gcli2api
+  /** The content of the last frame. */
+  last: ["missing", "null", "without parts", "parts that are null", "an empty text"],
+  /** The frame after the last one. */
+  done: ["none", "[DONE]"], // 9router
+  /** A tool that the server ran. */
+  ran: ["none", "code", "failed code", "code with ids"],
   /** The place of the usage. */
-  usage: ["at the end", "in every frame"],
+  usage: ["at the end", "in every frame", "grows", "in a frame of its own"],
   /** Content that the API does not document. */
   extras: ["none", "unknown members", "unknown frames", "an unknown part", "nulls"],
   /** A member whose type the adapter cannot read. */
@@ -40,11 +48,17 @@ export const generateContent = dialect({
     args: has("call"),
     cut: ({ blocks, failure }) => !failure && blocks.some((block) => block.type === "call" && block.isCut),
     ids: has("call"),
-    signature: has("call"),
+    signature: ({ failure, finish, blocks }) => !failure && finish !== "filter" && blocks.length > 1,
+    ran: ({ failure }) => !failure,
     usage: ({ usage, failure }) => usage !== undefined && !failure,
     broken: ({ failure }) => !failure,
   },
-  settle: (form, { failure }) => ({ ...form, ...failure && { broken: "none" } }),
+  settle: (form, { failure, blocks }) => ({
+    ...form,
+    ...failure && { broken: "none" },
+    ...form.frames === "the last one has parts" && { last: "missing" },
+    ...blocks.some((block) => block.type === "call" && block.isCut) && { reason: "none" },
+  }),
   expected,
   render,
 });
@@ -81,8 +95,10 @@ function render(response: CanonicalResponse, form: GeminiForm, chance: Chance): 
   const { blocks, files, sources, finish, usage, failure, refusal } = response;
   let calls = 0;
   const unknown = form.extras === "an unknown part" ? [{ hologram: { data: "x" } }] : [];
+  const ran = ranParts[form.ran];
   const parts = [
     ...unknown,
+    ...ran,
     ...files.map(({ mediaType, data }) => ({ inlineData: { mimeType: mediaType, data } })),
     ...blocks.flatMap((block): readonly object[] => {
       if (block.type === "call") return callParts(block, calls++, form, chance);
@@ -90,51 +106,111 @@ function render(response: CanonicalResponse, form: GeminiForm, chance: Chance): 
       const signature = block.type === "reasoning" && block.signature !== undefined
         ? [{ text: "", thought: true, thoughtSignature: block.signature }]
         : [];
-      return [...piecesOf(block.text, chance).map((text) => ({ text, ...thought })), ...signature];
+      const pieces = piecesOf(block.text, chance).map((text) => ({ text, ...thought }));
+      const isSigned = block.type === "text" && form.signature === "on the last piece of text" && pieces.length > 0;
+      return [
+        ...isSigned ? [...pieces.slice(0, -1), { ...pieces.at(-1), thoughtSignature: "text sig" }] : pieces,
+        ...signature,
+      ];
     }),
     ...form.signature === "on an empty text" ? [{ text: "", thoughtSignature: "end sig" }] : [],
   ];
   const counts = usage && { usageMetadata: countsOf(usage) };
-  const isWhole = form.frames === "one for all parts";
-  const groups = isWhole ? [parts] : parts.map((part) => [part]);
-  const chunks = groups.map((parts) => ({
-    candidates: [{ index: 0, content: { role: "model", parts } }],
+  const early = form.reason === "none" ? {} : { finishReason: form.reason };
+  const groups = form.frames === "one for each part" ? parts.map((part) => [part]) : [parts];
+  const isLast = form.frames === "the last one has parts";
+  const chunks = (isLast ? [] : groups).map((parts, at) => ({
+    candidates: [{ index: 0, content: { role: "model", parts }, ...early }],
     ...form.usage === "in every frame" && counts,
+    ...form.usage === "grows" && usage &&
+      { usageMetadata: countsOf({ ...usage, output: (usage.reasoning ?? 0) + at }) },
   }));
   const groundingMetadata = { groundingChunks: sources.map(({ url, title }) => ({ web: { uri: url, title } })) };
+  const contents = {
+    "missing": {},
+    "null": { content: null },
+    "without parts": { content: { role: "model" } },
+    "parts that are null": { content: { role: "model", parts: null } },
+    "an empty text": { content: { role: "model", parts: [{ text: "" }] } },
+  };
   const last = {
     candidates: [{
       index: 0,
+      ...isLast ? { content: { role: "model", parts } } : contents[form.last],
       finishReason: reasons[finish],
       ...refusal !== undefined && refusal !== "" && { finishMessage: refusal },
       ...sources.length > 0 && { groundingMetadata },
     }],
-    ...counts,
+    ...form.usage !== "in a frame of its own" && counts,
   };
-  const frames = [...chunks, last];
+  const counted = form.usage === "in a frame of its own" && counts ? [counts] : [];
+  const frames = [...chunks, last, ...failure ? [] : counted];
   const sent = withExtras(failure ? failed(frames, failure) : frames, form, chance);
   if (form.broken !== "none") {
     return { frames: broken(sent, form.broken, chance), lost: new RegExp(`\`${form.broken}\``) };
   }
   return {
-    frames: sent,
+    frames: form.done === "none" ? sent : [...sent, form.done],
     warnings: form.extras === "an unknown part" ? 1 : 0,
+    ...form.ran !== "none" && { ran: ranResults[form.ran] },
     checkNext: (body) => checkNext(body, response, form),
   };
 }
+
+const code = { language: "PYTHON", code: "print(1)\n1/0" };
+
+/** The parts of tools that the server ran. */
+const ranParts: { readonly [ran in GeminiForm["ran"]]: readonly object[] } = {
+  "none": [],
+  "code": [
+    { executableCode: code, thoughtSignature: "code sig" },
+    { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1\n" } },
+  ],
+  "failed code": [{ executableCode: code }, { codeExecutionResult: { outcome: "OUTCOME_FAILED", output: "1/0" } }],
+  "code with ids": [
+    { executableCode: { id: "a", ...code } },
+    { executableCode: { id: "b", ...code } },
+    { codeExecutionResult: { id: "a", outcome: "OUTCOME_OK", output: "a" } },
+    { codeExecutionResult: { id: "b", outcome: "OUTCOME_DEADLINE_EXCEEDED", output: "b" } },
+  ],
+};
+
+/** Their calls and results. */
+const ranResults: { readonly [ran in GeminiForm["ran"]]: readonly (readonly unknown[])[] } = {
+  "none": [],
+  "code": [["code_execution", code], ["code_execution", "ok", "1\n"]],
+  "failed code": [["code_execution", code], ["code_execution", "error", "1/0"]],
+  "code with ids": [
+    ["code_execution", { id: "a", ...code }],
+    ["code_execution", { id: "b", ...code }],
+    ["code_execution", "ok", "a"],
+    ["code_execution", "error", "b"],
+  ],
+};
 
 /** Returns the parts of a call. */
 function callParts({ name, input, isCut }: CallBlock, at: number, form: GeminiForm, chance: Chance): readonly object[] {
   const id = { given: { id: `fc_${at}` }, missing: {}, "the same for all": { id: "fc" } }[form.ids];
   const signed = form.signature === "on the calls" && { thoughtSignature: `call sig ${at}` };
   if (isCut) {
-    return form.cut === "pieces"
-      ? [{ functionCall: { ...id, name, willContinue: true }, ...signed }]
-      : [{ functionCall: { ...id, name, args: {} }, ...signed }];
+    const begun = { ...id, name, willContinue: true };
+    const partial = (partialArgs(input, "$", chance) ?? []).slice(0, -1);
+    const pieces = partial.map((piece) => ({ functionCall: { partialArgs: [piece], willContinue: true } }));
+    const forms = {
+      "an empty input": [{ functionCall: { ...id, name, args: {} }, ...signed }],
+      "no pieces": [{ functionCall: begun, ...signed }],
+      "pieces": [{ functionCall: begun, ...signed }, ...pieces],
+    };
+    return forms[form.cut];
   }
   const pieces = form.args === "in pieces" ? partialArgs(input, "$", chance) : undefined;
   if (!pieces || pieces.length === 0) {
-    return [{ functionCall: { ...id, name, args: form.args === "a text" ? JSON.stringify(input) : input }, ...signed }];
+    const isEmpty = Object.keys(input).length === 0;
+    const args = form.args === "a text" ? JSON.stringify(input) : input;
+    const given = isEmpty && form.args === "missing if empty"
+      ? {}
+      : { args: isEmpty && form.args === "null if empty" ? null : args };
+    return [{ functionCall: { ...id, name, ...given }, ...signed }];
   }
   return [
     { functionCall: { ...id, name, willContinue: true }, ...signed },
@@ -239,6 +315,16 @@ function checkNext({ contents }: Body, { blocks, files }: CanonicalResponse, for
   const signedThoughts = parts.filter(({ thought, thoughtSignature }) => thought && thoughtSignature);
   assertEquals(signedThoughts.map(({ thoughtSignature }) => thoughtSignature), signatures);
   assertEquals(parts.flatMap(({ inlineData }) => inlineData?.data ?? []), files.map(({ data }) => data));
-  const ends = parts.filter(({ text, thought, thoughtSignature }) => text === "" && !thought && thoughtSignature);
-  assertEquals(ends.length, form.signature === "on an empty text" ? 1 : 0);
+  const ends = parts.filter(({ text, thought, thoughtSignature }) =>
+    text !== undefined && !thought && thoughtSignature
+  );
+  const signed = {
+    "none": [],
+    "on the calls": [],
+    "on an empty text": ["end sig"],
+    "on the last piece of text": blocks.flatMap(({ type }) => type === "text" ? ["text sig"] : []),
+  };
+  assertEquals(ends.map(({ thoughtSignature }) => thoughtSignature), signed[form.signature]);
+  const ran = parts.filter(({ executableCode, codeExecutionResult }) => executableCode ?? codeExecutionResult);
+  assertEquals<unknown>(ran, ranParts[form.ran]);
 }
