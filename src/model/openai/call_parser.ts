@@ -19,8 +19,9 @@ interface OpenCall {
   /** The id of its events, once it has begun. */
   id: string;
   name: string;
-  /** The input so far. */
+  /** The input so far, and the pieces in which it came. */
   text: string;
+  readonly pieces: string[];
   /** Whether the server sent an object as the input. The text may follow one without members. */
   hasObject: boolean;
   /** Further data of the server, which is sent back. */
@@ -71,7 +72,17 @@ export function callParser(model: string): CallParser {
       (index === undefined ? calls.at(-1) : byIndex.get(index));
     if (last && (name === "" || (!touched.has(last) && !beginsCall(last, piece)))) return last;
     const isEcho = last?.name === name && !touched.has(last) && !haveOtherIds(last, piece) && isBare(piece);
-    const call = { index, isEcho, given: id, id: "", name: "", text: "", hasObject: false, extra: undefined };
+    const call = {
+      index,
+      isEcho,
+      given: id,
+      id: "",
+      name: "",
+      text: "",
+      pieces: [],
+      hasObject: false,
+      extra: undefined,
+    };
     calls.push(call);
     if (index !== undefined) byIndex.set(index, call);
     return call;
@@ -86,6 +97,7 @@ export function callParser(model: string): CallParser {
     if (call.name === "") call.name = name;
     else if (call.text === "" && name !== call.name) call.name += name;
     call.text += text;
+    if (text !== "") call.pieces.push(text);
     if (call.text === "" || call.name === "") return;
     const more = call.id === "" ? call.text : text;
     begin(call, events);
@@ -115,7 +127,8 @@ export function callParser(model: string): CallParser {
       begin(call, events);
       if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
       const isClosed = (text !== "" || hasObject) && index < made.length - 1;
-      if (isWhole || isClosed) events.push({ type: "call.end", id: call.id });
+      const input = snapshotOf(call);
+      if (isWhole || isClosed) events.push({ type: "call.end", id: call.id, ...(input !== undefined && { input }) });
     }
     return events;
   }
@@ -166,6 +179,14 @@ function isSame({ name, text }: OpenCall, piece: Piece): boolean {
   if (name === "" || name !== piece.name) return false;
   const input = jsonOf(text || "{}");
   return input !== undefined && input === jsonOf(piece.text || "{}");
+}
+
+/** Returns the input of a call whose pieces each repeat all of the input so far. Undefined if they continue each other. */
+function snapshotOf({ text, pieces }: OpenCall): unknown {
+  const last = pieces.at(-1) ?? "";
+  const isRepeated = pieces.length > 1 && jsonOf(text) === undefined && pieces.every((piece) => last.startsWith(piece));
+  const json = isRepeated ? jsonOf(last) : undefined;
+  return json === undefined ? undefined : JSON.parse(json);
 }
 
 /** Returns the JSON value of a text in one form; undefined if the text is not JSON, or not complete. */

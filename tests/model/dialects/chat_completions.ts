@@ -40,7 +40,14 @@ const aspects = {
   /** The place of the name of a call. */
   name: ["at the start", "in a later chunk", "in each delta", "in pieces"], // vLLM
   /** The form of the input of a call. */
-  arguments: ["in pieces", "a text", "an object", "an empty text for no input", "an empty list for no input"], // llama.cpp
+  arguments: [
+    "in pieces",
+    "a text",
+    "an object", // llama.cpp
+    "an empty text for no input",
+    "an empty list for no input",
+    "all so far in each piece", // Qianfan
+  ],
   /** The form of `tool_calls`. */
   calls: ["one in a delta", "all in one delta", "an object"], // Ollama, Text Generation Inference
   /** The form in which calls are repeated after their deltas. */
@@ -163,7 +170,9 @@ function settle(form: ChatForm, { blocks, finish, failure }: CanonicalResponse):
   const hasIds = /^given|numeric|each/.test(form.id);
   if (!isCounted && !hasIds && /^an empty/.test(form.arguments)) settled.arguments = "a text";
   if (!isCounted && form.id === "the same for all" && form.arguments === "an object") settled.arguments = "a text";
-  if (form.calls === "all in one delta" && settled.arguments === "in pieces") settled.arguments = "a text";
+  const isGrowing = form.arguments === "all so far in each piece";
+  if (isGrowing && (!isCounted && form.id !== "in each delta")) settled.arguments = "in pieces";
+  if (form.calls === "all in one delta" && /pieces?$/.test(settled.arguments)) settled.arguments = "a text";
   const needed = {
     "at the start": true,
     "in a later chunk": isCounted,
@@ -171,7 +180,9 @@ function settle(form: ChatForm, { blocks, finish, failure }: CanonicalResponse):
   };
   const isNamed = form.name === "in pieces" ? isCounted && form.id === "given" : needed[form.name];
   if (!isNamed || settled.arguments !== "in pieces") settled.name = "at the start";
-  if (form.delta !== "delta" || hasCut || (form.repeated === "each call" && !hasIds)) settled.repeated = "nothing";
+  if (form.delta !== "delta" || hasCut || isGrowing || (form.repeated === "each call" && !hasIds)) {
+    settled.repeated = "nothing";
+  }
   if (form.repeated === "each call" && form.id === "new in each delta") settled.repeated = "nothing";
   if (form.repeated === "each input" && !isCounted && form.id !== "in each delta") settled.repeated = "nothing";
   if (form.finish === "no chunk" && finish !== "stop" && finish !== "calls") settled.finish = "its own chunk";

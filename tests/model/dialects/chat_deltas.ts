@@ -126,6 +126,10 @@ function inputsOf(call: CallBlock, form: ChatForm, chance: Chance): readonly unk
   switch (form.arguments) {
     case "in pieces":
       return ["", ...piecesOf(text, chance)];
+    case "all so far in each piece": {
+      const pieces = piecesOf(text, chance);
+      return ["", ...pieces.map((_, at) => pieces.slice(0, at + 1).join(""))];
+    }
     case "an object":
       return [call.isCut ? text : call.input];
     case "an empty text for no input":
