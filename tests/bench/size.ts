@@ -92,16 +92,16 @@ const rows: readonly Row[] = [
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 5.45 },
   { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.6 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.8 },
-  { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.7, ceiling: 4.7 },
+  { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.7, ceiling: 4.8 },
   {
     what: "model: Responses API",
     bundle: "models/openai_responses.ts",
     without: sharedByModels,
     budget: 4.45,
-    ceiling: 4.45,
+    ceiling: 4.5,
   },
-  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.9, ceiling: 3.95 },
-  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 4 },
+  { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 3.9, ceiling: 4 },
+  { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 4.05 },
   { what: "client", bundle: "client.ts", budget: 2, ceiling: 3 },
 ];
 
