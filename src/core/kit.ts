@@ -6,6 +6,7 @@
  */
 export { describeIssues, schemaOf } from "./agent/schema.ts";
 export { withoutToolQuestion } from "./calls/approval.ts";
+export { jsonThatRuns } from "./calls/tool_io.ts";
 export { outputInstructions } from "./features/output.ts";
 export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
 export { Cleanups } from "./hooks/cleanups.ts";

@@ -197,7 +197,7 @@ function defaultsOf({ name = "echo", input = {} }: NamedCall) {
       purpose: "turn",
     },
     tool: { call, tool: echo, name, input, batchId: "run:1", index: 0, turn: 1, resumed: false, edited: false },
-    approval: { call, tool: echo, name, input, parsed: input, turn: 1 },
+    approval: { call, tool: echo, name, input, parsed: input, unparsed: input, turn: 1 },
     execute: {
       call,
       tool: echo,

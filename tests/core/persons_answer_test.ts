@@ -234,6 +234,28 @@ Deno.test("a random default runs as the person saw it, also if several questions
   assertEquals(did, [first.questions[0]?.input]);
 });
 
+Deno.test("a schema that returns another value each time asks three more times, and then denies the call", async () => {
+  const did: unknown[] = [];
+  let parsed = 0;
+  const input = z.object({ n: z.number() }).transform(() => ({ n: parsed++ }));
+  const tools = [logging("pay", did, { ask: true, input })];
+  const errors: unknown[] = [];
+  const model = scripted({ calls: [["pay", { n: 1 }]] }, "Done.");
+  const options = { session: "s", store: memory(), onError: (error: unknown) => void errors.push(error) };
+  let result = await agent({ model, tools }).run({ ...options, prompt: "Go" }).result;
+  let asked = 0;
+  for (; result.status === "paused"; asked++) {
+    const answers = result.questions.map(({ callId }) => ({ type: "approve", callId }) as const);
+    result = await agent({ model, tools }).resume({ ...options, answers }).result;
+  }
+  assertEquals([asked, did, result.status], [4, [], "done"]);
+  const why = "Its tool returns another input each time, so a person cannot approve it.";
+  assertEquals(lines(result.messages).at(-2), `denied ${why}`);
+  const complaint =
+    'Cannot ask a person about "pay": its schema returns another value each time; expected the same one';
+  assertEquals(errors.map(String), [`TypeError: ${complaint}`]);
+});
+
 Deno.test("a schema that returns another value each time asks again: nothing runs that was not shown", async () => {
   const schema = z.object({ n: z.number().transform(() => ++id) });
   const { status, ran } = await shownAndRun(schema, { n: 1 });

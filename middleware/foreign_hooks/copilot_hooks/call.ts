@@ -5,6 +5,7 @@
  */
 import {
   abortRun,
+  allow,
   ask,
   type Call,
   denied,
@@ -17,7 +18,7 @@ import {
   type ToolResult,
   tryAgain,
 } from "../../../mod.ts";
-import { addContext, allowAsk, errorOf } from "../kit/call.ts";
+import { addContext, allowAsk, errorOf, inputThatRuns, isSameJson } from "../kit/call.ts";
 import { messageOf } from "../kit/warn.ts";
 import type { Fields, Handlers } from "./handlers.ts";
 import type { ErrorOccurredHookInput } from "./session_hooks.ts";
@@ -46,10 +47,13 @@ export function callHooks(
   const decisions = new WeakMap<Call, Decided>();
 
   async function enter(ctx: ToolContext) {
-    const { call: { id }, name, input } = ctx;
+    const { call: { id }, name, tool } = ctx;
     if (groups) return await decideOnEntry(handlers, ctx);
     const known = decidedOf(ctx, id);
-    return known ? { decided: known } : await decide(handlers, ctx, "tool", { id, name, input });
+    const input = await inputThatRuns(ctx);
+    if (known && hasJudged(known, input)) return { decided: known };
+    const isChanged = known?.isChange && isSameJson(known.judged, ctx.input); // only the schema has changed it since
+    return await decide(handlers, ctx, "tool", { id, name, input, tool, isChanged });
   }
 
   /** Asks about a call that has succeeded or failed. */
@@ -87,12 +91,17 @@ export function callHooks(
       return decided.withheld ? withheld(kept) : kept;
     },
     async approval(ctx, next) {
-      const { call: { id }, name, input } = ctx;
-      const own = decisions.get(ctx.call);
-      const decided = own ? strictestOf(ctx, own) : decidedOf(ctx, id) ??
-        (await decide(handlers, ctx, "approval", { id, name, input })).decided;
-      const { decision, reason } = decided;
-      if (decision === "deny") return deny(refusalOf(decided));
+      const { call: { id }, name, input, tool } = ctx;
+      const own = decisions.get(ctx.call) ?? decidedOf(ctx, id);
+      const isKnown = own && hasJudged(own, input);
+      const { decided: last, args } = isKnown
+        ? { decided: own, args: undefined }
+        : { args: undefined, ...await decide(handlers, ctx, "approval", { id, name, input, tool }) };
+      decisions.set(ctx.call, last);
+      const strictest = strictestOf(ctx, last);
+      const { decision, reason } = strictest;
+      if (decision !== "deny" && args !== undefined && !hasJudged(last, input)) return allow({ input: args });
+      if (decision === "deny") return deny(refusalOf(strictest));
       if (decision === "ask") return ask(reason || `Run ${name}?`);
       const inner = await next();
       return decision === "allow" ? allowAsk(inner) : inner;
@@ -112,6 +121,11 @@ export function callHooks(
       return errorHandling === "abort" ? abortRun() : await next();
     },
   };
+}
+
+/** True if the hook has decided about this input. Without a hook, there is nothing to decide. */
+function hasJudged({ judged }: Decided, input: unknown): boolean {
+  return judged === undefined || isSameJson(judged, input);
 }
 
 function guidanceOf(tool: string, text: string): string {

@@ -13,6 +13,7 @@ import {
   state,
   type ToolContext,
 } from "../../../mod.ts";
+import { inputThatRuns } from "../kit/call.ts";
 import type { Handlers } from "./handlers.ts";
 
 /** The decision of the hook about a call. */
@@ -23,6 +24,10 @@ export interface Decided {
   readonly context?: string;
   /** Whether the result is withheld. */
   readonly withheld?: boolean;
+  /** The input that the hook has decided about, after its change. Undefined without a hook. */
+  readonly judged?: unknown;
+  /** True if the hook has changed the input. Default: false. */
+  readonly isChange?: boolean;
   /** The turn of the decision: call ids may occur again in later turns. */
   readonly turn: number;
 }
@@ -36,6 +41,14 @@ interface EnteredCall extends DecidedCall {
 export interface DecidedCall {
   readonly decided: Decided;
   readonly args?: unknown;
+}
+
+/** A call to decide. */
+export interface Undecided extends Pick<Call, "id" | "name" | "input"> {
+  /** The tool, once it is known. */
+  readonly tool?: ToolContext["tool"];
+  /** True if the hook has changed this input before, so that it does not change it twice. Default: false. */
+  readonly isChanged?: boolean | undefined;
 }
 
 /** The decisions by call id, until the calls have left their hooks. They outlive a pause, so that no hook is asked twice about a call. */
@@ -63,7 +76,7 @@ export async function decide(
   handlers: Handlers,
   ctx: Scope & { readonly turn: number },
   point: Point,
-  call: Call,
+  call: Undecided,
 ): Promise<DecidedCall> {
   const { id } = call;
   const { turn } = ctx;
@@ -72,7 +85,13 @@ export async function decide(
   const known = decidedOf(ctx, id);
   const before = known?.turn === turn ? known : undefined;
   const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(own.decision);
-  const decided: Decided = { ...(isStricter ? before : own), ...(before?.withheld && { withheld: true }) };
+  const { judged, isChange = before?.isChange } = own;
+  const decided: Decided = {
+    ...(isStricter ? before : own),
+    ...(before?.withheld && { withheld: true }),
+    judged,
+    ...(isChange && { isChange }),
+  };
   all.get(ctx)[id] = decided;
   return { decided, ...(decided.decision !== "deny" && args !== undefined && { args }) };
 }
@@ -82,32 +101,35 @@ async function askAbout(
   handlers: Handlers,
   ctx: Scope & { readonly turn: number },
   point: Point,
-  { name: toolName, input: toolArgs }: Call,
+  { name: toolName, input: toolArgs, tool, isChanged }: Undecided,
 ): Promise<DecidedCall> {
   const output = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
   const { additionalContext: context, foreign } = output;
   const isOverridden = foreign !== undefined && output.permissionDecision !== "deny";
   const decision = isOverridden ? foreign.type : output.permissionDecision;
   const reason = isOverridden ? foreign.reason : output.permissionDecisionReason;
+  const args = decision === "deny" || isChanged ? undefined : output.modifiedArgs;
   const decided: Decided = {
     ...(decision && { decision }),
     ...(reason !== undefined && { reason }),
     ...(context && { context }),
     ...(output.suppressOutput && { withheld: true }),
+    judged: args === undefined ? toolArgs : await inputThatRuns({ tool, input: args }),
+    ...(args !== undefined && { isChange: true }),
     turn: ctx.turn,
   };
-  const args = decision === "deny" ? undefined : output.modifiedArgs;
   return { decided, ...(args !== undefined && { args }) };
 }
 
 /** Asks about a call that enters. Returns the decision that was made before a pause, if there is one. */
 export async function decideOnEntry(handlers: Handlers, ctx: ToolContext): Promise<DecidedCall> {
-  const { call: { id }, name: toolName, input: toolArgs, batchId: batch } = ctx;
+  const { call: { id }, name, tool, batchId: batch } = ctx;
   if (!handlers.has("onPreToolUse")) return { decided: { turn: ctx.turn } };
   const key = `${ctx.turn} ${id}`;
   const known = entered.get(ctx)[key] ?? [];
   const place = known.findLastIndex((each) => each.batch === batch) + 1; // outer middleware of this kind have entered before
-  const made = known[place] ?? await askAbout(handlers, ctx, "tool", { id, name: toolName, input: toolArgs });
+  const made = known[place] ??
+    await askAbout(handlers, ctx, "tool", { id, name, tool, input: await inputThatRuns(ctx) });
   const all = known.toSpliced(place, 1, { ...made, batch });
   entered.update(ctx, (calls) => ({ ...calls, [key]: all }));
   return made;

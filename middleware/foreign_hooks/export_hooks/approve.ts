@@ -11,7 +11,7 @@ import type { OnError } from "./runs.ts";
 export async function approve(onions: Onions, call: ToolContext, inner: Approval, onError: OnError): Promise<Approval> {
   const { batchId: _, index: __, resumed: ___, ...ctx } = call;
   try {
-    return await onions.approval({ ...ctx, parsed: ctx.input }, () => Promise.resolve(inner));
+    return await onions.approval({ ...ctx, parsed: ctx.input, unparsed: ctx.input }, () => Promise.resolve(inner));
   } catch (error) {
     if (isInterrupt(error)) throw error;
     onError(error);

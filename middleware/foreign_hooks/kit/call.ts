@@ -4,7 +4,7 @@
  * @module
  */
 import { allow, type Approval, type ContentPart, textOf, type ToolContext, type ToolResult } from "../../../mod.ts";
-import { canonicalJson } from "../../../src/core/kit.ts";
+import { canonicalJson, jsonThatRuns } from "../../../src/core/kit.ts";
 import { messageOf } from "./warn.ts";
 
 /** Returns the result with more texts for the model, in a message after the results. */
@@ -33,11 +33,10 @@ export function allowAsk(inner: Approval): Approval {
   return inner.type === "ask" ? allow() : inner;
 }
 
-/** Whether the input of a call is valid for the schema of its tool. False for an unknown tool. */
-export async function isValidCall({ tool, input }: Pick<ToolContext, "tool" | "input">): Promise<boolean> {
-  if (!tool) return false;
-  const { issues } = await tool.input["~standard"].validate(input);
-  return !issues;
+/** Returns an input as its tool would run with it: after the schema. An input that the schema rejects stays as it is. */
+export async function inputThatRuns(ctx: Pick<ToolContext, "tool" | "input">): Promise<unknown> {
+  const found = await jsonThatRuns(ctx);
+  return found ? found.json : ctx.input;
 }
 
 /** Returns the message of a failed call as it was thrown. Returns the text of the result if nothing was thrown, or the process has died since. */

@@ -16,7 +16,7 @@ import {
   type ToolContext,
   type ToolResult as OurResult,
 } from "../../../mod.ts";
-import { errorOf, isSameJson, replaceText } from "../kit/call.ts";
+import { errorOf, inputThatRuns, isSameJson, replaceText } from "../kit/call.ts";
 import { consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
 import { addOpen, addOpenBatch, removeOpen } from "./open.ts";
 import { answers } from "./results.ts";
@@ -49,7 +49,8 @@ export interface Made {
 
 /** Asks `pre_tool_call`. Returns the call, or a result in its place. */
 export async function beforeCall(hooks: readonly YoiHook[], ctx: Calling): Promise<Made | OurResult> {
-  const { signal, call: { id }, name, input } = ctx;
+  const { signal, call: { id }, name } = ctx;
+  const input = await inputThatRuns(ctx);
   removeOpen(ctx, ctx.call);
   const { draft, answer, foreign } = await consult(hooks, {
     ctx,
@@ -63,7 +64,9 @@ export async function beforeCall(hooks: readonly YoiHook[], ctx: Calling): Promi
   if (foreign) return denied(foreign.reason ?? "Denied by a hook."); // also a question, which yoi cannot ask
   if (answer?.[0] === "Abort") throw abort(ctx, answer[1]);
   if (answer?.[0] === "Pause") throw ctx.run.pause(`A hook paused the run before ${name}. Go on?`);
-  if (answer?.[0] !== "Skip") return { type: "made", ctx, call: draft.call, change: changeOf(ctx, draft.call) };
+  if (answer?.[0] !== "Skip") {
+    return { type: "made", ctx, call: draft.call, change: changeOf({ name, input }, draft.call) };
+  }
   addOpen(ctx, ctx.call);
   return notNow;
 }
@@ -114,10 +117,10 @@ function abort(ctx: Calling, reason: string, options: Pick<EndOptions, "withhold
 }
 
 /** Returns the changes of hooks in a call. */
-function changeOf(ctx: Calling, { name, input }: ToolCall): ToolChange {
+function changeOf(before: Pick<ToolCall, "name" | "input">, { name, input }: ToolCall): ToolChange {
   return {
-    ...(name !== ctx.name && { name }),
-    ...(!isSameJson(input, ctx.input) && { input }),
+    ...(name !== before.name && { name }),
+    ...(!isSameJson(input, before.input) && { input }),
   };
 }
 

@@ -123,10 +123,18 @@ function overriding(ctx: ApprovalContext, outer: Approval, inner: Approval): App
   return isEdit(outer, ctx) ? outer : undefined;
 }
 
-function isEdit(approval: Approval, { input }: ApprovalContext): boolean {
-  return approval.type === "allow" && approval.input !== undefined &&
-    canonicalJson(approval.input) !== canonicalJson(input);
+/** True if a verdict allows another input than the one that would run, in the form before or after the tool's schema. */
+export function isEdit(
+  approval: Approval,
+  { input, unparsed }: Pick<ApprovalContext, "input" | "unparsed">,
+): approval is Edit {
+  if (approval.type !== "allow" || approval.input === undefined) return false;
+  const edit = canonicalJson(approval.input);
+  return edit !== canonicalJson(input) && edit !== canonicalJson(unparsed);
 }
+
+/** A verdict with another input. */
+type Edit = Extract<Approval, { type: "allow" }> & { readonly input: unknown };
 
 /** Returns the stricter of two verdicts. Two asks become one. */
 function stricter(outer: Approval, inner: Approval): Approval {

@@ -11,7 +11,7 @@ import type { Approval, ApprovalContext, ToolContext } from "../hooks/points/cal
 import { denied, text } from "../hooks/results.ts";
 import type { Scope } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";
-import { approve, type Ask, askedIn } from "./approval.ts";
+import { approve, type Ask, askedIn, isEdit } from "./approval.ts";
 import { type CallForm, isSame, openQuestions, type PersonsWord, wordOf } from "./persons_answer.ts";
 import { answerSchema, suggestions } from "./question.ts";
 import { interrupted } from "./outcome.ts";
@@ -162,7 +162,7 @@ function apply(ctx: ToolContext, call: Undecided, approval: Approval, round: Rou
   }
   const word = wordOf(call, form);
   if (word?.type === "decided") return takeAnswer(ctx, call, word.answer, input); // also if no guard asks now
-  if (approval.type === "allow" && approval.input !== undefined && !isSame(approval.input, input)) {
+  if (isEdit(approval, { input: form.parsed, unparsed: input })) {
     return { type: "revise", name, input: approval.input, edited: true };
   }
   if (word?.type === "edited" && !call.personsEdits.includes(word.answered)) {
@@ -170,13 +170,32 @@ function apply(ctx: ToolContext, call: Undecided, approval: Approval, round: Rou
     return { type: "revise", name, input: word.input, edited: true, byPerson: true };
   }
   const open = openQuestions(approval, call, form, word);
-  if (open.type === "ask") return askPerson(ctx, call, open, round);
+  if (open.type === "ask") return isInVain(call, form) ? neverSame(ctx, call) : askPerson(ctx, call, open, round);
   const by = word?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
   if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
   if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
   call.note = noteOf(call, form);
   announce(ctx, call, "allow", by);
   return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved };
+}
+
+/** True if a person has approved this input more often than it may change, and the tool's schema returned another value each time. */
+function isInVain(
+  { scope: { engine: { loop } }, record: { call } }: Undecided,
+  { name, input, parsed }: CallForm,
+): boolean {
+  const isOfOther = ({ answer, question, approval }: AnsweredQuestion) =>
+    answer.callId === call.id && answer.type === "approve" && question.tool === name &&
+    isSame(approval?.input, input) && !isSame(question.input, parsed);
+  return loop.answers.filter(isOfOther).length > maxRevisions;
+}
+
+/** Denies a call of which a person never sees the input that would run. */
+function neverSame(ctx: ToolContext, call: Undecided): CallDecision {
+  const expected = "its schema returns another value each time; expected the same one";
+  call.scope.engine.events.report(new TypeError(`Cannot ask a person about "${ctx.name}": ${expected}`));
+  const why = "Its tool returns another input each time, so a person cannot approve it.";
+  return decided(ctx, call, "deny", "policy", denied(why));
 }
 
 /** Applies a person's denial, or their reply in place of the tool. */
@@ -203,7 +222,7 @@ function contextOf(
   { input, parsed }: CallForm,
   proposed: ToolResult | undefined,
 ): ApprovalContext {
-  const ctx = { run, signal, emit, vars, call, tool, name, input, parsed, turn };
+  const ctx = { run, signal, emit, vars, call, tool, name, input: parsed, parsed, unparsed: input, turn };
   return proposed ? { ...ctx, proposed } : ctx;
 }
 

@@ -46,12 +46,21 @@ export function parseToolInput(
   }
 }
 
-/** Returns the JSON of a parsed input. An input that has none, such as a Map, is shown as it was before the tool's schema. */
+/** Returns the JSON of the input with which a tool would run: after its schema. Undefined if the schema rejects the input, and without a tool. */
+export async function jsonThatRuns(
+  { tool, input }: Pick<ToolContext, "tool" | "input">,
+): Promise<{ readonly json: unknown } | undefined> {
+  const validated = await tool?.input["~standard"].validate(input);
+  return validated && !validated.issues ? { json: jsonOf(validated.value, input) } : undefined;
+}
+
+/** Returns the JSON of a parsed input: the input itself if the schema changed nothing. One that has none, such as a Map, is shown as it was before the schema. */
 function jsonOf(parsed: unknown, input: unknown): unknown {
   if (parsed === input) return input;
   try {
     expectJson("Cannot show the input of a call", parsed, { whole: true });
-    return JSON.parse(JSON.stringify(parsed));
+    const text = JSON.stringify(parsed);
+    return text === JSON.stringify(input) ? input : JSON.parse(text);
   } catch {
     return input;
   }

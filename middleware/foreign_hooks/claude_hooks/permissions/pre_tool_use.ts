@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import type { ApprovalContext, Call, ToolContext } from "../../../../mod.ts";
-import { isSameJson } from "../../kit/call.ts";
+import { inputThatRuns, isSameJson } from "../../kit/call.ts";
 import { contextOf, decisionOf, lastOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import type { Decision } from "../config/dialect.ts";
@@ -17,8 +17,10 @@ export interface Judgement {
   readonly name: string;
   /** The input that the hooks were asked about. */
   readonly given: unknown;
-  /** The input after the changes of the hooks. */
+  /** The input that would run after the changes of the hooks. */
   readonly input: unknown;
+  /** The input that the hooks set, before the tool's schema. Undefined if they changed nothing. */
+  readonly updated?: unknown;
   readonly decision?: Decision | undefined;
   readonly reason?: string | undefined;
   readonly context: readonly string[];
@@ -31,6 +33,7 @@ const keptForm = z.array(z.object({
     name: z.string(),
     given: z.unknown(),
     input: z.unknown(),
+    updated: z.unknown().optional(),
     decision: z.enum(["allow", "ask", "defer", "deny"]).optional(),
     reason: z.string().optional(),
     context: z.array(z.string()).readonly(),
@@ -41,7 +44,7 @@ type CallContext = ToolContext | ApprovalContext;
 
 /** Asks PreToolUse about calls, and remembers the answers. */
 export interface Judge {
-  /** Asks about a call that comes in. `count` is the number of calls in the response. */
+  /** Asks about a call that comes in, with the input that would run. `count` is the number of calls in the response. */
   enter(ctx: ToolContext, count: number): Promise<Judgement>;
   /** Asks again if the call is about to run with another name or input. */
   approve(ctx: ApprovalContext): Promise<Judgement>;
@@ -81,7 +84,8 @@ export function judgeOf(hooks: Hooks): Judge {
     if (decision === "defer") throw ctx.run.pause(reason ?? `Run ${name}?`);
     const updated = decision === "deny" ? undefined : lastOf(answers, dialect, ({ specific }) => specific.updatedInput);
     const context = [...known.get(call)?.context ?? [], ...contextOf(answers)];
-    return { name, given: input, input: updated ?? input, decision, reason, context };
+    const runs = updated === undefined ? input : await inputThatRuns({ tool: ctx.tool, input: updated });
+    return { name, given: input, input: runs, ...(updated !== undefined && { updated }), decision, reason, context };
   }
 
   const keptOf = (ctx: CallContext) => keptForm.parse(judgements.get(ctx)[keyOf(ctx)] ?? []);

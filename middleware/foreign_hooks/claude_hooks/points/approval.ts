@@ -64,7 +64,7 @@ export function approvalHook(
       if (!isConcerned(ctx)) return await next();
       const judgement = await judge.approve(ctx);
       if (judgement.decision === "deny") return deny(judgement.reason ?? "Blocked by a hook.");
-      if (!isSameJson(judgement.input, ctx.input)) return allow({ input: judgement.input });
+      if (!isSameJson(judgement.input, ctx.input)) return allow({ input: judgement.updated });
       const inner = await next();
       if (inner.type === "deny" || editsInput(inner, ctx)) return inner;
       const verdict = ruled(ctx, judgement, inner);
@@ -86,6 +86,7 @@ function askedBy({ toolName, ruleContent = "" }: BehaviorRule, name: string, inn
 }
 
 /** Whether an inner guard changes the input: then every guard is asked about the new input. */
-function editsInput(inner: Approval, { input }: ApprovalContext): boolean {
-  return inner.type === "allow" && inner.input !== undefined && !isSameJson(inner.input, input);
+function editsInput(inner: Approval, { input, unparsed }: ApprovalContext): boolean {
+  return inner.type === "allow" && inner.input !== undefined && !isSameJson(inner.input, input) &&
+    !isSameJson(inner.input, unparsed);
 }

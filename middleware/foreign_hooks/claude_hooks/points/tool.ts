@@ -13,7 +13,8 @@ import {
   type ToolResult,
 } from "../../../../mod.ts";
 import type { Decider } from "../../../../src/core/engine.ts";
-import { addContext, errorOf, isValidCall } from "../../kit/call.ts";
+import { jsonThatRuns } from "../../../../src/core/kit.ts";
+import { addContext, errorOf } from "../../kit/call.ts";
 import { type Answers, blockOf, contextOf, lastOf } from "../ask/answers.ts";
 import type { Hooks } from "../ask/hooks.ts";
 import { callFields, type Judge } from "../permissions/pre_tool_use.ts";
@@ -63,8 +64,10 @@ export function toolHooks(
 
   return {
     async tool(ctx, next) {
-      if (!isConcerned(ctx.name) || !await isValidCall(ctx)) return await next();
-      const { decision, reason, input } = await judge.enter(ctx, memory.batch.get(ctx).ids.length);
+      const runs = isConcerned(ctx.name) ? await jsonThatRuns(ctx) : undefined;
+      if (!runs) return await next();
+      const judged = await judge.enter({ ...ctx, input: runs.json }, memory.batch.get(ctx).ids.length);
+      const { decision, reason, input, updated } = judged;
       let by: Decider | undefined;
       const emit = (event: Event) => {
         if (event.type === "approval.decided") by = event.by;
@@ -72,7 +75,7 @@ export function toolHooks(
       };
       const call = async () => {
         if (decision === "deny") return denied(reason ?? "Blocked by a hook.");
-        const entered = await enterWorktree(hooks, ctx, input);
+        const entered = await enterWorktree(hooks, ctx, updated ?? ctx.input);
         return "type" in entered ? entered : await next({ ...entered, emit });
       };
       const result = await call();

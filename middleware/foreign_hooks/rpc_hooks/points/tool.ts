@@ -14,7 +14,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../../mod.ts";
-import { isSameJson } from "../../kit/call.ts";
+import { inputThatRuns, isSameJson } from "../../kit/call.ts";
 import { objectOf } from "../../kit/fields.ts";
 import type { Link } from "../chain.ts";
 import { type Hooks, lengthOf, nanoseconds } from "../hooks.ts";
@@ -73,7 +73,7 @@ function around({ chain, observers, notes, about, warn }: Hooks): Pick<Middlewar
       const call: BeforeTool = {
         ...about(ctx, ctx.turn, "turn.tool.before"),
         tool: ctx.name,
-        arguments: objectOf(ctx.input),
+        arguments: objectOf(await inputThatRuns(ctx)),
       };
       const { params, end } = await chain.ask(ctx, beforeTool, call, ctx.turn);
       if (end?.action === "deny_tool") return refused(ctx, end.reason);

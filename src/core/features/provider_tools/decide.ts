@@ -41,7 +41,7 @@ async function isAllowed(ctx: ModelContext, { name, provider }: ToolDefinition):
   const input = provider?.settings ?? {};
   const call = { id: name, name, input };
   const tool = engine.settings.toolsByName.get(name);
-  const about = { run, signal, emit, vars, turn, call, name, input, parsed: input, tool };
+  const about = { run, signal, emit, vars, turn, call, name, input, parsed: input, unparsed: input, tool };
   const deciding = { engine, parsed: { input, json: input }, guards: new Map() };
   const approval = await approve(about, deciding).catch((error): Approval => {
     if (error instanceof Pause) return ask("A hook paused the call.");

@@ -45,10 +45,12 @@ export interface ApprovalContext<V = unknown, I = unknown> extends Scope<V> {
   readonly tool: AnyTool | undefined;
   /** The name of the tool. */
   readonly name: string;
-  /** The final input. */
+  /** The input that would run, as JSON: after every hook and the tool's schema. One that JSON cannot hold is here as it was before the schema. */
   readonly input: I;
-  /** The input that would run, as JSON: `input` after the tool's schema. The same as `input` if the schema accepts it as it is. */
+  /** The same as `input`. */
   readonly parsed: unknown;
+  /** The input before the tool's schema, as the `tool` hooks left it. An `allow()` with this input changes nothing. */
+  readonly unparsed: unknown;
   /** The number of the turn, from 1. */
   readonly turn: number;
   /** The result of a hook that answered in place of the tool. */
