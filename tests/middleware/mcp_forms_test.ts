@@ -33,7 +33,7 @@ function resultsOf(messages: readonly Message[]) {
 
 for (const sending of ["JSON", "events"] as const) {
   Deno.test(`mcp() keeps what can be read of lists and results in odd forms, sent as ${sending}`, async () => {
-    for (const seed of seeds(150)) {
+    for (const seed of seeds(100)) {
       await withSeed(seed, async () => {
         const server = oddServer(seeded(seed));
         await using served = servedOddly(server, sending);
@@ -181,4 +181,13 @@ Deno.test("mcp() reports a tool whose schema nests too deep", async () => {
   for (let at = 0; at < 200; at++) deep = { type: "array", items: deep };
   const { tools, reported } = await listed([{ ...bad, inputSchema: { type: "object", properties: { deep } } }, good]);
   assertEquals([tools, reported.length], [[["mcp__s__good", "Good"]], 1]);
+});
+
+Deno.test("mcp() continues without a server whose list of tools is no list", async () => {
+  const { status, reported, tools } = await listed({ good } as never);
+  assertEquals([status, reported, tools], [
+    "done",
+    ['Error: Cannot use MCP server "s": it could not be connected'],
+    [],
+  ]);
 });

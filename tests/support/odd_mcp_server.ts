@@ -54,7 +54,7 @@ const unusable = {
   "a null description": [{ name: "NAME", description: null, inputSchema: object }, "`description` is null"],
   "a description that is an object": [{ name: "NAME", description: {}, inputSchema: object }, "`description` is {}"],
   "properties in a list": [
-    { name: "NAME", inputSchema: { type: "object", properties: [] } },
+    { name: "NAME", inputSchema: { type: "object", properties: ["city"] } },
     "`inputSchema.properties`",
   ],
   "a property that is no schema": [
@@ -117,6 +117,10 @@ const usable = {
   "a schema that contains itself": {
     inputSchema: { type: "object", properties: { next: { $ref: "#" }, city: { type: "string" } } },
   },
+  "empty lists in place of objects": { // PHP
+    annotations: [],
+    inputSchema: { type: "object", properties: [], required: [], $defs: [] },
+  },
   "no properties": { inputSchema: { type: "object" } },
   "unknown members": { inputSchema: { ...object, "x-order": 1 }, version: 2, tags: ["a"] },
 } as const satisfies { readonly [form: string]: JsonObject };
@@ -151,6 +155,7 @@ const contents = {
     text("(The image cannot be shown: it has no media type.)"),
   ],
   "audio": [{ type: "audio", data: "c25k", mimeType: "audio/wav" }, media("audio/wav", "c25k")],
+  "a blob": [{ type: "blob", data: "Yg==", mimeType: "a/b" }, media("a/b", "Yg==")], // the server of files
   "a video": [{ type: "video", data: "dmlk", mimeType: "video/mp4" }, media("video/mp4", "dmlk")],
   "a resource": [{ type: "resource", resource: { uri: "a:b", text: "in a" } }, text("in a")],
   "a resource without an address": [{ type: "resource", resource: { text: "in a", mimeType: null } }, text("in a")],
@@ -210,6 +215,8 @@ const envelopes = {
   "a null result": (message: JsonObject) => "result" in message ? message : { ...message, result: null },
   "an unknown member": (message: JsonObject) => ({ ...message, trace: "x" }),
   "an id as a text": (message: JsonObject) => ({ ...message, id: String(message.id) }),
+  "the method of the request": (message: JsonObject) => ({ ...message, method: "tools/call", params: null }), // riza
+  "no id": ({ id: _, ...message }: JsonObject) => "error" in message ? { ...message, id: null } : { ...message, id: _ },
   "no version": ({ jsonrpc: _, ...message }: JsonObject) => message,
 } as const;
 
@@ -222,9 +229,26 @@ const notifications = {
   ],
   "progress of another request":
     () => [{ method: "notifications/progress", params: { progressToken: "x", progress: 1 } }],
+  "a ping": () => [{ id: 1, method: "ping" }],
+  "a question": () => [{ id: "q", method: "elicitation/create", params: { message: "Which?" } }],
+  "nulls of a response": () => [{ id: null, method: "notifications/x", params: null, result: null, error: null }],
   "a changed list": () => [{ method: "notifications/tools/list_changed", params: null }],
   "an unknown notification": () => [{ method: "notifications/x_vendor", params: [] }],
 } as const satisfies { readonly [form: string]: (token: unknown) => readonly JsonObject[] };
+
+/** The first results of servers. */
+const greetings = {
+  "plain": { capabilities: { tools: { listChanged: true } }, serverInfo: { name: "odd", version: "1" } },
+  "nulls": {
+    capabilities: { tools: { listChanged: null }, prompts: null, logging: null, experimental: null },
+    serverInfo: { name: "odd", version: null, title: null },
+    instructions: null,
+    _meta: null,
+  },
+  "lists": { capabilities: { tools: [], resources: [] }, serverInfo: [] }, // PHP
+  "the tools as capabilities": { capabilities: { tools: [{ name: "a" }] }, serverInfo: { name: "odd" } }, // Predbat
+  "no information": { capabilities: { tools: true } },
+} as const satisfies { readonly [form: string]: JsonObject };
 
 /** The members of a page, by the number of the page. */
 const pages = {
@@ -243,8 +267,8 @@ export function oddServer(chance: Chance): OddServer {
     const keys = Object.keys(forms) as (keyof T & string)[];
     return keys[below(keys.length)]!;
   };
-  const [page, envelope, notice] = [keyOf(pages), keyOf(envelopes), keyOf(notifications)];
-  const [isModern, form] = [below(2) === 0, [page, envelope, notice] as string[]];
+  const [page, envelope, notice, greeting] = [keyOf(pages), keyOf(envelopes), keyOf(notifications), keyOf(greetings)];
+  const [isModern, form] = [below(2) === 0, [page, envelope, notice, greeting] as string[]];
   const answers = new Map<string, OddResult>();
 
   function anyTool(_: unknown, at: number): ListedTool {
@@ -300,15 +324,14 @@ export function oddServer(chance: Chance): OddServer {
     const { cursor = "0", name } = Object(params);
     const listed = tools.map(({ entry }) => entry);
     const at = Number(cursor);
-    const capabilities = { tools: { listChanged: true } };
-    const serverInfo = { name: "odd", version: "1" };
+    const greeted = greetings[greeting];
     switch (method) {
       case "server/discover":
         return isModern
-          ? { result: { ...meta, supportedVersions: ["2026-07-28"], capabilities, ttlMs: 0, cacheScope: "private" } }
+          ? { result: { ...greeted, ...meta, supportedVersions: ["2026-07-28"], ttlMs: 0, cacheScope: "private" } }
           : { error: { code: -32_601, message: "unknown" } };
       case "initialize":
-        return { result: { protocolVersion: "2025-06-18", capabilities, serverInfo } };
+        return { result: { ...greeted, protocolVersion: "2025-06-18" } };
       case "tools/list":
         return {
           result: { ...meta, tools: isPaged ? listed.slice(at, at + 1) : listed, ...pages[page](at, listed.length) },
@@ -351,7 +374,7 @@ export function servedOddly({ answer }: OddServer, sending: Sending): ServedOddl
   const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     if (request.method !== "POST") return new Response(null, { status: 405 });
     const received = await request.json();
-    if (received.id === undefined) return new Response(null, { status: 202 });
+    if (received.id === undefined || received.method === undefined) return new Response(null, { status: 202 });
     methods.push(received.method);
     const messages = answer(received);
     if (sending === "JSON") return Response.json(messages.at(-1));

@@ -70,16 +70,20 @@ async function boundedAnswer(response: Response, { bounds, request, late, done }
   const isEvents = response.ok && type === "text/event-stream";
   const ending = isEvents ? () => `\n\ndata: ${refusal(bounds, request)}\n\n` : undefined; // also after half an event
   const bounded = replaceBody(response, (body) => cut(body, { take, late, done, ending }));
-  if (isEvents) return replaceBody(bounded, (body) => body.pipeThrough(mendEvents()));
+  if (isEvents) return replaceBody(bounded, (body) => body.pipeThrough(mendEvents(idOf(request))));
   if (!response.ok || type !== "application/json") return bounded;
   const whole = await bounded.text();
-  return replaceBody(response, () => left < 0 ? refusal(bounds, request) : mendJson(whole));
+  return replaceBody(response, () => left < 0 ? refusal(bounds, request) : mendJson(whole, idOf(request)));
+}
+
+/** Returns the id in the body of a request. */
+function idOf(request: unknown): unknown {
+  return JSON.parse(String(request)).id;
 }
 
 /** Returns the answer to a request whose own answer is too large. */
 function refusal(bounds: McpBounds, request: unknown): string {
-  const { id } = JSON.parse(String(request));
-  return JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message: tooLarge(bounds) } });
+  return JSON.stringify({ jsonrpc: "2.0", id: idOf(request), error: { code: -32_000, message: tooLarge(bounds) } });
 }
 
 /** Returns a response with a body made of its own, if it has one. */

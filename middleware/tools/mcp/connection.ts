@@ -81,6 +81,9 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
 
     /** Leaves the tools that can be used, and the cursor unless it leads to a page that was read before. */
     function pageOf({ tools, nextCursor, ttlMs, cacheScope, ...page }: JsonObject): JsonObject {
+      if (!Array.isArray(tools ?? [])) {
+        broken.abort(new TypeError("Cannot read the tools of the MCP server: expected an array"));
+      }
       const all = (Array.isArray(tools) ? tools : []).map(readTool);
       listed.push(...all);
       const key = JSON.stringify([nextCursor, all]);

@@ -8,12 +8,21 @@ import { isObject, type JsonObject } from "./tool.ts";
 /** The code of JSON-RPC for an error within the server. */
 const internalError = -32_603;
 
-/** Returns a response without members that are null or unknown, with an error of the form of the protocol, and with an object as its result. */
-export function mendMessage(message: unknown): unknown {
-  if (!isObject(message) || message.method !== undefined || message.id === undefined) return message;
-  const { id, result, error } = message;
+/**
+ * Returns a message without members that are null. A response gets the form of the protocol: an error with a code and a text, or an object as its result.
+ * `request` is the id of the request, for a response without one.
+ */
+export function mendMessage(message: unknown, request?: unknown): unknown {
+  if (!isObject(message)) return message;
+  const { id, method, result, error } = message;
   const isFailure = error !== undefined && error !== null;
-  return { jsonrpc: "2.0", id, ...(isFailure ? { error: errorOf(error) } : { result: resultOf(result) }) };
+  const isResponse = isFailure || (result ?? undefined) !== undefined || ("result" in message && !method);
+  if (!isResponse) return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
+  return {
+    jsonrpc: "2.0",
+    id: id ?? request,
+    ...(isFailure ? { error: errorOf(error) } : { result: resultOf(result) }),
+  };
 }
 
 function errorOf(error: unknown): JsonObject {
@@ -28,25 +37,39 @@ function errorOf(error: unknown): JsonObject {
 function resultOf(result: unknown): JsonObject {
   if (!isObject(result)) return Array.isArray(result) && result.length === 0 ? {} : { content: result };
   const { _meta, ...members } = result;
-  return isObject(_meta) ? result : members;
+  const isGreeting = "protocolVersion" in result || "supportedVersions" in result;
+  return { ...(isGreeting ? greetingOf(members) : members), ...(isObject(_meta) && { _meta }) };
+}
+
+/** Returns the first result of a server with the members that are used. Servers write null, lists and texts for the others. */
+function greetingOf({ capabilities, serverInfo, instructions: _, ...greeting }: JsonObject): JsonObject {
+  const { tools }: JsonObject = Object(capabilities);
+  const { name, version }: JsonObject = Object(serverInfo);
+  return {
+    ...Object.fromEntries(Object.entries(greeting).filter(([, value]) => value !== null)),
+    capabilities: tools === undefined || tools === null || tools === false ? {} : { tools: {} },
+    serverInfo: { name: String(name), version: String(version) },
+  };
 }
 
 /** Mends the messages of a response in JSON: one, or a list. */
-export function mendJson(text: string): string {
+export function mendJson(text: string, request: unknown): string {
   try {
     const parsed: unknown = JSON.parse(text);
-    return JSON.stringify(Array.isArray(parsed) ? parsed.map(mendMessage) : mendMessage(parsed));
+    return JSON.stringify(
+      Array.isArray(parsed) ? parsed.map((message) => mendMessage(message, request)) : mendMessage(parsed, request),
+    );
   } catch {
     return text; // the client reports it
   }
 }
 
 /** Mends the messages of a stream of events, each in a line. */
-export function mendEvents(): TransformStream<Uint8Array, Uint8Array> {
+export function mendEvents(request: unknown): TransformStream<Uint8Array, Uint8Array> {
   const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
   let pieces: string[] = [];
   const mendLine = (line: string) =>
-    line.replace(/^(data: ?)(\{.*\})(\r?)$/s, (_, name, text, end) => name + mendJson(text) + end);
+    line.replace(/^(data: ?)(\{.*\})(\r?)$/s, (_, name, text, end) => name + mendJson(text, request) + end);
   return new TransformStream({
     transform(bytes, controller) {
       const lines = decoder.decode(bytes, { stream: true }).split("\n");

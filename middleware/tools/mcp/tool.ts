@@ -85,6 +85,7 @@ function readSchema(schema: unknown, { place, faults, depth = 0 }: Reading): unk
     if (Array.isArray(value) && (listed.test(keyword) || keyword === "items")) {
       return value.map((each, at) => read(each, `${keyword}.${at}`));
     }
+    if (named.test(keyword) && Array.isArray(value) && value.length === 0) return {}; // as PHP writes an empty object
     if (named.test(keyword) && isObject(value)) {
       return Object.fromEntries(
         Object.entries(value).map(([name, each]) => [name, read(each, `${keyword}.${name}`)]),
