@@ -3,7 +3,19 @@
  *
  * @module
  */
-import { failed, type Middleware, type Run, type Scope, state, tool, type ToolDefinition } from "../../mod.ts";
+import {
+  failed,
+  type Middleware,
+  type ModelChange,
+  type ModelContext,
+  type ModelResponse,
+  type Next,
+  type Run,
+  type Scope,
+  state,
+  tool,
+  type ToolDefinition,
+} from "../../mod.ts";
 import { expectNames, schemaOf } from "../../src/core/kit.ts";
 
 /** Options of `toolSearch()`. */
@@ -14,6 +26,8 @@ export interface ToolSearchOptions {
   readonly limit?: number;
   /** Number of active tools in a session, besides those of `keep`. Beyond, the tool that was activated first is deactivated. Default: 30. */
   readonly active?: number;
+  /** Whether the provider searches instead, if it can for the model. `limit` and `active` do not concern its searches. Default: true. */
+  readonly provider?: boolean;
 }
 
 const searchTool = "search_tools";
@@ -22,6 +36,10 @@ const searchTool = "search_tools";
  * Hides the tools of the agent from the model, and gives it a tool `search_tools` that finds them by words of their names, descriptions and parameters. The
  * tools that a search finds are active for the rest of the session: requests contain them. A call of a tool that is not active fails. The tools of middleware
  * and of MCP servers count too, if their hooks stand before this one in `use`.
+ *
+ * If the provider can search the tools itself, it does: Anthropic for models since Claude 4.5, and OpenAI for those since GPT 5.4 over `openaiResponses()`.
+ * Each request then contains the definitions of all tools, which the provider leaves out of the prompt until it finds them. So the beginning of the prompt
+ * stays the same, and cached. A call of a tool that was found passes the same hooks as every other.
  *
  * Throws a `RangeError` if `limit` or `active` is not a whole number of 1 or more.
  *
@@ -46,8 +64,8 @@ const searchTool = "search_tools";
  * ```
  */
 export function toolSearch(options: ToolSearchOptions = {}): Middleware {
-  expectNames("Cannot create toolSearch()", options, ["keep", "limit", "active"]);
-  const { keep = [], limit = 5, active = 30 } = options;
+  expectNames("Cannot create toolSearch()", options, ["keep", "limit", "active", "provider"]);
+  const { keep = [], limit = 5, active = 30, provider = true } = options;
   for (const [name, value] of Object.entries({ limit, active })) {
     if (!(Number.isInteger(value) && value >= 1)) {
       throw new RangeError(`Cannot create toolSearch(): \`${name}\` is ${value}; expected a whole number of 1 or more`);
@@ -60,6 +78,28 @@ export function toolSearch(options: ToolSearchOptions = {}): Middleware {
 
   /** Returns the names of the tools that requests contain. */
   const shownAt = (at: Scope) => new Set([...kept, ...activated.get(at)]);
+
+  function activate(at: Scope, names: readonly string[]): void {
+    if (names.length === 0) return;
+    const most = Math.max(active, names.length);
+    activated.update(at, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-most));
+  }
+
+  /** Lets the provider search: its requests contain all tools, and the tools that the model then calls are active. */
+  async function defer(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
+    const { tools, options: { toolChoice } } = ctx.request;
+    const forced = typeof toolChoice === "object" ? toolChoice.tool : undefined;
+    const isDeferred = ({ name, provider }: ToolDefinition) => !provider && name !== forced && !kept.has(name);
+    const response = await next({
+      request: {
+        tools: tools.filter(({ name }) => name !== searchTool)
+          .map((tool) => isDeferred(tool) ? { ...tool, deferred: true } : tool),
+      },
+    });
+    const called = new Set(response.parts.flatMap((part) => part.type === "call" ? [part.name] : []));
+    activate(ctx, tools.filter(({ name }) => called.has(name) && !kept.has(name)).map(({ name }) => name));
+    return response;
+  }
 
   const search = tool({
     name: searchTool,
@@ -80,7 +120,7 @@ export function toolSearch(options: ToolSearchOptions = {}): Middleware {
       const found = searchIn(hidden, query).slice(0, Math.min(limit, active));
       if (found.length === 0) return "No tool found. Try other words.";
       const names = found.map(({ name }) => name);
-      activated.update(ctx, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-active));
+      activate(ctx, names);
       return found.map(({ name, description }) => `${name}: ${description}`).join("\n");
     },
   });
@@ -95,6 +135,7 @@ export function toolSearch(options: ToolSearchOptions = {}): Middleware {
     async model(ctx, next) {
       if (ctx.purpose === "summary") return await next();
       definitions.set(ctx.run, ctx.request.tools);
+      if (provider && ctx.request.model.defers) return await defer(ctx, next);
       const shown = shownAt(ctx);
       return await next({ request: { tools: ctx.request.tools.filter(({ name }) => shown.has(name)) } });
     },

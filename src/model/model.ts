@@ -19,6 +19,8 @@ export interface ToolDefinition {
   readonly schema: { readonly [key: string]: unknown };
   /** The declaration of a tool that the provider runs. Undefined for a tool that the agent runs. */
   readonly provider?: ProviderTool;
+  /** Whether the model sees the tool only once a search of the provider has found it. Models that do not `defer` ignore it. Default: false. */
+  readonly deferred?: boolean;
 }
 
 /** An API of a provider, by the name of its adapter. */
@@ -128,6 +130,8 @@ export interface Model {
   readonly id: string;
   /** The kinds of provider-run tools whose calls it can ask about before they run. Such a question is a call of the declared tool. Default: none. */
   readonly asks?: readonly string[];
+  /** Whether its provider searches the `deferred` tools of a request. Default: false. */
+  readonly defers?: boolean;
   /**
    * Sends one request and streams the response. Each array holds the events of one read from the network, so that they are forwarded together.
    * Stops when `signal` aborts. Throws a {@linkcode ModelError} if the provider rejects the request or the stream is cut.

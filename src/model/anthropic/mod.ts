@@ -9,7 +9,7 @@ import { provider, type ProviderOptions, requestBody, streamResponse } from "../
 import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";
 import { cacheControl, optionFields } from "./option_fields.ts";
 import { continuePaused } from "./paused_turn.ts";
-import { requestFields } from "./request.ts";
+import { defers, requestFields } from "./request.ts";
 import { type MessageParser, responseParser } from "./response_parser.ts";
 
 export type { ProviderOptions } from "../provider.ts";
@@ -79,9 +79,11 @@ export function anthropic({ cache = "5m", builtInTools = [], ...options }: Anthr
 
   return {
     id: model,
+    defers: defers(model),
     stream(request, { signal }) {
       const split = splitTools(request, "anthropic", model, server.headers);
-      if (builtInTools.length + split.builtIn.length > 0) {
+      const isSearched = defers(model) && split.request.tools.some(({ deferred }) => deferred);
+      if (isSearched || builtInTools.length + split.builtIn.length > 0) {
         return continuePaused(split.request, model, (request, parser) => send({ ...split, request }, parser, signal));
       }
       return send(split, responseParser(model), signal);

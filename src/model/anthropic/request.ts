@@ -4,12 +4,25 @@
  * @module
  */
 import type { AssistantMessage, CallResult, Message } from "../../protocol/message.ts";
-import type { AnswerPart, ContentPart, MediaPart } from "../../protocol/part.ts";
+import type { AnswerPart, ContentPart, Json, MediaPart } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
 import { providerNotice } from "../provider_tools.ts";
 import { callInput, fileNotice, generatedFileNotice, openingNotice, toolSchema } from "../request_parts.ts";
+
+/** The tool that searches deferred tools. */
+const toolSearch = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" };
+
+/** Whether an entry among the tools, or a call, is of such a tool. */
+function isSearch({ name }: { readonly name?: unknown }): boolean {
+  return /^tool_search_tool_(bm25|regex)$/.test(String(name));
+}
+
+/** Whether the provider searches the deferred tools of a model: it does for those since Claude 4.5. */
+export function defers(model: string): boolean {
+  return /\bclaude-(?!\d|instant|v\d|(opus|sonnet|haiku)-4(-[01]\b|[@-]20|$))/.test(model);
+}
 
 /** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
 export function requestFields(
@@ -18,19 +31,27 @@ export function requestFields(
   mark: UnknownObject,
   builtIn: readonly UnknownObject[],
 ): UnknownObject {
-  const allTools = [...builtIn, ...tools.map(toolOf)];
+  const own = tools.map((tool) => toolOf(tool, defers(model)));
+  const isSearched = own.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
+  const allTools = [...builtIn, ...(isSearched ? [toolSearch] : []), ...own];
   return {
     model,
     ...(instructions !== "" && { system: [{ type: "text", text: instructions, ...mark }] }),
-    messages: turnsOf(messages, model, mark),
+    messages: turnsOf(messages, { model, tools: allTools }, mark),
     ...(allTools.length > 0 && { tools: allTools }),
     stream: true,
   };
 }
 
-function toolOf(tool: ToolDefinition): UnknownObject {
-  const { name, description } = tool;
-  return { name, description, input_schema: toolSchema(tool) };
+function toolOf(tool: ToolDefinition, canDefer: boolean): UnknownObject {
+  const { name, description, deferred } = tool;
+  return { name, description, input_schema: toolSchema(tool), ...(canDefer && deferred && { defer_loading: true }) };
+}
+
+/** The receiver of a message: a model, and the tools that it is sent. */
+interface Target {
+  readonly model: string;
+  readonly tools: readonly UnknownObject[];
 }
 
 /** Consecutive content of one role, which the API wants in one message. */
@@ -43,7 +64,7 @@ interface Turn {
  * Merges messages into turns. Two messages are marked: the last one that the next request repeats, which excludes context for this turn alone, and the one that
  * the previous request marked. The provider looks for a cached prefix only a few blocks back, so a batch of many results would miss it otherwise.
  */
-function turnsOf(messages: readonly Message[], model: string, mark: UnknownObject): readonly Turn[] {
+function turnsOf(messages: readonly Message[], target: Target, mark: UnknownObject): readonly Turn[] {
   const last = messages.findLastIndex(isRepeated);
   const answer = messages.findLastIndex(({ role }, index) => role === "assistant" && index < last);
   const previous = messages.findLastIndex((message, index) => index < answer && isRepeated(message));
@@ -51,7 +72,7 @@ function turnsOf(messages: readonly Message[], model: string, mark: UnknownObjec
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
     const role = message.role === "assistant" ? message.role : "user";
-    const blocks = blocksOf(message, model, index > prompt);
+    const blocks = blocksOf(message, target, index > prompt);
     const isMarked = (index === last || index === previous) && role === "user";
     const content = isMarked ? marked(blocks, mark) : blocks;
     const turn = turns.at(-1);
@@ -70,12 +91,12 @@ function marked(blocks: readonly UnknownObject[], mark: UnknownObject): UnknownO
   return blocks.map((block, index) => index === blocks.length - 1 ? { ...block, ...mark } : block);
 }
 
-function blocksOf(message: Message, model: string, isOpen: boolean): UnknownObject[] {
+function blocksOf(message: Message, target: Target, isOpen: boolean): UnknownObject[] {
   switch (message.role) {
     case "user":
       return contentOf(message.parts);
     case "assistant":
-      return assistantBlocks(message, model, isOpen);
+      return assistantBlocks(message, target, isOpen);
     case "tool":
       return message.results.map(resultOf);
   }
@@ -111,25 +132,25 @@ function resultOf({ callId, status, parts }: CallResult): UnknownObject {
  * Converts what the model wrote. Reasoning without text, calls or blocks of the provider's tools is left out. The API rejects a call of its own tools without a
  * result, such as the last one of a response that reached its limit, unless the response is open: the result may follow.
  */
-function assistantBlocks({ parts }: AssistantMessage, model: string, isOpen: boolean): UnknownObject[] {
+function assistantBlocks({ parts }: AssistantMessage, target: Target, isOpen: boolean): UnknownObject[] {
   const isPaired = (part: AnswerPart) =>
     isOpen ||
     parts.some((each) => each !== part && "callId" in each && "callId" in part && each.callId === part.callId);
   const blocks: UnknownObject[] = [];
-  const notes = parts.map((part) => readNote(part, model));
+  const notes = parts.map((part) => readNote(part, target.model));
   for (const [at, part] of parts.entries()) {
     const { citations, text = citations && { citations } }: UnknownObject = notes[at] ?? {}; // older notes have no `text`
     const last = blocks.at(-1);
     if (text && last?.type === "text") blocks.splice(-1, 1, { ...last, ...Object(text) });
     else if (part.type === "call") {
       const caller = notes.find(({ callId }) => callId === part.id)?.caller;
-      blocks.push(...assistantBlock(part, model, true).map((block) => caller ? { ...block, caller } : block));
-    } else blocks.push(...assistantBlock(part, model, isPaired(part)));
+      blocks.push(...assistantBlock(part, target, true).map((block) => caller ? { ...block, caller } : block));
+    } else blocks.push(...assistantBlock(part, target, isPaired(part)));
   }
   return blocks.some(({ type }) => !/thinking$/.test(String(type))) ? blocks : [];
 }
 
-function assistantBlock(part: AnswerPart, model: string, isPaired: boolean): readonly UnknownObject[] {
+function assistantBlock(part: AnswerPart, { model, tools }: Target, isPaired: boolean): readonly UnknownObject[] {
   switch (part.type) {
     case "text":
       return textOf(part.text);
@@ -142,8 +163,11 @@ function assistantBlock(part: AnswerPart, model: string, isPaired: boolean): rea
     case "provider_call":
     case "provider_result": {
       const { block } = readNote(part, model);
-      if (!isObject(block) || !isPaired) return textOf(providerNotice(part));
-      if (part.type === "provider_result") return [{ ...block, tool_use_id: part.callId, content: part.output }];
+      const isLost = isSearch(part) && !tools.some(isSearch); // a search of tools that are no longer deferred
+      if (!isObject(block) || !isPaired || isLost) return textOf(providerNotice(part));
+      if (part.type === "provider_result") {
+        return [{ ...block, tool_use_id: part.callId, content: withoutLostTools(part.output, tools) }];
+      }
       const { callId: id, name, server, input } = part;
       return [{ ...block, id, name, ...(server && { server_name: server }), input }];
     }
@@ -157,6 +181,14 @@ function assistantBlock(part: AnswerPart, model: string, isPaired: boolean): rea
       return signature ? [{ type: "thinking", thinking: part.text, signature }] : []; // reasoning of another provider has no signature
     }
   }
+}
+
+/** Removes from the result of a search the tools that are no longer deferred, or gone: the API rejects a reference to them. */
+function withoutLostTools(output: Json, tools: readonly UnknownObject[]): unknown {
+  const { tool_references: found }: UnknownObject = isObject(output) ? output : {};
+  if (!Array.isArray(found)) return output;
+  const deferred = new Set(tools.filter((tool) => tool.defer_loading).map(({ name }) => name));
+  return { ...Object(output), tool_references: found.filter((reference) => deferred.has(Object(reference).tool_name)) };
 }
 
 /** Replaces the characters that this API rejects in an id of another provider. */

@@ -8,7 +8,7 @@ import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { joinFields, splitTools } from "../provider_tools.ts";
 import { optionFields } from "./option_fields.ts";
-import { requestFields } from "./request.ts";
+import { defers, requestFields } from "./request.ts";
 import { responseParser } from "./response_parser.ts";
 
 export type { ProviderOptions } from "../provider.ts";
@@ -64,6 +64,7 @@ export function openaiResponses({ builtInTools = [], summary, ...options }: Open
   return {
     id: model,
     asks: ["mcp"],
+    defers: defers(model),
     stream(request, { signal }) {
       const split = splitTools(request, "openai_responses", model, server.headers);
       const fields = {

@@ -13,17 +13,29 @@ import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../reque
 import { strictSchema } from "../strict_schema.ts";
 import { approvalItem, builtInItem } from "./built_in_tools.ts";
 
+/** Whether the provider searches the deferred tools of a model: it does for those since GPT 5.4, without the nano ones. */
+export function defers(model: string): boolean {
+  return /^gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!.*nano)/.test(model);
+}
+
+/** Whether an entry among the tools, or an item, is of the search of deferred tools. */
+function isSearch({ type }: UnknownObject): boolean {
+  return /^tool_search(_call|_output)?$/.test(String(type));
+}
+
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
 export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,
   model: string,
   builtIn: readonly UnknownObject[],
 ): UnknownObject {
-  const allTools = [...builtIn, ...tools.map(toolFields)];
+  const own = tools.map((tool) => toolFields(tool, defers(model)));
+  const isSearched = own.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
+  const allTools = [...builtIn, ...(isSearched ? [{ type: "tool_search" }] : []), ...own];
   return {
     model,
     ...(instructions !== "" && { instructions }),
-    input: inputOf(messages, model),
+    input: inputOf(messages, model, allTools.some(isSearch)),
     ...(allTools.length > 0 && { tools: allTools }),
     ...(options.output?.type === "object" && { text: { format: formatOf(options.output) } }),
     stream: true,
@@ -33,9 +45,10 @@ export function requestFields(
   };
 }
 
-function toolFields(tool: ToolDefinition): UnknownObject {
-  const { name, description } = tool;
-  return { type: "function", name, description, parameters: toolSchema(tool), strict: false };
+function toolFields(tool: ToolDefinition, canDefer: boolean): UnknownObject {
+  const { name, description, deferred } = tool;
+  const more = canDefer && deferred ? { defer_loading: true } : {};
+  return { type: "function", name, description, parameters: toolSchema(tool), strict: false, ...more };
 }
 
 function formatOf(schema: UnknownObject): UnknownObject {
@@ -48,7 +61,9 @@ function formatOf(schema: UnknownObject): UnknownObject {
   };
 }
 
-function inputOf(messages: readonly Message[], model: string): readonly UnknownObject[] {
+/** Converts the conversation. Searches of tools are left out if the request has no deferred tools. */
+function inputOf(messages: readonly Message[], model: string, canSearch: boolean): readonly UnknownObject[] {
+  const isSent = (part: AnswerPart) => canSearch || !isSearch(Object(readNote(part, model).item));
   /** The provider's ids of its questions, by the ids of the calls that they became. */
   const questions = new Map<string, string>();
   return messages.flatMap((message) => {
@@ -56,7 +71,7 @@ function inputOf(messages: readonly Message[], model: string): readonly UnknownO
       case "user":
         return [{ role: "user", content: contentOf(message.parts) }];
       case "assistant":
-        return assistantItems(message.parts, model, questions);
+        return assistantItems(message.parts.filter(isSent), model, questions);
       case "tool":
         return message.results.map((result) => {
           const question = questions.get(result.callId);
