@@ -72,6 +72,8 @@ export function maskOf({ secrets, patterns, window }: Hidden): Mask {
     }
     for (const search of searches) {
       search.lastIndex = from;
+      if (!search.test(text)) continue; // twice as fast as the list of matches, and most texts have none
+      search.lastIndex = from;
       for (const { 0: match, index } of text.matchAll(search)) {
         if (match !== "") found.push([index, index + match.length]);
       }

@@ -109,10 +109,13 @@ export function expectNoPromise(operation: string, value: object): void {
   }
 }
 
-/** Returns the items that are not in `earlier`. */
+/** Returns the items that are not in `earlier`. Most lists begin with the same items. */
 function added(items: readonly unknown[], earlier: readonly unknown[]): readonly unknown[] {
-  const known = new Set(earlier);
-  return items.filter((item) => !known.has(item));
+  let same = 0;
+  while (same < items.length && same < earlier.length && items[same] === earlier[same]) same++;
+  const rest = items.slice(same);
+  const known = new Set(rest.length > 0 ? earlier : []);
+  return rest.filter((item) => !known.has(item));
 }
 
 /** Merges changed settings one level deep: settings that the change does not name stay. */

@@ -229,7 +229,8 @@ function checkHead(head: unknown): asserts head is FormattedHead {
 }
 
 function read(stored: StoredHead, entries: readonly NumberedEntry[], id: string) {
-  const values = new Map(entries.flatMap(([number, entry]) => entry.type === "value" ? [[number, entry.value]] : []));
+  const values = new Map<number, unknown>();
+  for (const [number, entry] of entries) if (entry.type === "value") values.set(number, entry.value);
   const missing = referencesIn(stored.head).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
   const head = restore(stored.head, values);

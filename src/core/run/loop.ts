@@ -135,11 +135,12 @@ export class Loop<S extends LoopScope> {
 
   /** Applies a move, saves it, and emits its events. Returns no promise if there is nothing to wait for. */
   apply(
-    { to, add, replace, counters, finish, announce, exit, error }: Move,
+    { to, add, keep, replace, counters, finish, announce, exit, error }: Move,
     scope: LoopScope,
   ): Promise<void> | undefined {
     if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
     this.#moved = true;
+    if (keep !== undefined) this.transcript.cut(keep);
     if (replace) this.transcript.replace(replace);
     if (add) this.transcript.push(add);
     if (counters) this.#counters = { ...this.#counters, ...counters };

@@ -212,6 +212,8 @@ export interface Move {
   readonly to?: Position;
   /** Messages to append to the transcript. */
   readonly add?: readonly Message[];
+  /** The number of messages of the transcript that stay. Default: all. */
+  readonly keep?: number;
   /** A transcript to continue with instead. */
   readonly replace?: readonly Message[];
   /** New values of counters. */

@@ -6,6 +6,7 @@
 import type { Point } from "../../protocol/event.ts";
 import { callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
 import { repairTranscript } from "../lib/repair.ts";
+import { countSame } from "../persistence/entries.ts";
 import type { Events } from "./events.ts";
 
 /** The messages of a session. */
@@ -63,12 +64,21 @@ export class Transcript {
   /** Appends messages. After a rollback and after the end of the run nothing is appended. */
   push(messages: readonly Message[]): void {
     if (this.#rolledBack || this.#events.closed || messages.length === 0) return;
-    this.#messages = [...this.#messages, ...messages];
+    this.#messages = this.#messages.concat(messages); // much faster than a spread
     this.#learn(messages);
   }
 
-  /** Replaces the messages. The ids of removed calls stay in use. */
+  /** Removes all but the first `count` messages. The ids of removed calls stay in use. */
+  cut(count: number): void {
+    this.#knownIds();
+    this.#messages = this.#messages.slice(0, count);
+    this.#before = Math.min(this.#before, count);
+  }
+
+  /** Replaces the messages. The ids of removed calls stay in use. Messages that only follow those of the transcript replace none. */
   replace(messages: readonly Message[]): void {
+    const { length } = this.#messages;
+    if (countSame(this.#messages, messages) === length) return this.push(messages.slice(length));
     this.#compactions++;
     this.#knownIds();
     const own = new Set(this.#messages.slice(this.#before));
@@ -86,16 +96,29 @@ export class Transcript {
     this.#compactions = this.#start.compactions;
   }
 
-  /** Returns `messages`, repaired. Warns of repairs, with the point and the middleware that they came from. */
+  /**
+   * Returns `messages`, repaired. Warns of repairs, with the point and the middleware that they came from. Those that the transcript begins with are valid, and are
+   * not looked at again, unless a call that follows may be one of them.
+   */
   repaired(messages: readonly Message[], point: Point, middleware?: string): readonly Message[] {
-    const repaired = repairTranscript(messages);
+    const valid = this.#validCount(messages);
+    const repaired = repairTranscript(messages.slice(valid));
     if (repaired.problems.length > 0) {
       this.#events.warn("transcript.repaired", `The messages were not valid: ${repaired.problems.join("; ")}`, {
         point,
         ...(middleware !== undefined && { middleware }),
       });
     }
-    return repaired.messages;
+    return repaired.problems.length > 0 ? messages.slice(0, valid).concat(repaired.messages) : messages;
+  }
+
+  /** Returns how many of `messages` are the beginning of the transcript, if no call of the rest is known; else 0. */
+  #validCount(messages: readonly Message[]): number {
+    let same = countSame(this.#messages, messages);
+    if (messages[same - 1]?.role === "assistant") same--; // the results of its calls may have changed
+    const repeats = (message: Message) =>
+      message.role === "assistant" && callsOf(message).some(({ id }) => this.knows(id));
+    return messages.slice(same).some(repeats) ? 0 : same;
   }
 
   /** Returns true if a call has, or had, this id. */
@@ -112,8 +135,10 @@ export class Transcript {
   }
 
   #learn(messages: readonly Message[]): void {
+    if (!this.#ids) return;
     for (const message of messages) {
-      if (message.role === "assistant") { for (const { id } of callsOf(message)) this.#ids?.add(id); }
+      if (message.role !== "assistant") continue;
+      for (const part of message.parts) if (part.type === "call") this.#ids.add(part.id); // without a list for each message
     }
   }
 }

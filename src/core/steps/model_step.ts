@@ -157,7 +157,7 @@ function requestOf({ engine, turn }: StepScope): ModelRequest {
   const request: ModelRequest = {
     model,
     instructions,
-    messages: context.length > 0 ? [...messages, ...contextMessages(context, "turn")] : messages,
+    messages: context.length > 0 ? messages.concat(contextMessages(context, "turn")) : messages,
     tools: arrivals.finishing ? [] : definitions,
     options: {},
   };

@@ -100,7 +100,7 @@ function accept({ engine, prompt }: StepScope, position: PositionAt<"input">): P
   const event = { type: "prompt.accepted", prompt: message } as const;
   return Promise.resolve({
     ...move,
-    ...(before !== transcript.messages && { replace: before }),
+    ...(before !== transcript.messages && { keep: before.length }),
     announce: [event, ...move.announce ?? []],
   });
 }
