@@ -35,6 +35,10 @@ export interface McpOptions<V = unknown> {
  * an input schema of the type `object`, or with a description that is no text, is left out and reported to the operator. Of a result, everything is kept that
  * can be read. No answer is read without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
  *
+ * It was tried with servers of the official package, and with lists, results and messages in the forms of public reports, as JSON and as streams; no stream
+ * was recorded from a real server. Not supported: sampling, questions, resources and prompts of servers, tasks, and a list that changes during a run. A
+ * process must write messages in the exact form of JSON-RPC, or its call takes until `time`.
+ *
  * Throws a `TypeError` for an unknown option, for an invalid name or URL of a server, and for a server without a URL or a transport, and a `RangeError` if
  * `time` is not positive or longer than a timer can run, or `maxBytes` is less than 1.
  *

@@ -33,6 +33,7 @@ export interface AnthropicOptions extends ProviderOptions {
  * - Calls and results of tools that the provider runs, and citations, are kept with the conversation and sent back to the same model. A response that the provider pauses is continued.
  * - `output` becomes `output_config` if its schema fits the subset that the provider enforces.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
+ * - `src/model/README.md` lists the servers whose forms it was tried in, and what is not supported.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
  *

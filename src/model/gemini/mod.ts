@@ -32,6 +32,7 @@ export interface GeminiOptions extends ProviderOptions {
  * - `generationConfig` among the `options` is merged with the adapter's own.
  * - A rejected request, an invalid call or a cut stream throws a `ModelError`, which states whether and when to retry. A blocked prompt or response ends with
  *   the finish reason `filter`.
+ * - `src/model/README.md` lists the servers whose forms it was tried in, and what is not supported.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
  *

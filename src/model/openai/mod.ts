@@ -25,6 +25,7 @@ export type { ProviderOptions } from "../provider.ts";
  *   `openai_responses` has no such limit.
  * - A refusal is streamed as text and ends with the finish reason `refusal`.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
+ * - `src/model/README.md` lists the servers whose forms it was tried in, and what is not supported.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
  *

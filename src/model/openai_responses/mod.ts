@@ -29,6 +29,7 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
  * - Images and PDFs are sent, also in the results of tools.
  * - A refusal is streamed as text and ends with the finish reason `refusal`.
  * - A rejected request, a failed response or a cut stream throws a `ModelError`, which states whether and when to retry.
+ * - `src/model/README.md` lists the servers whose forms it was tried in, and what is not supported.
  *
  * Throws a `TypeError` if `baseURL` is not an http(s) address, or if the key or a header contains an invalid character.
  *
