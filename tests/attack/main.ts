@@ -13,7 +13,7 @@ import { callbacks } from "./callbacks.ts";
 import { consent } from "./consent.ts";
 import { cuts } from "./cuts.ts";
 import { denials } from "./denials.ts";
-import { dialectsAttack } from "./dialects.ts";
+import { dialectsAttack, mcpForms } from "./dialects.ts";
 import { files } from "./files.ts";
 import { guards } from "./guards.ts";
 import { load } from "./load.ts";
@@ -47,6 +47,7 @@ const all: readonly Attack[] = [
   callbacks,
   values,
   dialectsAttack,
+  mcpForms,
   cuts,
 ];
 

@@ -3,8 +3,11 @@
  *
  * @module
  */
-import type { CallResult } from "@jizai/jizai";
-import { type Chance } from "./seeded.ts";
+import { agent, type CallResult, type Message } from "@jizai/jizai";
+import { mcp, type McpServer, type McpTransport } from "@jizai/jizai/middleware/mcp";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertMatch } from "@std/assert";
+import type { Chance } from "./seeded.ts";
 
 /** A JSON object. */
 type JsonObject = { readonly [name: string]: unknown };
@@ -215,7 +218,8 @@ const envelopes = {
   "a null result": (message: JsonObject) => "result" in message ? message : { ...message, result: null },
   "an unknown member": (message: JsonObject) => ({ ...message, trace: "x" }),
   "an id as a text": (message: JsonObject) => ({ ...message, id: String(message.id) }),
-  "the method of the request": (message: JsonObject) => ({ ...message, method: "tools/call", params: null }), // riza
+  "the method of the request": (message: JsonObject) =>
+    message.result === null ? message : { ...message, method: "tools/call", params: null }, // riza
   "no id": ({ id: _, ...message }: JsonObject) => "error" in message ? { ...message, id: null } : { ...message, id: _ },
   "no version": ({ jsonrpc: _, ...message }: JsonObject) => message,
 } as const;
@@ -260,14 +264,16 @@ const pages = {
   "pages in a circle": (page: number, count: number) => ({ nextCursor: `${(page + 1) % Math.max(1, count)}` }),
 } as const satisfies { readonly [form: string]: (page: number, count: number) => JsonObject };
 
-/** Creates the server that `chance` determines. */
-export function oddServer(chance: Chance): OddServer {
+/** Creates the server that `chance` determines. A transport of its own checks the first result before `mcp()` can read it, so that one is as documented. */
+export function oddServer(chance: Chance, sending: Sending): OddServer {
   const { below } = chance;
   const keyOf = <T extends object>(forms: T) => {
     const keys = Object.keys(forms) as (keyof T & string)[];
     return keys[below(keys.length)]!;
   };
-  const [page, envelope, notice, greeting] = [keyOf(pages), keyOf(envelopes), keyOf(notifications), keyOf(greetings)];
+  const [page, notice, wrapping] = [keyOf(pages), keyOf(notifications), keyOf(envelopes)];
+  const envelope = sending === "memory" && wrapping === "no id" ? "plain" : wrapping; // only a response over HTTP has no need of it
+  const greeting = sending === "memory" ? "plain" : keyOf(greetings);
   const [isModern, form] = [below(2) === 0, [page, envelope, notice, greeting] as string[]];
   const answers = new Map<string, OddResult>();
 
@@ -358,28 +364,85 @@ export function oddServer(chance: Chance): OddServer {
   };
 }
 
-/** A way to send the messages that answer a request. */
-export type Sending = "JSON" | "events";
+/** A way to send the messages that answer a request: over HTTP as JSON or events, or by a transport without a network. */
+export type Sending = "JSON" | "events" | "memory";
 
 /** A served server, closed when it is disposed of. */
-export interface ServedOddly extends AsyncDisposable {
-  readonly url: string;
+interface Served extends AsyncDisposable {
+  /** The options of the server in `mcp()`. */
+  readonly options: McpServer;
   /** The methods of the received requests. */
   readonly methods: readonly string[];
 }
 
-/** Serves a server over HTTP. */
-export function servedOddly({ answer }: OddServer, sending: Sending): ServedOddly {
+/** Serves a server. */
+function serve({ answer }: OddServer, sending: Sending): Served {
   const methods: string[] = [];
+  function receive(message: JsonObject): readonly unknown[] {
+    if (message.id === undefined || message.method === undefined) return [];
+    methods.push(String(message.method));
+    return answer(message);
+  }
+  if (sending === "memory") {
+    return { options: { transport: () => transportTo(receive) }, methods, [Symbol.asyncDispose]: async () => {} };
+  }
   const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     if (request.method !== "POST") return new Response(null, { status: 405 });
-    const received = await request.json();
-    if (received.id === undefined || received.method === undefined) return new Response(null, { status: 202 });
-    methods.push(received.method);
-    const messages = answer(received);
+    const messages = receive(await request.json());
+    if (messages.length === 0) return new Response(null, { status: 202 });
     if (sending === "JSON") return Response.json(messages.at(-1));
     const events = messages.map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`);
     return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
   });
-  return { url: `http://127.0.0.1:${http.addr.port}/mcp`, methods, [Symbol.asyncDispose]: () => http.shutdown() };
+  const url = `http://127.0.0.1:${http.addr.port}/mcp`;
+  return { options: { url }, methods, [Symbol.asyncDispose]: () => http.shutdown() };
+}
+
+/** Returns a transport that delivers messages as they are. */
+function transportTo(receive: (message: JsonObject) => readonly unknown[]): McpTransport {
+  const transport: McpTransport = {
+    start: () => Promise.resolve(),
+    close: () => Promise.resolve(transport.onclose?.()),
+    send(message) {
+      for (const answer of receive(message as JsonObject)) { // a message is an object
+        queueMicrotask(() => transport.onmessage?.(answer as object));
+      }
+      return Promise.resolve();
+    },
+  };
+  return transport;
+}
+
+/** Fails unless each tool of a server that can be used is there, each other one is reported, and each content arrives. */
+export async function checkOddServer(server: OddServer, sending: Sending): Promise<void> {
+  try {
+    await using served = serve(server, sending);
+    await checkServed(server, served.options);
+    assertEquals(served.methods.includes("initialize"), !server.isModern);
+  } catch (cause) {
+    throw new Error(`The server has the form: ${server.form}`, { cause });
+  }
+}
+
+async function checkServed(server: OddServer, options: McpServer): Promise<void> {
+  const names = server.tools.flatMap(({ usable }) => usable === undefined ? [] : [usable]);
+  const model = scripted({ calls: names.map((name) => [`mcp__s__${name}`, { city: "Kyoto" }] as const) }, "Done.");
+  const reported: string[] = [];
+  const { messages } = await agent({ model, use: [mcp({ servers: { s: { ...options, time: 5_000 } } })] }).run({
+    prompt: "Go",
+    onError: (error) => void reported.push(String(error)),
+  }).result;
+  assertEquals(model.requests[0]?.tools.map(({ name }) => name), names.map((name) => `mcp__s__${name}`));
+  const errors = names.filter((name) => server.results.get(name)?.error !== undefined);
+  const unusable = new Map(server.tools.flatMap(({ fault }) => fault ? [[fault.source, fault]] : []));
+  const faults = [...unusable.values(), ...errors.map(() => /^ToolError: Rain$/)];
+  assertEquals(reported.length, faults.length, reported.join("\n"));
+  for (const [at, fault] of faults.entries()) assertMatch(reported[at] ?? "", fault);
+  assertEquals(resultsOf(messages), names.map((name) => server.results.get(name)!.expected));
+}
+
+/** Returns the results of calls, without the ids and names of the calls. */
+export function resultsOf(messages: readonly Message[]): readonly Omit<CallResult, "callId" | "name">[] {
+  return messages.flatMap((message) => message.role === "tool" ? message.results : [])
+    .map(({ callId: _, name: __, ...rest }) => rest);
 }
