@@ -15,7 +15,7 @@ import {
   ToolError,
   type ToolResult,
 } from "../../mod.ts";
-import { expectNames, reviewIf } from "../../src/core/kit.ts";
+import { expectNames } from "../../src/core/kit.ts";
 
 /** A result to deliver. */
 export interface Delivery {
@@ -102,6 +102,9 @@ export function delivery<V = unknown>(
   return {
     name,
     requires: [name], // agent() refuses a second middleware of the name, which would take its deliveries for done
-    tool: reviewIf(({ handled, status }) => handled === true && status === "ok", deliverResult),
+    async tool(ctx, next) {
+      const result = await next();
+      return result.handled === true && result.status === "ok" ? await deliverResult(ctx, result) : result;
+    },
   };
 }

@@ -19,8 +19,16 @@ export { approvalPolicyOf } from "./calls/approval.ts";
 export { toolResultOf } from "./calls/tool_io.ts";
 export { compact, compactionHooks, type CompactOptions } from "./features/compaction.ts";
 export { type GroupContext, nameOf, type ToolHooks } from "./hooks/middleware.ts";
-export { compose, type HookAnswer, type HookFailure, type Named, type Onion, type PointPolicy } from "./hooks/onion.ts";
-export { type Derive, merged, policyOf, type PolicyOptions } from "./hooks/policy.ts";
+export { compose, type Conditional, type Named, type Onion } from "./hooks/onion.ts";
+export {
+  type Derive,
+  type HookAnswer,
+  type HookFailure,
+  merged,
+  type PointPolicy,
+  policyOf,
+  type PolicyOptions,
+} from "./hooks/policy.ts";
 export type { RewriteOptions, Rewriter } from "./hooks/rewrite.ts";
 export type { Used } from "./hooks/scope.ts";
 export type { StateOptions } from "./hooks/state.ts";

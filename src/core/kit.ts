@@ -11,10 +11,10 @@ export { outputInstructions } from "./features/output.ts";
 export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
 export { Cleanups } from "./hooks/cleanups.ts";
 export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
-export type { Core, HookAnswer, HookFailure, Layer, Layered, PointPolicy, Review, Wrap } from "./hooks/onion.ts";
+export type { Conditional } from "./hooks/onion.ts";
 export { partEvent } from "./hooks/part_event.ts";
 export { mapLeaves } from "./lib/map_leaves.ts";
-export { onlyIf, reviewIf } from "./hooks/select.ts";
+export { onlyIf } from "./hooks/select.ts";
 export { type Shown, trackShownText } from "./hooks/shown_text.ts";
 export { anySignal } from "./lib/any_signal.ts";
 export {

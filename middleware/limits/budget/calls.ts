@@ -4,7 +4,7 @@
  * @module
  */
 import { type Change, type ExecuteContext, skipped, type State, state, type ToolResult } from "../../../mod.ts";
-import { type Layered, onlyIf } from "../../../src/core/kit.ts";
+import { type Conditional, onlyIf } from "../../../src/core/kit.ts";
 import type { Ledger } from "./ledger.ts";
 import type { BudgetState } from "./requests.ts";
 
@@ -21,7 +21,7 @@ export interface CountOptions {
 /** Returns the `execute` hook of a budget. It counts a call once, also if it is executed again: after a failure, a pause or a crash. */
 export function countCalls(
   { name, ledger, own, reason }: CountOptions,
-): Layered<ExecuteContext, Change, ToolResult> {
+): Conditional<ExecuteContext, Change, ToolResult> {
   const latest = state(`${name}.turn`, () => 0);
   /**
    * The calls of the latest turn that were counted: "!" at the place of each of them in the model's order, and "." at the others. A list would be slow, because

@@ -17,7 +17,7 @@ import {
   textOf,
   user,
 } from "../../../mod.ts";
-import { type Layered, onlyIf } from "../../../src/core/kit.ts";
+import { type Conditional, onlyIf } from "../../../src/core/kit.ts";
 import { charge, estimator, type Prices } from "./charge.ts";
 import type { Amounts, Ledger } from "./ledger.ts";
 
@@ -46,7 +46,7 @@ const finish = "The budget is spent. Answer now with what you have. You can no l
 /** Returns the `model` hook of a budget. */
 export function chargeRequests(
   { name, ledger, own, bounded, prices, reserve }: ChargeOptions,
-): Layered<ModelContext, ModelChange, ModelResponse> {
+): Conditional<ModelContext, ModelChange, ModelResponse> {
   const estimate = estimator();
 
   function expected(request: ModelRequest): Partial<Amounts> {

@@ -9,7 +9,7 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { FinishReason } from "../../protocol/response_event.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { points } from "../hooks/each_hook.ts";
-import { compose, type Hook, type Layered, type Onion } from "../hooks/onion.ts";
+import { compose, type Conditional, type Hook, type Onion } from "../hooks/onion.ts";
 import type { Change, Scope } from "../hooks/scope.ts";
 import type { Limits } from "../run/limits.ts";
 import type { Steps } from "../run/step.ts";
@@ -97,11 +97,11 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
 
   function fold<C extends Scope, D extends Change, R>(point: Point): Onion<C, D, R> {
     return compose(use.flatMap((middleware, index) => {
-      const hook = middleware[point] as Hook<C, D, R> | Layered<C, D, R> | undefined; // C, D and R are those of the point
+      const hook = middleware[point] as Hook<C, D, R> | Conditional<C, D, R> | undefined; // C, D and R are those of the point
       const name = names[index] ?? "";
       if (!hook) return [];
       if (wrapHooks) return [{ name, hook: wrapHooks(point, nameOf(middleware, index), hook.bind(middleware)) }];
-      return [{ name, hook: "~layer" in hook ? hook : hook.bind(middleware) }];
+      return [{ name, hook: "~applies" in hook ? hook : hook.bind(middleware) }];
     }));
   }
 

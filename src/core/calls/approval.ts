@@ -4,9 +4,8 @@
  * @module
  */
 import { isInterrupt } from "../hooks/interrupt.ts";
-import type { HookAnswer, HookFailure, PointPolicy } from "../hooks/onion.ts";
 import type { Approval, ApprovalContext } from "../hooks/points/call.ts";
-import { policyOf } from "../hooks/policy.ts";
+import { type HookAnswer, type HookFailure, type PointPolicy, policyOf } from "../hooks/policy.ts";
 import { deny } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
 import { canonicalJson } from "../lib/canonical_json.ts";

@@ -5,7 +5,6 @@
  */
 import type { ToolResult } from "../../protocol/message.ts";
 import { End, Paused } from "../hooks/interrupt.ts";
-import type { Review } from "../hooks/onion.ts";
 import type { ToolContext } from "../hooks/points/call.ts";
 import type { CallDecision, Revision } from "./authorize.ts";
 import { repairInput } from "./input_repair.ts";
@@ -53,8 +52,6 @@ export class OpenCall {
   note: string | undefined;
   /** True if `tool` hooks are open around the core. */
   hasOpenHooks = true;
-  /** Reviews the result of a call without open hooks. */
-  review: Review<ToolResult> | undefined;
   /** The name and the input of the call, once it was revised. */
   #revision: Revision | undefined;
   /** Ends the wait of `enter()`. */
@@ -104,14 +101,8 @@ export class OpenCall {
 
   /** Gives the decided call its result, which the hooks review. */
   resolve(result: ToolResult): void {
-    if (this.hasOpenHooks) return this.#gate?.resolve(result);
-    try {
-      const reviewed = this.review ? this.review(result) : result;
-      if (reviewed instanceof Promise) this.passed = this.#take(reviewed);
-      else this.result = reviewed; // costs no turn of the microtask queue
-    } catch (error) {
-      this.#fail(error);
-    }
+    if (this.hasOpenHooks) this.#gate?.resolve(result);
+    else this.result = result; // costs no turn of the microtask queue
   }
 
   /** Unwinds the hooks that wait for the result, now or later. */
@@ -137,14 +128,6 @@ export class OpenCall {
       if (this.decision?.type !== "revise" || !(error instanceof Paused)) this.#fail(error); // hooks see `Paused`, as for a question
     }
     this.passed = undefined;
-  }
-
-  async #take(reviewed: Promise<ToolResult>): Promise<void> {
-    try {
-      this.result = await reviewed;
-    } catch (error) {
-      this.#fail(error);
-    }
   }
 
   #fail(error: unknown): void {

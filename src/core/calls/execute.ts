@@ -6,9 +6,8 @@
 import type { ToolResult } from "../../protocol/message.ts";
 import { ToolError } from "../agent/tool.ts";
 import { isInterrupt } from "../hooks/interrupt.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
 import type { ExecuteContext } from "../hooks/points/call.ts";
-import { policyOf } from "../hooks/policy.ts";
+import { type PointPolicy, policyOf } from "../hooks/policy.ts";
 import { failed, result } from "../hooks/results.ts";
 import type { Change, Scope } from "../hooks/scope.ts";
 import { delay, withGracePeriod } from "../lib/cancellation.ts";

@@ -6,9 +6,8 @@
 import type { ToolResult } from "../../protocol/message.ts";
 import { Paused } from "../hooks/interrupt.ts";
 import { nameOf } from "../hooks/middleware.ts";
-import type { PointPolicy, Review } from "../hooks/onion.ts";
 import type { ToolChange, ToolContext } from "../hooks/points/call.ts";
-import { policyOf } from "../hooks/policy.ts";
+import { type PointPolicy, policyOf } from "../hooks/policy.ts";
 import { authorize, type CallDecision, maxRevisions, type Undecided } from "./authorize.ts";
 import { toolResultOf } from "./tool_io.ts";
 
@@ -19,8 +18,6 @@ interface HookedCall extends Undecided {
   renamedTooOften: boolean;
   /** True if hooks are open around the core. */
   hasOpenHooks: boolean;
-  /** Reviews the result of a call without open hooks. */
-  review: Review<ToolResult> | undefined;
   /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
   untilResolved(): Promise<ToolResult>;
 }
@@ -68,14 +65,8 @@ async function decide(ctx: ToolContext, call: HookedCall, proposed?: ToolResult)
   return await call.untilResolved();
 }
 
-/** The core of `tool` if no hook is open around it: decides the call. Its result comes later, and passes `review` then. */
-export function decideWithoutHooks(
-  ctx: ToolContext,
-  call: HookedCall,
-  _policy: unknown, // for the signature of `Core`
-  review?: Review<ToolResult>,
-): Promise<CallDecision> {
+/** The core of `tool` if no hook is open around it: decides the call. Its result comes later. */
+export function decideWithoutHooks(ctx: ToolContext, call: HookedCall): Promise<CallDecision> {
   call.hasOpenHooks = false;
-  call.review = review;
   return authorize(ctx, call, undefined);
 }

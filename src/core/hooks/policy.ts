@@ -8,8 +8,55 @@ import { expectType } from "../lib/expect_option.ts";
 import { expectJson, ignoreRejections, typeOf } from "../lib/json_value.ts";
 import { expectMessages } from "../lib/repair.ts";
 import { callSafely } from "../run/events.ts";
-import type { HookAnswer, PointPolicy } from "./onion.ts";
 import type { Change, Run, Scope } from "./scope.ts";
+
+/** One hook's answer, as a policy sees it. `E` is the engine's own value, which no hook can reach. */
+export interface HookAnswer<C, R, E> {
+  /** The name of the middleware. */
+  readonly name: string;
+  /** The context that the hook received. */
+  readonly ctx: C;
+  /** The engine's own value. */
+  readonly own: E;
+  /** The value that the hook returned. */
+  readonly returned: R;
+  /** True if the hook called `next()`. */
+  readonly called: boolean;
+  /** The result of its last `next()` that did not throw. */
+  readonly below: R | undefined;
+  /** Runs the inner layers, for a hook that did not. After a failure, it returns the result of the hook's `next()`, if it called it. */
+  readonly rest: () => Promise<R>;
+}
+
+/** The failure of one hook, as a policy sees it. */
+export interface HookFailure<C, R, E> extends Omit<HookAnswer<C, R, E>, "returned" | "called" | "below"> {
+  /** The error that the hook threw. */
+  readonly error: unknown;
+}
+
+/** The differences between one point and the others: data for the one fold. */
+export interface PointPolicy<C, D, R, E> {
+  /** The point's name, for errors. */
+  readonly point: Point;
+  /** The innermost function. */
+  readonly core: (ctx: C, own: E) => Promise<R>;
+  /** Set if `next()` may be called again after the first call has settled. Returns the context for that call. */
+  readonly retry?: (ctx: C, own: E) => C;
+  /** Advice in the error about a second `next()`. */
+  readonly hint?: string;
+  /** True if the core always settles after every hook that does not wait for it. Default: false. */
+  readonly late?: boolean;
+  /** True if hooks return nothing. Default: false. */
+  readonly silent?: boolean;
+  /** Returns the context of the inner layers. */
+  readonly change: (ctx: C, change: D, name: string, own: E) => C;
+  /** Called before each hook with the name of its middleware. */
+  readonly enter?: (name: string, own: E) => void;
+  /** Replaces an answer that is not the result of the inner layers. Default: the answer stands. */
+  readonly finalize?: (answer: HookAnswer<C, R, E>) => R | Promise<R>;
+  /** Returns an answer in place of a hook that threw. Default: the error is thrown. */
+  readonly rescue?: (failure: HookFailure<C, R, E>) => Promise<R>;
+}
 
 /** Completes the context of the inner layers after a change. */
 export type Derive<C, E> = (inner: C, outer: C, own: E, name: string) => C;

@@ -6,7 +6,7 @@
 import type { AnyTool, Tool } from "../agent/tool.ts";
 import { callPoints, eachHook, points } from "./each_hook.ts";
 import type { Middleware, ToolHooks } from "./middleware.ts";
-import { awaitedCore, type Hook, type Layer, type Layered, type Next, type Wrap } from "./onion.ts";
+import type { Conditional, Hook, Next } from "./onion.ts";
 import type { Scope } from "./scope.ts";
 
 /**
@@ -71,44 +71,11 @@ function conditional<V>(
   return groups ? { ...hooks, groups: async (ctx) => await holds(ctx) ? groups(ctx) : "parallel" } : hooks;
 }
 
-/** Returns a hook that applies only if `holds` returns true. Otherwise its layer is skipped, at no cost. */
-export function onlyIf<C, D, R>(hook: Hook<C, D, R>, holds: (ctx: C) => boolean | Promise<boolean>): Layered<C, D, R> {
+/** Returns a hook that applies only if `holds` returns true. Otherwise the fold skips it, at no cost. */
+export function onlyIf<C, D, R>(
+  hook: Hook<C, D, R>,
+  holds: (ctx: C) => boolean | Promise<boolean>,
+): Conditional<C, D, R> {
   const chosen = async (ctx: C, next: Next<D, R>) => await (await holds(ctx) ? hook(ctx, next) : next());
-  function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
-    const wrapped = wrap(hook, inner);
-    const failing = (error: unknown) => wrap(() => Promise.reject(error), inner); // the hook fails, and a policy may rescue it
-    return (ctx, own, policy, core, review) => {
-      let applies: boolean | Promise<boolean>;
-      try {
-        applies = holds(ctx);
-      } catch (error) {
-        return failing(error)(ctx, own, policy, core, review);
-      }
-      if (applies === false) return inner(ctx, own, policy, core, review); // no closure: many layers come this way with each call
-      if (applies === true) return wrapped(ctx, own, policy, core, review);
-      const chosen = applies.then((applies) => applies ? wrapped : inner, failing);
-      return chosen.then((layer) => layer(ctx, own, policy, core, review));
-    };
-  }
-  return Object.assign(chosen, { "~layer": layer });
-}
-
-/** Returns a hook that replaces a result with `act(ctx, result)` if `wants(result)`. Otherwise its layer is skipped, at no cost. */
-export function reviewIf<C, D, R>(
-  wants: (result: R) => boolean,
-  act: (ctx: C, result: R) => Promise<R>,
-): Layered<C, D, R> {
-  const acting = async (ctx: C, next: Next<D, R>) => await act(ctx, await next());
-  const chosen = async (ctx: C, next: Next<D, R>) => {
-    const result = await next();
-    return wants(result) ? await act(ctx, result) : result;
-  };
-  function layer(wrap: Wrap<C, D, R>, inner: Layer<C, D, R>): Layer<C, D, R> {
-    return (ctx, own, policy, core, review) =>
-      inner(ctx, own, policy, core, (result) => {
-        if (!wants(result)) return review ? review(result) : result;
-        return wrap(acting, () => Promise.resolve(result))(ctx, own, policy, awaitedCore, review);
-      });
-  }
-  return Object.assign(chosen, { "~layer": layer });
+  return Object.assign(chosen, { "~hook": hook, "~applies": holds });
 }

@@ -5,9 +5,8 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import { settingsOf } from "../agent/settings.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "../hooks/points/run.ts";
-import { endStatuses, mergeSettings, policyOf, requireStatus } from "../hooks/policy.ts";
+import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "../hooks/policy.ts";
 import { refused } from "../hooks/results.ts";
 import { withGracePeriod } from "../lib/cancellation.ts";
 import { restoredSession, savedForm, savedSession } from "../persistence/saved_session.ts";

@@ -6,10 +6,9 @@
 import type { Event } from "../../protocol/event.ts";
 import { type AssistantMessage, callsOf, type Message, textOf, type UserMessage } from "../../protocol/message.ts";
 import { wasStopped } from "../calls/outcome.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
 import type { Answer } from "../hooks/points/run.ts";
 import type { Stop, StopContext, TurnResult } from "../hooks/points/turn.ts";
-import { policyOf, requireChoice } from "../hooks/policy.ts";
+import { type PointPolicy, policyOf, requireChoice } from "../hooks/policy.ts";
 import { finish } from "../hooks/results.ts";
 import type { Change } from "../hooks/scope.ts";
 import { reportFatal } from "../run/failure.ts";

@@ -4,9 +4,8 @@
  * @module
  */
 import type { Message } from "../../protocol/message.ts";
-import type { HookAnswer, PointPolicy } from "../hooks/onion.ts";
 import type { InputChange, InputContext, InputResult, InputSource } from "../hooks/points/run.ts";
-import { policyOf } from "../hooks/policy.ts";
+import { type HookAnswer, type PointPolicy, policyOf } from "../hooks/policy.ts";
 import { refused } from "../hooks/results.ts";
 import type { Scope } from "../hooks/scope.ts";
 import { reportFatal } from "../run/failure.ts";

@@ -4,9 +4,8 @@
  * @module
  */
 import type { Message, UserMessage } from "../../protocol/message.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
 import type { Answer, PromptChange, PromptContext } from "../hooks/points/run.ts";
-import { policyOf, requireStatus } from "../hooks/policy.ts";
+import { type PointPolicy, policyOf, requireStatus } from "../hooks/policy.ts";
 import type { Move, Position, PositionAt } from "../run/position.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Inner, Region, Steps } from "../run/step.ts";

@@ -5,9 +5,8 @@
  */
 import { callsOf, type Message } from "../../protocol/message.ts";
 import { runTools } from "../calls/tools_step.ts";
-import type { PointPolicy } from "../hooks/onion.ts";
 import type { TurnChange, TurnContext, TurnResult } from "../hooks/points/turn.ts";
-import { policyOf, requireField } from "../hooks/policy.ts";
+import { type PointPolicy, policyOf, requireField } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";
 import { reportFatal } from "../run/failure.ts";
 import { closingMessages } from "../run/finish.ts";
