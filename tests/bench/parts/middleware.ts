@@ -1,11 +1,10 @@
 /**
- * The cost of seven middleware that have nothing to do, and of strict mode.
+ * The cost of six middleware that have nothing to do, and of strict mode.
  *
  * @module
  */
 import { budget } from "@jizai/jizai/middleware/budget";
 import { compaction } from "@jizai/jizai/middleware/compaction";
-import { delivery } from "@jizai/jizai/middleware/delivery";
 import { instructions } from "@jizai/jizai/middleware/instructions";
 import { otel } from "@jizai/jizai/middleware/otel";
 import { subagents } from "@jizai/jizai/middleware/subagents";
@@ -24,7 +23,6 @@ const idle = [
   instructions(memoryFiles()),
   workspace(memoryFiles()),
   subagents([]),
-  delivery(() => {}),
 ];
 
 const turns = (options: Options) => served(calling(1, 40), { ...withTool(), ...options });
@@ -36,26 +34,26 @@ const loads: Readonly<Record<string, (options: Options) => Run>> = {
   "1,000 calls at once": calls,
 };
 
-/** Takes forty turns of one call each beneath the seven middleware. */
+/** Takes forty turns of one call each beneath the six middleware. */
 export function turnsBeneath(): Load {
-  const what = "a turn with one call, of 40, beneath seven idle middleware";
+  const what = "a turn with one call, of 40, beneath six idle middleware";
   return { what, run: turns({ use: idle }), count: 40, unit: "turn" };
 }
 
-/** Runs a thousand calls at once beneath the seven middleware. */
+/** Runs a thousand calls at once beneath the six middleware. */
 export function callsBeneath(): Load {
-  const what = "one of 1,000 calls at once beneath seven idle middleware";
+  const what = "one of 1,000 calls at once beneath six idle middleware";
   return { what, run: calls({ use: idle }), count: 1_000, unit: "call" };
 }
 
-/** Streams deltas, takes turns and runs calls: with the seven middleware and without, and with the seven in strict mode. */
+/** Streams deltas, takes turns and runs calls: with the six middleware and without, and with the six in strict mode. */
 export async function middlewareMeasures(): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const [what, load] of Object.entries(loads)) {
     const cases = { without: load({}), beneath: load({ use: idle }), strict: load({ use: idle, strict: true }) };
     const time = await medians(cases, { rounds: 60, warmUp: 20 });
     const figure = (time.beneath / time.without - 1) * 100;
-    measures.push({ what: `${what} beneath seven idle middleware`, figure, atMost: 10, unit: "%" });
+    measures.push({ what: `${what} beneath six idle middleware`, figure, atMost: 10, unit: "%" });
     measures.push({ what: `${what}, in strict mode`, figure: time.strict / time.beneath, unit: "x" });
   }
   return measures;
