@@ -95,6 +95,21 @@ for (const [written, repaired = written] of inputs) {
   });
 }
 
+Deno.test("mcp() repairs an input whose schema has properties and choices of what is required", async () => {
+  const choices = [{ required: ["a"] }, { required: ["b"] }];
+  const schema = { type: "object", properties: { a: { type: "array" }, b: { type: "array" } }, anyOf: choices };
+  const { received } = await calledWith(schema, { a: "[1]", b: null });
+  assertEquals(received, [{ a: [1] }]);
+});
+
+Deno.test("mcp() calls a tool with an input that nests deeper than it is repaired", async () => {
+  const schema = { type: "object", properties: { next: { $ref: "#" }, city: { type: "string" } } };
+  let input: object = { city: null };
+  for (let at = 0; at < 1_000; at++) input = { next: input };
+  const { received } = await calledWith(schema, input);
+  assertEquals(received, [input]);
+});
+
 Deno.test("mcp() reads a schema of an input whose choices contain each other", async () => {
   const loop = { anyOf: Array.from({ length: 50 }, () => ({ $ref: "#/$defs/Loop" })) };
   const schema = { type: "object", properties: { a: { $ref: "#/$defs/Loop" } }, $defs: { Loop: loop } };

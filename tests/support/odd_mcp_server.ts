@@ -170,6 +170,14 @@ const contents = {
   "a resource without content": [{ type: "resource", resource: { uri: "a:b" } }, text('{"uri":"a:b"}')],
   "a resource that is null": [{ type: "resource", resource: null }, text('{"type":"resource","resource":null}')],
   "a link": [{ type: "resource_link", uri: "https://a/b", name: "b" }, text("b: https://a/b")],
+  "a link whose title is null": [
+    { type: "resource_link", uri: "https://a/b", name: "b", title: null },
+    text("b: https://a/b"),
+  ],
+  "a file without an address": [
+    { type: "resource", resource: { blob: "é" } },
+    text("(The resource cannot be shown: its data is not base64.)"),
+  ],
   "a link without a name": [{ type: "resource_link", uri: "https://a/b" }, text("https://a/b: https://a/b")],
   "an unknown type": [{ type: "table", rows: [[1]] }, text('{"type":"table","rows":[[1]]}')],
   "an unknown type with a text": [{ type: "markdown", text: "*Sun*" }, text("*Sun*")],
@@ -216,6 +224,8 @@ const envelopes = {
   "plain": (message: JsonObject) => message,
   "a null error": (message: JsonObject) => "error" in message ? message : { ...message, error: null },
   "a null result": (message: JsonObject) => "result" in message ? message : { ...message, result: null },
+  "neither a result nor an error": ({ result, ...message }: JsonObject) =>
+    result === null || result === undefined ? message : { ...message, result },
   "an unknown member": (message: JsonObject) => ({ ...message, trace: "x" }),
   "an id as a text": (message: JsonObject) => ({ ...message, id: String(message.id) }),
   "the method of the request": (message: JsonObject) =>
@@ -316,7 +326,10 @@ export function oddServer(chance: Chance, sending: Sending): OddServer {
       expected: {
         ...ok(...keys.map((key) => contents[key][1])),
         ...links.length > 0 && {
-          artifacts: links.map((key) => ({ uri: "https://a/b", name: key === "a link" ? "b" : "https://a/b" })),
+          artifacts: links.map((key) => ({
+            uri: "https://a/b",
+            name: key === "a link without a name" ? "https://a/b" : "b",
+          })),
         },
       },
     };

@@ -89,6 +89,7 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
       const key = JSON.stringify([nextCursor, all]);
       const isNew = typeof nextCursor === "string" && !pages.has(key);
       pages.add(key);
+      if (!isNew) pages.clear(); // the client may list the tools again
       return {
         ...page,
         tools: all.filter(isUsable),

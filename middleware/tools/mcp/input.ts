@@ -32,8 +32,12 @@ interface Place {
   readonly optional?: boolean;
 }
 
+/** The deepest value that is checked. */
+const maxDepth = 100;
+
 /** Returns the issues of a value whose repair its schema accepts. */
 function issuesOf(value: unknown, schema: unknown, { root, path, optional = false }: Place): readonly Issue[] {
+  if (schema === undefined || path.length > maxDepth) return [];
   const types = typesOf(schema, root);
   const isAccepted = (type: string) => !types || types.has(type);
   if (value === null) {
@@ -110,6 +114,6 @@ function innerOf(given: unknown, root: JsonObject, left = maxReferences): JsonOb
     const types = typesOf(choice, root);
     return !types || types.has("object") || types.has("array");
   });
-  if (!choices) return schema;
+  if (!choices || schema.properties || schema.items) return schema;
   return choices.length === 1 ? innerOf(choices[0], root, left - 1) : {};
 }

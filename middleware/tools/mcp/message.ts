@@ -16,7 +16,8 @@ export function mendMessage(message: unknown, request?: unknown): unknown {
   if (!isObject(message)) return message;
   const { id, method, result, error } = message;
   const isFailure = error !== undefined && error !== null;
-  const isResponse = isFailure || (result ?? undefined) !== undefined || ("result" in message && !method);
+  const isAnswer = !method && ("result" in message || (id ?? undefined) !== undefined);
+  const isResponse = isFailure || isAnswer || (result ?? undefined) !== undefined;
   if (!isResponse) return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null));
   return {
     jsonrpc: "2.0",

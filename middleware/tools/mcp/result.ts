@@ -27,7 +27,9 @@ function partOf(block: unknown): readonly ContentPart[] {
   const { type, text, data, mimeType, uri, name, title } = block;
   if (type === "resource" && isObject(block.resource)) return [resourcePart(block.resource)];
   if (typeof text === "string") return [textOf(text)];
-  if (type === "resource_link" && typeof uri === "string") return [textOf(`${title ?? name ?? uri}: ${uri}`)];
+  if (type === "resource_link" && typeof uri === "string") {
+    return [textOf(`${[title, name].find((each) => typeof each === "string") ?? uri}: ${uri}`)];
+  }
   if (typeof data === "string") return [mediaPart(data, mimeType, String(type))];
   return [textOf(type === "text" ? text ?? "" : block)];
 }
@@ -36,7 +38,9 @@ function partOf(block: unknown): readonly ContentPart[] {
 function resourcePart(resource: JsonObject): ContentPart {
   const { text, blob, mimeType, uri } = resource;
   if (typeof text === "string") return textOf(text);
-  if (typeof blob === "string") return mediaPart(blob, mimeType ?? "application/octet-stream", `resource ${uri}`);
+  if (typeof blob === "string") {
+    return mediaPart(blob, mimeType ?? "application/octet-stream", `resource ${uri ?? ""}`.trim());
+  }
   return textOf(resource);
 }
 
