@@ -10,7 +10,6 @@ import { command_hooks } from "@jizai/jizai/middleware/command_hooks";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
 import { delivery } from "@jizai/jizai/middleware/delivery";
-import { export_hooks } from "@jizai/jizai/middleware/export_hooks";
 import { fallback } from "@jizai/jizai/middleware/fallback";
 import { handoff } from "@jizai/jizai/middleware/handoff";
 import { instructions } from "@jizai/jizai/middleware/instructions";
@@ -19,7 +18,6 @@ import { stdio } from "@jizai/jizai/middleware/mcp/stdio";
 import { openaiModerator } from "@jizai/jizai/middleware/moderation";
 import { notes } from "@jizai/jizai/middleware/notes";
 import { otel } from "@jizai/jizai/middleware/otel";
-import { permissions } from "@jizai/jizai/middleware/permissions";
 import { plan } from "@jizai/jizai/middleware/plan";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
@@ -104,7 +102,6 @@ const unknown: Readonly<Record<string, (options: never) => unknown>> = {
   command_hooks: (options) => command_hooks({}, options),
   copilot_hooks: (options) => copilot_hooks({}, options),
   delivery: (options) => delivery(() => {}, options),
-  export_hooks: (options) => export_hooks(permissions({}), options),
   fallback: (options) => fallback([scripted()], options),
   gemini,
   handoff: (options) => handoff([], options),

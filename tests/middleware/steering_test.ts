@@ -1,18 +1,7 @@
-import {
-  agent,
-  type Message,
-  type Middleware,
-  refused,
-  type RunHandle,
-  SessionError,
-  textOf,
-  tool,
-  user,
-} from "@jizai/jizai";
+import { agent, type Message, type Middleware, refused, type RunHandle, SessionError, tool, user } from "@jizai/jizai";
 import { audit } from "@jizai/jizai/middleware/audit";
 import { claude_hooks, type HookCallback } from "@jizai/jizai/middleware/claude_hooks";
 import { copilot_hooks } from "@jizai/jizai/middleware/copilot_hooks";
-import { export_hooks } from "@jizai/jizai/middleware/export_hooks";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
 import { redact } from "@jizai/jizai/middleware/redact";
@@ -173,23 +162,4 @@ Deno.test("Copilot: an answer that is hidden from the person stays hidden after 
   const hooks = copilot_hooks({ onUserPromptSubmitted: ({ prompt }) => ({ suppressOutput: prompt === "Go" }) });
   const { result, transcript } = await steered([hooks], ["one"]);
   assertEquals([result.text, transcript.at(-1)], ["", "assistant Done."]);
-});
-
-Deno.test("Export: a UserPromptSubmit command runs the hooks at input", async () => {
-  const guard: Middleware = {
-    name: "guard",
-    input: (ctx, next) =>
-      ctx.messages.some((each) => each.role === "user" && textOf(each) === "bad")
-        ? Promise.resolve(refused("It is bad."))
-        : next(),
-  };
-  const exported = export_hooks([guard, redact({ patterns: [/hunter2/] })]);
-  const ask = (prompt: string) => exported.command({ hook_event_name: "UserPromptSubmit", session_id: "s", prompt });
-  assertEquals(await ask("Hi"), {});
-  assertEquals(await ask("bad"), { decision: "block", reason: "It is bad." });
-  const added = export_hooks([{ input: (ctx, next) => next({ context: [...ctx.context, "It is safe."] }) }]);
-  assertEquals(await added.command({ hook_event_name: "UserPromptSubmit", session_id: "s", prompt: "Hi" }), {
-    hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: "It is safe." },
-  });
-  assertEquals(await ask("Use hunter2"), { decision: "block", reason: "It is only allowed as: Use [redacted]" });
 });

@@ -112,7 +112,7 @@ for (const [name, [make, options]] of Object.entries(cases)) {
 }
 
 /** Imports that are not a middleware of their own: shared code, a callback, an export of hooks, and a variant. */
-const exceptions = ["kit", "terminal", "export_hooks", "command_hooks"];
+const exceptions = ["kit", "terminal", "command_hooks"];
 
 Deno.test("every middleware is tested with testMiddleware(), here or in its own tests", async () => {
   const sources = await read("tests/testing/laws_test.ts");
