@@ -1,8 +1,9 @@
 import { agent, memory, serve, type Store } from "@jizai/jizai";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { type Log, type LogPage, memoryLog } from "@jizai/jizai/session/log";
 import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
@@ -96,4 +97,100 @@ Deno.test("a session in SQLite whose entries are missing is unreadable, and not 
   const app = serve(agent({ model: scripted("Again.") }), { store, onError() {} });
   const [status, error] = await refusalOf(app.request("/sessions/s"));
   assertEquals([tables.length > 0, status, Object(error).code], [true, 500, "unreadable"]);
+});
+
+/** Changes a line of a logged record. */
+const lineDamages: Readonly<Record<string, (line: string) => string>> = {
+  "cut lines": (line) => line.slice(0, -10),
+  "lines that are null": () => "null",
+  "empty lines": () => "",
+  "binary lines": () => "\0\0\0",
+  "a cut start": (line) => line.startsWith(`{"type":"run.started"`) ? line.slice(0, -5) : line,
+  "a cut end": (line) => /^\{"type":"run.(paused|finished)"/.test(line) ? line.slice(0, -5) : line,
+  "a start that is no JSON": (line) => line.startsWith(`{"type":"run.started"`) ? `${line.slice(0, -1)},}` : line,
+};
+
+/** Returns a log whose records of `bad.run` have damaged lines. */
+function damagedLog(log: Log, damage: (line: string) => string, bad: { run?: string }): Log {
+  const spoil = <P extends LogPage | undefined>(run: string, page: P) =>
+    page && bad.run !== undefined && run.includes(bad.run) ? { ...page, lines: page.lines.map(damage) } : page;
+  return {
+    ...log,
+    read: async (run, after) => spoil(run, await log.read(run, after)),
+    async *tail(run, after, signal) {
+      for await (const page of log.tail(run, after, signal)) yield spoil(run, page) ?? page;
+    },
+  };
+}
+
+const unreadableRecord = {
+  code: "unreadable",
+  message: "Cannot read the record of the run: it is damaged, or a newer version of the server has saved it",
+};
+
+for (const [name, damage] of Object.entries(lineDamages)) {
+  Deno.test(`a record with ${name} is unreadable, and no client receives its lines`, async () => {
+    const bad: { run?: string } = {};
+    const kept = memoryLog();
+    const log = damagedLog(kept, damage, bad);
+    const store = durable(memory());
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => void errors.push(error);
+    const make = () => serve(agent({ model: scripted("Done.", "Done.") }), { store, log, wires: [aiSdkUi()], onError });
+    const started = [];
+    for (const prompt of ["One", "Two"]) {
+      started.push(first("run.started", framesOf(await (await post(make(), "/runs", { prompt })).text())));
+    }
+    const [{ run, session }, good] = started as [typeof started[0], typeof started[0]];
+    bad.run = run;
+    const app = make();
+    const isMiddle = name === "a start that is no JSON"; // found where it is parsed
+    const requests: readonly (() => Response | Promise<Response>)[] = [
+      ...isMiddle ? [] : [() => app.request(`/runs/${run}`)],
+      ...name === "a cut end" ? [() => app.request(`/runs/${run}`, { headers: { "last-event-id": "5" } })] : [
+        () => post(app, `/runs/${run}/stop`, {}),
+        () => post(app, `/runs/${run}/messages`, { text: "Hi" }),
+      ],
+    ];
+    for (const send of requests) {
+      const [status, { id: _, ...error }] = await refusalOf(send()) as [number, { id?: string }];
+      assertEquals([status, error], [500, unreadableRecord]);
+    }
+    assertEquals(
+      errors.map(String),
+      requests.map(() => `UnreadableError: Cannot read the record of run "${run}": an event is damaged`),
+    );
+    assertEquals((await app.request(`/sessions/${session}`)).status, 200);
+    const stored = await kept.read(run, 0);
+    const next = await post(app, "/runs", { prompt: "And?", session });
+    assertEquals(framesOf(await next.text()).at(-1)?.type, "run.finished"); // the session goes on
+    assertEquals(await kept.read(run, 0), stored);
+    assertEquals(framesOf(await (await app.request(`/runs/${good.run}`)).text()).at(-1)?.type, "run.finished");
+  });
+}
+
+Deno.test("recover() reports a lost run whose record is damaged, and continues the others", async () => {
+  using time = new FakeTime();
+  const bad: { run?: string } = {};
+  const log = damagedLog(memoryLog({ expireIn: Infinity }), (line) => line.slice(0, -1), bad);
+  const store = durable(memory());
+  const runs = [];
+  for (let count = 0; count < 3; count++) {
+    const process = processOf({ store, log }, agent({ model: waiting("Half") }));
+    const text = await piecesOf(await post(process.app, "/runs", { prompt: "Hi" })).until("Half");
+    process.kill();
+    runs.push(first("run.started", framesOf(text)));
+  }
+  const [lost, ...others] = runs;
+  bad.run = lost?.run ?? "";
+  await advance(time, lease);
+  const errors: unknown[] = [];
+  const app = serve(agent({ model: scripted("Done.", "Done.", "Done.") }), {
+    store,
+    log,
+    onError: (error) => void errors.push(error),
+  });
+  await advanceUntilSettled(time, app.recover().then(({ over }) => over));
+  for (const { session } of others) assertEquals((await store.load(session))?.messages.length, 2);
+  assertEquals(errors.length > 0 && errors.every((error) => String(error).includes(bad.run ?? "")), true);
 });

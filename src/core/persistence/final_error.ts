@@ -22,11 +22,27 @@ export class FinalError extends Error {
   override readonly name: string = "FinalError";
 }
 
-/** The error of a stored session that cannot be read: it is damaged, or a newer version of the package has written it. It stays as it is. */
+/**
+ * The error of a stored session, or of the record of a run, that cannot be read: it is damaged, or a newer version of the package has written it. It stays as it
+ * is.
+ */
 export class UnreadableError extends FinalError {
   /** The mark of the class, which its copies share. */
   static override readonly "~brand": symbol = /* @__PURE__ */ brand(this, "UnreadableError");
 
   /** The name of the class. */
   override readonly name = "UnreadableError";
+  /** The name of what cannot be read, for clients. */
+  readonly subject: "session" | "record of the run";
+
+  constructor(message: string, { subject = "session", ...options }: UnreadableOptions = {}) {
+    super(message, options);
+    this.subject = subject;
+  }
+}
+
+/** Options of an `UnreadableError`. */
+export interface UnreadableOptions extends ErrorOptions {
+  /** The name of what cannot be read. Default: "session". */
+  readonly subject?: UnreadableError["subject"];
 }

@@ -58,7 +58,7 @@ export function errorResponse(
   if (refusal) return c.json(bodyOf(refusal), refusal.status);
   const id = reportError(onError, error);
   const [code, message] = error instanceof UnreadableError
-    ? ["unreadable", "Cannot read the session: it is damaged, or a newer version of the server has saved it"]
+    ? ["unreadable", `Cannot read the ${error.subject}: it is damaged, or a newer version of the server has saved it`]
     : ["internal", "The request failed."];
   return c.json(bodyOf({ status: 500, code, message, id }), 500);
 }

@@ -3,11 +3,54 @@
  *
  * @module
  */
+import { UnreadableError } from "../../core/persistence/final_error.ts";
 import type { Event } from "../../protocol/event.ts";
 import { emittedForm } from "../../protocol/shared_schemas.ts";
 import type { Log, LogPage } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import type { Owned } from "./run_host.ts";
+
+/** Returns a log that throws an `UnreadableError` for a page that is damaged, so that no client reads it. */
+export function readableLog(log: Log): Log {
+  return {
+    ...(log.deltasEvery !== undefined && { deltasEvery: log.deltasEvery }),
+    ...(log.renewIn !== undefined && { renewIn: log.renewIn }),
+    records: log.records,
+    append: (run, addition) => log.append(run, addition),
+    delete: (run) => log.delete(run),
+    async read(run, after) {
+      const page = await log.read(run, after);
+      return page && readablePage(run, page);
+    },
+    async *tail(run, after, signal) {
+      for await (const page of log.tail(run, after, signal)) yield readablePage(run, page);
+    },
+  };
+}
+
+/** Returns a page. Throws if it is damaged as far as its numbers and the ends of its lines tell: parsing each line would take longer than all else. */
+function readablePage(run: string, page: LogPage): LogPage {
+  const { first, last, lines } = page;
+  const isWhole = (line: string) => line.startsWith("{") && line.endsWith("}");
+  if (Number.isInteger(first) && Number.isInteger(last) && lines.every(isWhole)) return page;
+  throw unreadableRecord(run);
+}
+
+/** Parses a line of a record. Throws an `UnreadableError` if it is damaged. */
+export function parseLine<T = Event>(run: string, line: string): T {
+  try {
+    return JSON.parse(line); // as this package has logged it
+  } catch (cause) {
+    throw unreadableRecord(run, { cause });
+  }
+}
+
+function unreadableRecord(run: string, options: ErrorOptions = {}): UnreadableError {
+  return new UnreadableError(`Cannot read the record of run "${run}": an event is damaged`, {
+    ...options,
+    subject: "record of the run",
+  });
+}
 
 /** Returns the key of a run's record in the log. */
 export function recordKey(run: string, { owner }: Owned): string {
@@ -23,7 +66,7 @@ export async function readEnd(log: Log, key: string): Promise<LogPage | undefine
 export async function lastEvent(log: Log, key: string, end: LogPage | undefined): Promise<Event | undefined> {
   const page = end?.ended ? await log.read(key, end.last - 1) : undefined;
   const line = page?.lines.at(-1);
-  return line === undefined ? undefined : emittedForm(JSON.parse(line));
+  return line === undefined ? undefined : emittedForm(parseLine(key, line));
 }
 
 /** Yields the events after event `after` that are logged now, page by page; nothing if there is no such record. */

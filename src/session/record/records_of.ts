@@ -12,7 +12,7 @@ import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { idempotencyKeys } from "./idempotency_keys.ts";
 import { followWithLeaseCheck } from "./lease_check.ts";
-import { lastEvent, readEnd, recordKey } from "./logged_pages.ts";
+import { lastEvent, readableLog, readEnd, recordKey } from "./logged_pages.ts";
 import { reconcile } from "./reconcile.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
@@ -25,8 +25,9 @@ import { isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } fr
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;
 
-/** Keeps the records of the runs of `host` in `log`. */
-export function recordsOf(log: Log, host: RunHost): Records {
+/** Keeps the records of the runs of `host` in a log. */
+export function recordsOf(given: Log, host: RunHost): Records {
+  const log = readableLog(given);
   const endOf = (run: string, requester: Owned) => readEnd(log, recordKey(run, requester));
   const load = async (id: string | undefined, requester: Requester) =>
     id === undefined ? undefined : await host.head(id, requester);
