@@ -2,6 +2,7 @@ import { assertEquals } from "@std/assert";
 import { denoApp } from "../../src/cli/templates/deno_app.ts";
 import { durableObjectsApp } from "../../src/cli/templates/durable_objects_app.ts";
 import type { Template } from "../../src/cli/templates/template.ts";
+import { workersApp } from "../../src/cli/templates/workers_app.ts";
 import { type App, eventsOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { eventually } from "./eventually.ts";
 import { folder } from "./folder.ts";
@@ -52,10 +53,11 @@ async function start(path: string) {
   const lines = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let printed = "";
   while (!/:\d+\//.test(printed)) printed += (await lines.read()).value;
-  const [url] = printed.match(/http:[^ ]+/) ?? [];
+  const [url = ""] = printed.match(/http:[^ ]+/) ?? [];
   const app: App = { request: (path, init) => fetch(new URL(path, url), init) };
   return {
     ...app,
+    url,
     async interrupt(signal: Deno.Signal): Promise<number> {
       process.kill(signal);
       return (await process.status).code;
@@ -121,3 +123,37 @@ Deno.test("in workerd, the alarm of the template for Durable Objects continues t
   });
   assertEquals(messages.at(-1).parts, [{ type: "text", text: "Awake." }]);
 });
+
+Deno.test("the servers that the templates start on this machine serve no other host", async () => {
+  await using disk = await folder();
+  await write(disk.path, denoApp);
+  const scripts = [];
+  for (const template of [workersApp, durableObjectsApp]) {
+    await write(disk.path, template);
+    scripts.push(await bundled(`${disk.path}/src/worker.ts`));
+  }
+  const [worker = "", objects = ""] = scripts;
+  const settings = { FORWARD_SECRET: secret, LOCAL_ONLY: "yes" };
+  const servers = [
+    ["/", () => start(disk.path)],
+    ["/", () => served(worker, { settings }, disk.path)],
+    ["/tea", () => served(objects, { className: "Conversation", settings }, disk.path)],
+  ] as const;
+  for (const [path, open] of servers) {
+    await using app = await open();
+    const statusOf = async (host?: string) => await statusFor(new URL(path, app.url), host);
+    assertEquals(await statusOf("evil.example"), 403);
+    assertEquals(await statusOf("localhost.evil.example:80"), 403);
+    if (open !== servers[1][1]) assertEquals(await statusOf(), 200); // this Worker has no database here
+  }
+});
+
+/** Requests a URL as another host. Returns the status. */
+async function statusFor({ hostname, port, pathname, host }: URL, asHost = host): Promise<number> {
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const head = `GET ${pathname} HTTP/1.1\r\nHost: ${asHost}\r\nAccept: text/html\r\nConnection: close\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  const buffer = new Uint8Array(100);
+  await connection.read(buffer);
+  return Number(new TextDecoder().decode(buffer).split(" ")[1]);
+}

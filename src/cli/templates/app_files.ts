@@ -42,6 +42,20 @@ export const assistant = agent({
 });
 `;
 
+const localModule = `/**
+ * Requests to a server that only this machine reaches.
+ *
+ * @module
+ */
+const names = ["localhost", "127.0.0.1", "[::1]"];
+
+/** Refuses other hosts: a page whose name resolves to 127.0.0.1 could use the server, which has no login. */
+export function refuseOtherHosts(request: Request): Response | undefined {
+  if (names.includes(new URL(request.url).hostname)) return undefined;
+  return new Response("Cannot serve this host: expected localhost", { status: 403 });
+}
+`;
+
 const modelModule = `/**
  * The model of the agent.
  *
@@ -152,6 +166,7 @@ test("the served agent streams its answer", async () => {
 export const appFiles: Files = {
   "src/agent.ts": agentModule,
   "src/demo_model.ts": demoModule,
+  "src/local.ts": localModule,
   "src/model.ts": modelModule,
   "tests/agent.test.ts": testModule,
 };

@@ -15,6 +15,7 @@ import { serve } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { assistant } from "./src/agent.ts";
+import { refuseOtherHosts } from "./src/local.ts";
 
 const kv = await Deno.openKv();
 const closing = new AbortController();
@@ -24,7 +25,7 @@ for (const signal of Deno.build.os === "windows" ? ["SIGINT"] as const : ["SIGIN
   Deno.addSignalListener(signal, () => closing.abort());
 }
 
-export default serve(assistant, {
+const app = serve(assistant, {
   vars: () => ({
     OPENAI_API_KEY: Deno.env.get("OPENAI_API_KEY"),
     ANTHROPIC_API_KEY: Deno.env.get("ANTHROPIC_API_KEY"),
@@ -35,6 +36,15 @@ export default serve(assistant, {
   onClientGone: "detach", // a run continues when its client disconnects
   signal: closing.signal,
 });
+
+const isLocal = Deno.args.includes("--local"); // as \`deno task start\` passes it
+
+export default {
+  fetch(request: Request, info: Deno.ServeHandlerInfo): Response | Promise<Response> {
+    const refusal = isLocal ? refuseOtherHosts(request) : undefined;
+    return refusal ?? app.fetch(request, info);
+  },
+};
 `;
 
 const deploying = `## Deployment
@@ -57,7 +67,7 @@ function denoJson({ range, tarball }: Project): string {
     },
     ...(tarball !== undefined && { links: [`./${vendor}`], nodeModulesDir: "auto" }),
     tasks: {
-      start: `deno serve --host localhost --port 8000 --allow-net ${env} main.ts`,
+      start: `deno serve --host localhost --port 8000 --allow-net ${env} main.ts --local`,
       test: "deno check && deno test",
     },
     unstable: ["kv", "no-legacy-abort"],

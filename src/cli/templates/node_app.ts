@@ -17,6 +17,7 @@ import { playground } from "@jizai/jizai/playground";
 import { memoryLog } from "@jizai/jizai/session/log";
 import process from "node:process";
 import { assistant } from "./agent.ts";
+import { refuseOtherHosts } from "./local.ts";
 
 const closing = new AbortController();
 const app = serve(assistant, {
@@ -28,12 +29,11 @@ const app = serve(assistant, {
 });
 
 const hostname = process.env.HOST ?? "localhost";
-const local = ["localhost", "127.0.0.1", "[::1]", "::1"];
+const isLocal = ["localhost", "127.0.0.1", "::1"].includes(hostname);
 
-/** On this machine only, refuses other hosts: a page whose name resolves to 127.0.0.1 could use the server, which has no login. */
 function fetch(request: Request): Response | Promise<Response> {
-  const isServed = !local.includes(hostname) || local.includes(new URL(request.url).hostname);
-  return isServed ? app.fetch(request) : new Response("Cannot serve this host", { status: 403 });
+  const refusal = isLocal ? refuseOtherHosts(request) : undefined;
+  return refusal ?? app.fetch(request);
 }
 
 const server = listen({ fetch, hostname, port: Number(process.env.PORT ?? 8000) }, ({ port }) => {

@@ -16,17 +16,22 @@ import { playground } from "@jizai/jizai/playground";
 import { type D1, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
 import type { ExecutionContext } from "hono";
 import { assistant } from "./agent.ts";
+import { refuseOtherHosts } from "./local.ts";
 import type { Keys } from "./model.ts";
 
 /** The bindings and secrets of the Worker. */
 interface Env extends Keys {
   readonly DB: D1;
+  /** Set by \`npm start\`: only this machine may connect. */
+  readonly LOCAL_ONLY?: string;
 }
 
 let app: ServedApp | undefined;
 
 export default {
   async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+    const refusal = env.LOCAL_ONLY ? refuseOtherHosts(request) : undefined;
+    if (refusal) return refusal;
     if (!app) await migrate(env.DB); // creates the tables that are missing
     app ??= serve(assistant, {
       vars: () => env,
@@ -71,7 +76,11 @@ export function wranglerJson({ name }: Project, fields: Readonly<Record<string, 
 /** Returns the `package.json` of a Worker. */
 export function workerPackage(project: Project): string {
   return packageJson(project, {
-    scripts: { start: "wrangler dev --port 8000", deploy: "wrangler deploy", test: `tsc && ${node} --test` },
+    scripts: {
+      start: "wrangler dev --port 8000 --var LOCAL_ONLY:yes",
+      deploy: "wrangler deploy",
+      test: `tsc && ${node} --test`,
+    },
     devDependencies: { wrangler: "^4.164.0" },
     // npm asks about packages with install scripts; these work without
     allowScripts: { esbuild: false, fsevents: false, sharp: false, workerd: false },
