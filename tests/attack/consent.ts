@@ -105,7 +105,7 @@ function middlewareOf(guard: Guard, attempt: Attempt): Middleware {
     name,
     async approval(ctx, next) {
       if (fails.has(attempt.leg)) throw new Error("The guard is down");
-      const number = numberIn(ctx.parsed);
+      const number = numberIn(ctx.input);
       const decision = number === undefined ? "pass" : decisionOf(guard, number, attempt.leg);
       if (typeof decision === "number") {
         return decision === number ? await next() : allow({ input: { n: String(decision), more: 1 } });
@@ -201,12 +201,20 @@ function modelOf(chance: Chance, children: readonly string[]) {
   return scripted(...Array.from({ length: 8 }, response).flat());
 }
 
-function toolsOf(attempt: Attempt, guards: readonly Guard[]): AnyTool[] {
+/** Schemas that convert what the model, a guard or a person wrote. */
+const schemas: readonly [z.ZodType<{ n: number }>, ...z.ZodType<{ n: number }>[]] = [
+  z.object({ n: z.coerce.number() }),
+  z.object({ n: z.string().or(z.number()).transform(Number) }),
+  z.preprocess((given) => ({ n: Number(Object(given).n) }), z.object({ n: z.number() })),
+  z.object({ n: z.coerce.number(), more: z.unknown().optional() }).transform(({ n }) => ({ n })),
+];
+
+function toolsOf({ one }: Chance, attempt: Attempt, guards: readonly Guard[]): AnyTool[] {
   return ["pay", "list"].map((name) =>
     tool({
       name,
       description: "",
-      input: z.object({ n: z.coerce.number() }),
+      input: one(schemas),
       ask: ({ n }) => asksItself(name, n),
       execute: ({ n }, ctx) => void check(attempt, guards, name, n, ctx),
     })
@@ -255,11 +263,16 @@ export const consent: Attack = {
     ) => [...hookOf(chance), ...guards.map((guard) => middlewareOf(guard, attempt))];
     const children = ["clerk", "office"].slice(0, below(3)).map((name) => {
       const own = guardsOf(name);
-      const tools = toolsOf(attempt, [...outer, ...own]);
+      const tools = toolsOf(chance, attempt, [...outer, ...own]);
       return asTool(agent({ name, model: modelOf(chance, []), tools, use: useOf(own) }), { description: "Helps" });
     });
     const model = modelOf(chance, children.map(({ name }) => name));
-    const root = agent({ name: "root", model, tools: [...toolsOf(attempt, outer), ...children], use: useOf(outer) });
+    const root = agent({
+      name: "root",
+      model,
+      tools: [...toolsOf(chance, attempt, outer), ...children],
+      use: useOf(outer),
+    });
     const options = { session: "s", store: memory(), onError: () => {} };
     for (let prompt = 0; prompt < 3; prompt++) {
       attempt.questions.length = 0;

@@ -1,12 +1,12 @@
 /**
- * Attacks on stored sessions: rows that are cut, or in which a random value is replaced.
+ * Attacks on stored sessions and records: rows that are cut, or in which a random value is replaced.
  *
  * @module
  */
 import { agent, memory, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { type Log, type LogPage, memoryLog } from "@jizai/jizai/session/log";
 import { waiting } from "../support/halting.ts";
 import { processOf } from "../support/process.ts";
 import { first, framesOf, piecesOf, post } from "../support/requests.ts";
@@ -22,10 +22,58 @@ function damaged(text: string, { below, one }: Chance): string {
   return text.replace(/(?<=[:[,])("[^"]*"(?!:)|-?\d+|\{\}|\[\])/g, (found) => left-- === 0 ? value : found);
 }
 
-/** Damages the row of one of three lost runs. Fails if the others do not continue, or if a request to it is not answered. */
+/** Returns a log whose record of a run is damaged in one of its lines. `shown` receives the line. */
+function damagedLog(log: Log, isBad: (run: string) => boolean, chance: Chance, shown: (line: string) => void): Log {
+  const { below } = chance;
+  const cut = (line: string) => line.slice(0, below(line.length));
+  const spoil = (run: string, page: LogPage | undefined) => {
+    if (!page || !isBad(run) || page.lines.length === 0) return page;
+    const at = below(page.lines.length);
+    const line = cut(page.lines[at] ?? "");
+    shown(line);
+    return { ...page, lines: page.lines.with(at, line) };
+  };
+  return {
+    ...log,
+    read: async (run, after) => spoil(run, await log.read(run, after)),
+    async *tail(run, after, signal) {
+      for await (const page of log.tail(run, after, signal)) yield spoil(run, page) ?? page;
+    },
+  };
+}
+
+/** Damages a line of the record of a run. Fails if a client reads it, or if another run is not readable. */
+async function damageRecord(chance: Chance): Promise<void> {
+  let [bad, line] = ["", ""];
+  const log = damagedLog(memoryLog(), (run) => run === bad, chance, (found) => line = found);
+  const make = () =>
+    serve(agent({ model: scripted("One two three.", "Done.") }), { store: durable(memory()), log, onError() {} });
+  const app = make();
+  const runs: string[] = [];
+  for (let count = 0; count < 2; count++) {
+    const response = await post(app, "/runs", { prompt: "Hi" });
+    runs.push(first("run.started", framesOf(await response.text())).run);
+  }
+  const [good = ""] = runs.splice(chance.below(2), 1);
+  bad = runs[0] ?? "";
+  const [path = "", method] = chance.one<readonly string[]>([["", "GET"], ["/stop", "POST"], ["/messages", "POST"]]);
+  const send = (run: string) =>
+    method === "GET"
+      ? app.request(`/runs/${run}`)
+      : post(app, `/runs/${run}${path}`, path === "/stop" ? {} : { text: "Hi" });
+  const response = await send(bad);
+  const text = await response.text();
+  const what = () => `${method} ${path} with the line ${line} was answered with ${response.status} ${text}`;
+  expect(response.status === 500 ? text.includes('"unreadable"') : line === "" || method === "POST", what);
+  const other = await app.request(`/runs/${good}`);
+  expect(other.status === 200 && (await other.text()).includes("run.finished"), () => `run ${good} is not readable`);
+}
+
+/** Damages a record, and the row of one of three lost runs. Fails if the others do not continue, or if a request to it is not answered. */
 export const rows: Attack = {
   name: "rows",
   async attempt(chance) {
+    await damageRecord(chance);
     const kept = durable(memory());
     const sessions: string[] = [];
     for (let count = 0; count < 3; count++) {

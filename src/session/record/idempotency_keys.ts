@@ -7,7 +7,7 @@ import { Locks } from "../../core/lib/locks.ts";
 import { SessionError } from "../../core/persistence/session_error.ts";
 import { hashOf } from "../../core/lib/hash.ts";
 import type { Log } from "../log.ts";
-import { parseLine, recordKey } from "./logged_pages.ts";
+import { recordKey } from "./logged_pages.ts";
 import { RecordError } from "./record_error.ts";
 import type { Requester, RunHost, RunPosition } from "./run_host.ts";
 import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";
@@ -115,7 +115,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
    */
   async function readClaim(id: string): Promise<{ readonly claim?: Claim; readonly began: boolean }> {
     const { first, last, lines: [line] } = await log.read(id, 0) ?? { first: 1, last: 0, lines: [] };
-    return { ...(line !== undefined && first === 1 && { claim: parseLine<Claim>(id, line) }), began: last > 1 };
+    return { ...(line !== undefined && first === 1 && { claim: JSON.parse(line) }), began: last > 1 };
   }
 
   const hasBegun: IdempotencyKeys["hasBegun"] = async ({ run, session, after }, requester) => {
@@ -141,7 +141,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     const page = await log.read(recordKey(run, requester), after);
     const { first, lines: [started] } = page ?? { first: after + 1, lines: [] };
     if (started !== undefined) {
-      return first > after + 1 || parseLine<{ request?: string }>(run, started).request === requestId;
+      return first > after + 1 || JSON.parse(started).request === requestId;
     }
     return requestOf(await host.head(session, requester)) === requestId;
   }

@@ -28,27 +28,27 @@ export function readableLog(log: Log): Log {
   };
 }
 
-/** Returns a page. Throws if it is damaged as far as its numbers and the ends of its lines tell: parsing each line would take longer than all else. */
+/** Returns a page. Throws if its numbers or its lines are damaged. */
 function readablePage(run: string, page: LogPage): LogPage {
   const { first, last, lines } = page;
-  const isWhole = (line: string) => line.startsWith("{") && line.endsWith("}");
-  if (Number.isInteger(first) && Number.isInteger(last) && lines.every(isWhole)) return page;
+  try {
+    if (Number.isInteger(first) && Number.isInteger(last) && lines.every(isObject)) return page;
+  } catch (cause) {
+    throw unreadableRecord(run, cause);
+  }
   throw unreadableRecord(run);
 }
 
-/** Parses a line of a record. Throws an `UnreadableError` if it is damaged. */
-export function parseLine<T = Event>(run: string, line: string): T {
-  try {
-    return JSON.parse(line); // as this package has logged it
-  } catch (cause) {
-    throw unreadableRecord(run, { cause });
-  }
+/** Returns true if a line is a JSON object. Throws if it is no JSON. */
+function isObject(line: string): boolean {
+  const value: unknown = JSON.parse(line);
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function unreadableRecord(run: string, options: ErrorOptions = {}): UnreadableError {
+function unreadableRecord(run: string, cause?: unknown): UnreadableError {
   return new UnreadableError(`Cannot read the record of run "${run}": an event is damaged`, {
-    ...options,
     subject: "record of the run",
+    cause,
   });
 }
 
@@ -66,7 +66,7 @@ export async function readEnd(log: Log, key: string): Promise<LogPage | undefine
 export async function lastEvent(log: Log, key: string, end: LogPage | undefined): Promise<Event | undefined> {
   const page = end?.ended ? await log.read(key, end.last - 1) : undefined;
   const line = page?.lines.at(-1);
-  return line === undefined ? undefined : emittedForm(parseLine(key, line));
+  return line === undefined ? undefined : emittedForm(JSON.parse(line));
 }
 
 /** Yields the events after event `after` that are logged now, page by page; nothing if there is no such record. */

@@ -7,7 +7,7 @@ import type { CallRecord, Position, ReviewedResult, RunSnapshot } from "../../co
 import type { Event } from "../../protocol/event.ts";
 import type { CallResult } from "../../protocol/message.ts";
 import type { Log } from "../log.ts";
-import { loggedPages, parseLine } from "./logged_pages.ts";
+import { loggedPages } from "./logged_pages.ts";
 
 /** A result, as clients have read it. */
 type Finished = Extract<Event, { readonly type: "tool.finished" }>;
@@ -37,7 +37,7 @@ async function resultsAfter(log: Log, key: string, after: number) {
   const results: Finished[] = [];
   let end: number | undefined;
   for await (const { lines, last } of loggedPages(log, key, after)) {
-    for (const line of lines) if (line.startsWith(`{"type":"tool.finished"`)) results.push(parseLine(key, line));
+    for (const line of lines) if (line.startsWith(`{"type":"tool.finished"`)) results.push(JSON.parse(line));
     end = last;
   }
   return end === undefined ? undefined : { results, last: end };

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Log, LogPage } from "../log.ts";
-import { lastEvent, loggedPages, parseLine, recordKey } from "./logged_pages.ts";
+import { lastEvent, loggedPages, recordKey } from "./logged_pages.ts";
 import { RecordError } from "./record_error.ts";
 import type { Requester, RunAddress, RunHost } from "./run_host.ts";
 import { hasEnded, runOf } from "./run_state.ts";
@@ -34,10 +34,9 @@ export function runSessions(log: Log, host: RunHost): RunSessions {
       if (id !== undefined || !host.hasStore) return id;
       for await (const { first, lines } of loggedPages(log, recordKey(run, requester), after)) {
         const started = lines.find((line) => line.startsWith(`{"type":"run.started"`));
-        if (started !== undefined) return id = parseLine<{ session: string }>(run, started).session;
+        if (started !== undefined) return id = JSON.parse(started).session;
         after = first + lines.length - 1;
       }
-      return undefined;
     };
   };
 
