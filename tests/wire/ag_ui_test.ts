@@ -1,5 +1,6 @@
 import { agent, type Middleware, type Model, reply, serve, type ServeOptions, tool, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { streamed } from "@jizai/jizai/output";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { assertEquals } from "@std/assert";
@@ -359,6 +360,34 @@ Deno.test("agUi() removes the text of a failed attempt, and text that a hook cha
   assertEquals(held(client.messages), first);
   await send(client, "Again");
   assertEquals(held(client.messages), [...first, "user Again", "assistant Third"]);
+});
+
+Deno.test("agUi() removes what a failed attempt has sent: reasoning, calls of the provider, parts and structured output", async () => {
+  const hook: Middleware = { error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next() };
+  const search = { callId: "s1", name: "web_search" };
+  const first = [
+    { type: "reasoning", text: "Hm" },
+    { type: "part", part: { type: "provider_call", ...search, input: {} } },
+    { type: "part", part: { type: "provider_result", ...search, status: "ok", output: null } },
+    { type: "part", part: { type: "source", url: "https://a.example" } },
+    { type: "text", text: '{"city":"Os' },
+  ] as const;
+  for (const reasoning of ["So.", ""]) {
+    const model = scripted({ reads: [first] }, { reasoning, text: '{"city":"Kyoto"}' });
+    const { client } = served({ model, output: streamed(z.object({ city: z.string() })), use: [hook] }, {
+      onError: () => {},
+    });
+    const states: unknown[] = [];
+    const customs: unknown[] = [];
+    client.addMessage({ id: "m1", role: "user", content: "Where?" });
+    await client.runAgent({}, {
+      onStateChanged: ({ state }) => void states.push(structuredClone(state)),
+      onCustomEvent: ({ event: { name, value } }) => void customs.push([name, Object.keys(value)]),
+    });
+    assertEquals(states.slice(-3), [{ output: { city: "Os" } }, {}, { output: { city: "Kyoto" } }]);
+    assertEquals(customs, [["source", ["url"]], ["discarded", ["messageId"]]]);
+    assertEquals(held(client.messages), ["user Where?", `reasoning ${reasoning}`, 'assistant {"city":"Kyoto"}']);
+  }
 });
 
 Deno.test("agUi() streams an answer of a hook", async () => {

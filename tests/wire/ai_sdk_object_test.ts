@@ -1,4 +1,4 @@
-import { agent, ask, cancelled, type Middleware, type Model, ModelError, serve, tool } from "@jizai/jizai";
+import { agent, ask, cancelled, type Middleware, type Model, ModelError, serve, tool, tryAgain } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { streamed } from "@jizai/jizai/output";
 import { aiSdkObject } from "@jizai/jizai/wire/ai_sdk";
@@ -124,9 +124,26 @@ Deno.test("useObject has an error if the run fails, with the status if no text w
   assertEquals([typeof id, body], ["string", { code: "rate_limited", message: "The run failed." }]);
 });
 
-Deno.test("useObject has an error if the answer begins again, is refused, or waits for a person", async () => {
-  const again = scripted('{"city":1}', '{"city":"Oslo","days":[]}');
-  const message = "Cannot stream the JSON answer: the model began it again";
+Deno.test("useObject has the last answer if the model begins it again, wherever the first one breaks off", async () => {
+  const first = '{"city":"\\u00d6\\"","days":[1,[true,{"a":null}],-1.5e3]}';
+  const last = { city: "Oslo", days: [3] };
+  for (let length = 1; length <= first.length; length++) {
+    const text = first.slice(0, length);
+    const models = [scripted({ text }, JSON.stringify(last)), scripted({ text, error: new ModelError("cut") }, "{}")];
+    for (const [index, model] of models.entries()) {
+      const again: Middleware = { error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next() };
+      const output = index === 0
+        ? schema
+        : z.object({ city: z.string().default("Oslo"), days: z.array(z.any()).default([3]) });
+      const app = serve(agent({ model, output, use: [again] }), { wires: [aiSdkObject()], onError: () => {} });
+      assertEquals((await submitted(app, "Where?")).end, last, text);
+    }
+  }
+});
+
+Deno.test("useObject has an error if a part of a failed answer cannot be replaced, or the answer is refused, or waits for a person", async () => {
+  const again = scripted({ text: ['{"town":', "1}"] }, '{"city":"Oslo","days":[]}');
+  const message = "Cannot stream the JSON answer: the model began it again, and a part that was sent is not in it";
   assertEquals((await submitted(served(again), "Where?")).end, message);
 
   const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Sun." });

@@ -130,14 +130,17 @@ Deno.test("clients of chat completions have the finish reason, streamed and whol
 });
 
 Deno.test("clients of Responses have the finish reason, streamed and whole", async () => {
-  const reasonOf = ({ status, incomplete_details: details }: Readonly<Record<string, unknown>>) => [status, details];
+  const reasonOf = (response: Readonly<Record<string, unknown>>) => {
+    const { status, incomplete_details: details, native_finish_reason: native } = response;
+    return [status, details, native];
+  };
   const expected = [
-    ["incomplete", { reason: "max_output_tokens" }],
-    ["incomplete", { reason: "content_filter" }],
-    ["incomplete", { reason: "content_filter" }],
-    ["completed", undefined],
-    ["completed", undefined],
-    ["completed", undefined],
+    ["incomplete", { reason: "max_output_tokens" }, undefined],
+    ["incomplete", { reason: "content_filter" }, undefined],
+    ["incomplete", { reason: "content_filter" }, "refusal"],
+    ["completed", undefined, "other"],
+    ["completed", undefined, "empty"],
+    ["completed", undefined, undefined],
   ];
   assertEquals(
     await each(async (app) => reasonOf(await (await post(app, "/v1/responses", { input: "Hi" })).json())),

@@ -472,16 +472,45 @@ for (const stream of [false, true]) {
   });
 }
 
-Deno.test("chatCompletions() begins a paragraph after a retry of the model, and its JSON has only the last attempt", async () => {
+Deno.test("chatCompletions() tells a stream to discard the text of a failed attempt, and text that a hook changed", async () => {
   const hook: Middleware = {
     name: "hook",
     error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
+    async model(ctx, next) {
+      const response = await next();
+      return ctx.turn === 2 ? { ...response, parts: [{ type: "text", text: "Changed." }] } : response;
+    },
   };
-  const model = () => scripted({ text: "Fir", error: new Error("cut") }, "Second.");
-  const whole = await served({ model: model(), use: [hook] }).client.chat.completions.create(hi);
-  const stream = await served({ model: model(), use: [hook] }).client.chat.completions.create({ ...hi, stream: true });
-  const streamed = (await Array.fromAsync(stream)).map(({ choices: [choice] }) => choice?.delta.content ?? "").join("");
-  assertEquals([whole.choices[0]?.message.content, streamed], ["Second.", "Fir\n\nSecond."]);
+  const { tools } = lookAndDrop();
+  const model = () =>
+    scripted(
+      { reasoning: "Hm", text: "Fir", error: new Error("cut") },
+      { reasoning: "So.", text: "Second.", calls: [["look", { table: "a" }]] },
+      { text: "Third." },
+    );
+  const whole = await served({ model: model(), tools, use: [hook] }).client.chat.completions.create(hi);
+  assertEquals(whole.choices[0]?.message.content, "Second.\n\nChanged.");
+  const { client } = served({ model: model(), tools, use: [hook] });
+  const chunks = await Array.fromAsync(await client.chat.completions.create({ ...hi, stream: true }));
+  const notice = "\n\n[The answer above was discarded.]";
+  assertEquals<unknown>(
+    chunks.map(({ choices: [choice], ...rest }) => {
+      const { discarded } = rest as { discarded?: object }; // an extension
+      return discarded ? [choice?.delta, discarded] : choice?.delta;
+    }),
+    [
+      { role: "assistant", content: "" },
+      { reasoning_content: "Hm" },
+      { content: "Fir" },
+      [{ content: `${notice}\n\n`, reasoning_content: `${notice}\n\n` }, { content: "Fir", reasoning_content: "Hm" }],
+      { reasoning_content: "So." },
+      { content: "Second." },
+      { content: "\n\nThird." },
+      [{ content: notice }, { content: "\n\nThird." }],
+      { content: "\n\nChanged." },
+      {},
+    ],
+  );
 });
 
 Deno.test("both of OpenAI's APIs return an answer of a hook, and report a limit", async () => {

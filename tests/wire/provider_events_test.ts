@@ -83,7 +83,7 @@ Deno.test("AG-UI clients receive a call that the provider runs as the events of 
   ]);
 });
 
-Deno.test("chat completions stream a call that the provider runs once, and then its output", async () => {
+Deno.test("chat completions stream a call that the provider runs, its output and sources at the end, in one chunk", async () => {
   const stream = await openaiOf(served()).chat.completions.create({
     model: "any",
     messages: [{ role: "user", content: "Hi" }],
@@ -93,10 +93,11 @@ Deno.test("chat completions stream a call that the provider runs once, and then 
   const url_citation = { url: source.url, title: "A", start_index: 0, end_index: 0 };
   assertEquals<unknown>(deltas, [
     { role: "assistant", content: "" },
-    { executed_tools: [{ id: "s1", type: "web_search", arguments: '{"query":"sun"}' }] },
-    { executed_tools: [{ id: "s1", type: "web_search", output: '["u"]' }] },
-    { annotations: [{ type: "url_citation", url_citation }] },
     { content: "Sunny." },
+    {
+      executed_tools: [{ id: "s1", type: "web_search", arguments: '{"query":"sun"}', output: '["u"]' }],
+      annotations: [{ type: "url_citation", url_citation }],
+    },
     {},
   ]);
 });

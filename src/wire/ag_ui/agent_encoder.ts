@@ -6,7 +6,7 @@
 import type { Event } from "../../protocol/event.ts";
 import { type CallResult, textOf } from "../../protocol/message.ts";
 import type { ContentPart } from "../../protocol/part.ts";
-import { tableEncoder } from "../encoder.ts";
+import { type EventOf, tableEncoder } from "../encoder.ts";
 import type { History } from "./history.ts";
 import { outputState } from "./output_state.ts";
 import { messageEncoder, type SubagentTag } from "./message_encoder.ts";
@@ -36,6 +36,9 @@ export function agentEncoder(
   const messages = messageEncoder(history, tag);
   const { frame } = messages;
   const output = outputState(frame);
+  let turn: number | undefined;
+  /** Whether the client has custom events of the turn. */
+  let hasCustom = false;
   const subagents = new Map<string, AgentEncoder>();
   let stepName: string | undefined;
 
@@ -44,7 +47,7 @@ export function agentEncoder(
     if (history.hasResult(toolCallId)) return "";
     const messageId = `${runId()}.${call}`;
     const result = { role: "tool", toolCallId, content };
-    history.messages.push({ id: messageId, ...result, ...tag });
+    messages.add({ id: messageId, ...result, ...tag });
     return frame("TOOL_CALL_RESULT", { messageId, ...result, metadata: status === "ok" ? undefined : { status } });
   }
 
@@ -70,6 +73,27 @@ export function agentEncoder(
 
   const custom = (name: string, value: unknown) => frame("CUSTOM", { name, value });
 
+  function beginTurn(next: number): string {
+    const discarded = next === turn ? discard() : ""; // asked again, because the process that asked it first died
+    turn = next;
+    hasCustom = false;
+    messages.begin(`${runId()}.${turn}`);
+    return discarded;
+  }
+
+  /** Removes what the client has of the turn, which begins again. */
+  function discard(): string {
+    const removed = messages.discard() + output.discard();
+    const isTold = hasCustom;
+    hasCustom = false;
+    return removed + (isTold ? custom("discarded", { messageId: `${runId()}.${turn}` }) : "");
+  }
+
+  function addPart({ content: { type, ...value } }: EventOf<"part.added">): string {
+    hasCustom = true;
+    return messages.close() + custom(type, value);
+  }
+
   const encoder = tableEncoder({
     "text.delta": ({ text }) => messages.delta("TEXT", text),
     "reasoning.delta": ({ text }) => messages.delta("REASONING", text),
@@ -78,11 +102,11 @@ export function agentEncoder(
       stepName = `turn ${turn}`;
       return frame("STEP_STARTED", { stepName });
     },
-    "model.started": ({ turn }) => messages.begin(`${runId()}.${turn}`),
-    "model.reset": messages.discard,
+    "model.started": ({ turn }) => beginTurn(turn),
+    "model.reset": discard,
     "model.finished": ({ text }) =>
       output.flush() + (text === undefined ? messages.close() : messages.replaceText(text)),
-    "part.added": ({ content: { type, ...value } }) => messages.close() + custom(type, value),
+    "part.added": addPart,
     "provider_tool.started": ({ content: { callId: id, name, input } }) =>
       messages.close() + messages.endCall(prefix + id, { id, name, input }),
     "provider_tool.finished": ({ content: { callId, status, output } }) =>
@@ -108,7 +132,11 @@ export function agentEncoder(
     "subagent.event": ({ call, event }) => subagents.get(call)?.encode(event) ?? "",
     "subagent.finished": ({ call, status }) => finishSubagent(call, status),
   });
-  const wholeText = (id: string, text: string) => messages.begin(id) + messages.replaceText(text);
+  function wholeText(id: string, text: string): string {
+    messages.begin(id);
+    return messages.replaceText(text);
+  }
+
   return { encode: (event) => encoder(event, 0), frame, wholeText, close };
 }
 

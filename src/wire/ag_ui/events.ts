@@ -68,7 +68,9 @@ export function runEncoder({ threadId, runId, messages: sent }: RunInput): Event
       const closed = agent.close();
       const message = refusalOf(event);
       if (message !== undefined) return closed + failed(usage, { message, code: status });
-      const rest = history.messages.length === 0 ? agent.wholeText(`${runId}.final`, text) : "";
+      const rest = history.messages.every(({ role }) => role === "reasoning")
+        ? agent.wholeText(`${runId}.final`, text)
+        : "";
       const result = { result: output ?? text, metadata: { status, reason, finish } };
       return closed + rest + finished(usage, { type: "success" }, result);
     },

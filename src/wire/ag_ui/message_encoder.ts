@@ -5,7 +5,7 @@
  */
 import type { Call } from "../../protocol/part.ts";
 import { frameOf } from "../frames.ts";
-import type { AgentMessage, History } from "./history.ts";
+import type { AgentMessage, ClientMessage, History } from "./history.ts";
 
 /** The kind of a text that is streamed, as it begins the names of its events. */
 export type TextKind = "TEXT" | "REASONING";
@@ -19,8 +19,10 @@ export interface SubagentTag {
 export interface MessageEncoder {
   /** Encodes an event of this agent. */
   frame(type: string, fields: object): string;
-  /** Begins a message. A message that begins again is removed from the client. */
-  begin(id: string): string;
+  /** Begins the message of a turn. */
+  begin(id: string): void;
+  /** Adds a further message of the turn, such as a result. */
+  add(message: ClientMessage): void;
   /** Encodes a piece of text. */
   delta(kind: TextKind, text: string): string;
   /** Replaces the text of the current message. If there is none, encodes one with the text; nothing for an empty text. */
@@ -31,7 +33,7 @@ export interface MessageEncoder {
   endCall(toolCallId: string, call: Call): string;
   /** Ends the text and the calls that are open. */
   close(): string;
-  /** Removes the current message from the client. */
+  /** Removes the messages of the turn from the client. */
   discard(): string;
 }
 
@@ -39,6 +41,9 @@ export interface MessageEncoder {
 export function messageEncoder(history: History, tag: SubagentTag): MessageEncoder {
   let id = "";
   let message: AgentMessage | undefined;
+  let thought: AgentMessage | undefined;
+  /** The messages of the turn that the client has. */
+  let ofTurn: ClientMessage[] = [];
   /** The kind of the text that is open, its frame up to the delta, and the frames that end it. */
   let openKind: TextKind | undefined;
   let beforeDelta = "";
@@ -49,41 +54,51 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
     return frameOf({ type, ...fields, ...tag });
   }
 
+  function add<M extends ClientMessage>(added: M): M {
+    history.messages.push(added);
+    ofTurn.push(added);
+    return added;
+  }
+
   /** The current message, which the client gets once it has content. */
   function current(): AgentMessage {
-    if (message) return message;
-    const begun: AgentMessage = { id, role: "assistant", ...tag };
-    history.messages.push(begun);
-    return message = begun;
+    return message ??= add<AgentMessage>({ id, role: "assistant", ...tag });
   }
 
-  function begin(next: string): string {
-    const discarded = next === id ? discard() : "";
+  /** The reasoning of the turn, which is a message of its own. */
+  function currentThought(): AgentMessage {
+    return thought ??= add<AgentMessage>({ id: `${id}.thought`, role: "reasoning", ...tag });
+  }
+
+  function begin(next: string): void {
     id = next;
-    message = undefined;
-    return discarded;
+    message = thought = undefined;
+    ofTurn = [];
   }
 
+  /** Clients keep their reasoning if a snapshot has none: so the reasoning of the turn stays, without its text, for the next attempt. */
   function discard(): string {
     const closed = close();
-    if (!message) return closed;
-    history.messages.splice(history.messages.indexOf(message), 1);
+    if (ofTurn.length === 0) return closed;
+    const kept = thought;
+    if (kept) kept.content = "";
+    const { messages } = history;
+    messages.splice(0, Infinity, ...messages.filter((each) => each === kept || !ofTurn.includes(each)));
     message = undefined;
+    ofTurn = kept ? [kept] : [];
     return closed + history.snapshot();
   }
 
   function delta(kind: TextKind, text: string): string {
     const opening = openKind === kind ? "" : closeText() + openText(kind);
-    if (kind === "TEXT") {
-      const message = current();
-      message.content = (message.content ?? "") + text;
-    }
+    const message = kind === "TEXT" ? current() : currentThought();
+    message.content = (message.content ?? "") + text;
     return `${opening}${beforeDelta}${JSON.stringify(text)}}\n\n`;
   }
 
   function openText(kind: TextKind): string {
     const isText = kind === "TEXT";
-    const at = { messageId: isText ? id : `${id}.thought` }; // reasoning is a message of its own
+    const at = { messageId: (isText ? current() : currentThought()).id };
     const outer = (type: string) => isText ? "" : frame(`REASONING_${type}`, at);
     openKind = kind;
     beforeDelta = frameOf({ type: `${kind}_MESSAGE_CONTENT`, ...at, ...tag, delta: "" }).slice(0, -'""}\n\n'.length);
@@ -120,6 +135,7 @@ export function messageEncoder(history: History, tag: SubagentTag): MessageEncod
   return {
     frame,
     begin,
+    add,
     delta,
     callDelta,
     close,

@@ -11,6 +11,8 @@ export interface OutputState {
   add(changes: readonly OutputChange[]): string;
   /** Encodes the operation for the text that is held back; nothing if there is none. */
   flush(): string;
+  /** Encodes the removal of the member, because the model begins again; nothing if there is none. */
+  discard(): string;
 }
 
 /**
@@ -21,6 +23,7 @@ export function outputState(frame: (type: string, fields: object) => string): Ou
   let path = "";
   let text = "";
   let sent = "";
+  let hasOutput = false;
 
   function flush(): object[] {
     if (text === sent) return [];
@@ -33,6 +36,7 @@ export function outputState(frame: (type: string, fields: object) => string): Ou
     const before = pointer === path && "text" in change ? [] : flush();
     if (pointer !== path || "value" in change) text = sent = ""; // a growing string begins as an empty one
     path = pointer;
+    hasOutput = true;
     if ("value" in change) return [...before, { op: "add", path, value: change.value }];
     text += change.text;
     return text.length - sent.length > sent.length / 8 ? [...before, ...flush()] : before;
@@ -42,7 +46,14 @@ export function outputState(frame: (type: string, fields: object) => string): Ou
     return delta.length > 0 ? frame("STATE_DELTA", { delta }) : "";
   }
 
-  return { add: (changes) => encode(changes.flatMap(operations)), flush: () => encode(flush()) };
+  function discard(): string {
+    if (!hasOutput) return "";
+    path = text = sent = "";
+    hasOutput = false;
+    return encode([{ op: "remove", path: pointerOf([]) }]);
+  }
+
+  return { discard, add: (changes) => encode(changes.flatMap(operations)), flush: () => encode(flush()) };
 }
 
 function pointerOf(path: OutputPath): string {

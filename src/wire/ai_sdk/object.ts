@@ -7,7 +7,7 @@ import { expectNames } from "../../protocol/option_names.ts";
 import { user } from "../../protocol/message.ts";
 import { json } from "../../protocol/shape.ts";
 import { tableEncoder } from "../encoder.ts";
-import { jsonAnswer } from "../json_answer.ts";
+import { appendJson } from "../json_answer.ts";
 import type { EventEncoder, ParsedRequest, Reply, Wire } from "../wire.ts";
 import { sendText, type TextFailure, textFailure } from "./text_response.ts";
 
@@ -22,8 +22,9 @@ export interface AiSdkObjectOptions {
  *
  * `POST /object` takes what the page submits, a text or other JSON, as the prompt of a new session. It streams the answer as plain text.
  *
- * Only the JSON answer is sent. If the run fails, is stopped or refused, asks a question, or begins its answer again, the hook has an `error`: the response has
- * an error status if no text was sent yet, and otherwise its stream breaks off.
+ * Only the JSON answer is sent. If the model begins it again, the members of the second answer follow those of the first and replace them. If the run fails, is
+ * stopped or refused, asks a question, or begins again an answer that cannot be replaced, the hook has an `error`: the response has an error status if no text
+ * was sent yet, and otherwise its stream breaks off.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -61,7 +62,7 @@ function textReply(): Reply {
     type: "stream",
     comments: false,
     headers: { "content-type": "text/plain; charset=utf-8" },
-    encoder: () => jsonAnswer(watch, true, ""),
+    encoder: () => appendJson(watch),
     respond: (response, signal) => sendText(response, signal, () => failure),
   };
 }

@@ -10,7 +10,7 @@ import { completionEncoder } from "./encoder.ts";
 import { chatRequest } from "./request.ts";
 import { jsonHeaders as headers, modelRoutes, type OpenaiOptions } from "../models.ts";
 import { encodeError } from "../run_error.ts";
-import { jsonAnswer } from "../../json_answer.ts";
+import { appendJson, collectJson } from "../../json_answer.ts";
 import { textInputOf } from "./text_question.ts";
 
 /**
@@ -27,8 +27,14 @@ import { textInputOf } from "./text_question.ts";
  *
  * The usage of a response that resumes a run counts only the tokens since then.
  *
+ * A stream cannot take text back. If the model begins its answer again, or a hook replaces it, the text contains a notice, "[The answer above was discarded.]",
+ * and the new answer. The chunk of the notice has a member `discarded` with the texts to remove from the end of `content` and `reasoning_content`. A client that
+ * removes them and leaves out the notice has the text of the response that is not streamed. Sources, files, calls of the provider, refusals and log
+ * probabilities are sent once, before the end of the stream.
+ *
  * With a `response_format` for JSON, only the JSON answer is sent. The agent's own `output` schema comes first; without one, the request's schema goes to the
- * model, and an answer that is not JSON is asked for again. Other hints to the model, such as `temperature`, are ignored, because the agent has its own.
+ * model, and an answer that is not JSON is asked for again. If the model begins a streamed JSON answer again, the members of the second follow those of the first,
+ * and parsers of JSON take the last member of a name; the stream fails only if the first has a member that the second has not. Other hints to the model, such as `temperature`, are ignored, because the agent has its own.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -60,11 +66,11 @@ export function chatCompletions(options: OpenaiOptions = {}): Wire {
 
 function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
   const { conversation, stream, includeUsage } = chatRequest(body);
-  const encoder = () => completionEncoder(agent, includeUsage);
-  const collector = () => completionCollector(agent);
   const isJson = conversation.answerFormat !== undefined;
+  const encoder = () => completionEncoder(agent, { includeUsage, isJson });
+  const collector = () => completionCollector(agent);
   const reply: Reply = stream
-    ? { type: "stream", encoder: isJson ? () => jsonAnswer(encoder(), true, "") : encoder }
-    : { type: "json", headers, collector: isJson ? () => jsonAnswer(collector(), false, undefined) : collector };
+    ? { type: "stream", encoder: isJson ? () => appendJson(encoder()) : encoder }
+    : { type: "json", headers, collector: isJson ? () => collectJson(collector()) : collector };
   return { type: "chat", ...textInputOf({ ...conversation, session }), reply };
 }

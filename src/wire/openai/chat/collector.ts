@@ -6,7 +6,7 @@
 import { noUsage, usageSince } from "../../../protocol/message.ts";
 import type { FinishReason } from "../../../protocol/response_event.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
-import type { EventOf } from "../../encoder.ts";
+import type { Event } from "../../../protocol/event.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";
@@ -16,7 +16,51 @@ import { type EndEvent, errorOf, refusalIn } from "../run_error.ts";
 interface Turn {
   text: string;
   reasoning: string;
-  readonly parts: AddedPart[];
+  parts: AddedPart[];
+}
+
+/** Collects the output of each turn. A turn that begins again replaces its first output. */
+export interface TurnCollector {
+  /** The turn that the model writes. */
+  readonly current: Readonly<Turn>;
+  /** The turns so far. */
+  all(): readonly Turn[];
+  /** Adds an event of a response. */
+  add(event: Event): void;
+}
+
+/** Creates the collector of one completion. */
+export function turnCollector(): TurnCollector {
+  const turns = new Map<number, Turn>();
+  const none: Turn = { text: "", reasoning: "", parts: [] };
+  const collector = {
+    current: none,
+    all: () => [...turns.values()],
+    add(event: Event): void {
+      const { current } = collector;
+      switch (event.type) {
+        case "model.started":
+        case "model.reset":
+          collector.current = { text: "", reasoning: "", parts: [] };
+          turns.set(event.turn, collector.current);
+          break;
+        case "part.added":
+        case "provider_tool.started":
+        case "provider_tool.finished":
+          current.parts.push(event.content);
+          break;
+        case "text.delta":
+          current.text += event.text;
+          break;
+        case "reasoning.delta":
+          current.reasoning += event.text;
+          break;
+        case "model.finished":
+          current.text = event.text ?? current.text;
+      }
+    },
+  };
+  return collector;
 }
 
 /** Creates the collector of one completion. */
@@ -26,19 +70,12 @@ export function completionCollector(model: string): ResponseCollector {
   let session = "";
   let finish: FinishReason = "other";
   let before = noUsage;
-  let current: Turn = { text: "", reasoning: "", parts: [] };
-  /** The turns by number, because a turn may begin again. */
-  const turns = new Map<number, Turn>();
-
-  function begin({ turn }: EventOf<"model.started" | "model.reset">): undefined {
-    current = { text: "", reasoning: "", parts: [] };
-    turns.set(turn, current);
-  }
+  const turns = turnCollector();
 
   function responseOf(end: EndEvent, id: number): JsonResponse {
     const error = errorOf(end);
     if (error) return failedResponse(end, { error });
-    const all = [...turns.values()];
+    const all = turns.all();
     const texts = all.map(({ text }) => text).filter((text) => text !== "");
     const { text, calls, ...reasons } = completionEnd(end, id, { run, session, finish, hasText: texts.length > 0 });
     const reasoning_content = all.map(({ reasoning }) => reasoning).join("");
@@ -57,6 +94,7 @@ export function completionCollector(model: string): ResponseCollector {
   }
 
   return (event, id) => {
+    turns.add(event);
     switch (event.type) {
       case "run.started":
         if (head) break;
@@ -66,23 +104,8 @@ export function completionCollector(model: string): ResponseCollector {
       case "turn.started":
         finish = "other"; // a hook may answer the turn without the model
         break;
-      case "model.started":
-      case "model.reset":
-        return begin(event);
-      case "part.added":
-      case "provider_tool.started":
-      case "provider_tool.finished":
-        current.parts.push(event.content);
-        break;
-      case "text.delta":
-        current.text += event.text;
-        break;
-      case "reasoning.delta":
-        current.reasoning += event.text;
-        break;
       case "model.finished":
         finish = event.finish;
-        current.text = event.text ?? current.text;
         break;
       case "run.paused":
       case "run.finished":

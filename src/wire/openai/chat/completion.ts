@@ -10,7 +10,7 @@ import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../p
 import { questionId } from "../../answer.ts";
 import { isForClient } from "../../client_tool.ts";
 import type { EventOf } from "../../encoder.ts";
-import { finishOfRun } from "../../finish_reason.ts";
+import { finishOfRun, type NativeFinish, nativeFinish } from "../../finish_reason.ts";
 import { encodeCallId } from "../call_id.ts";
 import { responseName } from "../response_name.ts";
 import type { EndEvent } from "../run_error.ts";
@@ -31,14 +31,12 @@ export function completionHead(begin: EventOf<"run.started">, number: number, mo
 }
 
 /** The end of a completion. */
-export interface CompletionEnd {
+export interface CompletionEnd extends NativeFinish {
   /** Text to add: the question to a person, or the answer if no text was sent before. */
   readonly text: string;
   /** The calls that the client runs. */
   readonly calls: readonly object[];
   readonly finish_reason: string;
-  /** The finish reason of the last response, where `finish_reason` has no word for it, in the form of compatible servers. */
-  readonly native_finish_reason?: string;
 }
 
 /** The completion so far. */
@@ -65,9 +63,7 @@ export function completionEnd(
   const text = end.type === "run.finished" && !hasText ? end.text : questionText({ ...pause, session, questions });
   const reason = finishOfRun(end, finish);
   const finish_reason = calls.length > 0 ? "tool_calls" : finishReasons[reason] ?? reason;
-  const native = end.type === "run.finished" ? end.finish : undefined;
-  const isLost = native === "refusal" || native === "empty" || native === "other";
-  return { text, calls, finish_reason, ...(isLost && { native_finish_reason: native }) };
+  return { text, calls, finish_reason, ...(end.type === "run.finished" && nativeFinish(end)) };
 }
 
 /** A call that the provider has run, in the form of compatible servers. */

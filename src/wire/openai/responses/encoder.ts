@@ -10,7 +10,7 @@ import type { FinishReason } from "../../../protocol/response_event.ts";
 import { questionId } from "../../answer.ts";
 import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";
-import { finishOfRun } from "../../finish_reason.ts";
+import { finishOfRun, nativeFinish } from "../../finish_reason.ts";
 import type { EventEncoder, JsonResponse } from "../../wire.ts";
 import { encodeCallId } from "../call_id.ts";
 import { responseName } from "../response_name.ts";
@@ -61,7 +61,13 @@ export function responseEncoder(model: string, onEnd: (response: JsonResponse) =
     const reason = event.type === "run.finished" ? incompleteReasons[finishOfRun(event, finish)] : undefined;
     const status = error ? "failed" : reason ? "incomplete" : "completed";
     const incomplete_details = reason && { reason };
-    const response = snapshot(status, { error, incomplete_details, usage: usageOf(usageSince(event.usage, before)) });
+    const native = event.type === "run.finished" ? nativeFinish(event) : {};
+    const response = snapshot(status, {
+      error,
+      incomplete_details,
+      ...native,
+      usage: usageOf(usageSince(event.usage, before)),
+    });
     onEnd(error ? failedResponse(event, { error }) : { status: 200, body: response });
     return frames + items.frame(status, { response });
   }

@@ -7,7 +7,7 @@ import { expectNames } from "../../../protocol/option_names.ts";
 import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../../wire.ts";
 import { chatInputOf } from "../conversation.ts";
 import { jsonHeaders as headers, type OpenaiOptions } from "../models.ts";
-import { jsonAnswer } from "../../json_answer.ts";
+import { collectJson, replaceJson } from "../../json_answer.ts";
 import { responseEncoder } from "./encoder.ts";
 import { responsesRequest } from "./request.ts";
 import { encodeError } from "../run_error.ts";
@@ -64,8 +64,8 @@ function parse(agent: string, { body, session }: WireRequest): ParsedRequest {
   const collector = () => responseCollector(agent);
   const isJson = conversation.answerFormat !== undefined;
   const reply: Reply = stream
-    ? { type: "stream", encoder: isJson ? () => jsonAnswer(encoder(), true, "") : encoder }
-    : { type: "json", headers, collector: isJson ? () => jsonAnswer(collector(), false, undefined) : collector };
+    ? { type: "stream", encoder: isJson ? () => replaceJson(encoder()) : encoder }
+    : { type: "json", headers, collector: isJson ? () => collectJson(collector()) : collector };
   return { type: "chat", ...chatInputOf({ ...conversation, session: session ?? conversation.session }), reply };
 }
 
