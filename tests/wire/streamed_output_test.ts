@@ -1,4 +1,4 @@
-import { agent, type Model, type ModelEvent, serve, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, type ModelEvent, serve, tool, tryAgain } from "@jizai/jizai";
 import type { AddedPart } from "@jizai/jizai/engine";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { PartialOutput, streamed } from "@jizai/jizai/output";
@@ -128,6 +128,24 @@ Deno.test("a model is asked again for JSON, and a stream that has begun another 
   const array = client({ text: ["[the ", "city]"] }, json).openai;
   const failing = array.chat.completions.stream({ model: "any", messages, response_format });
   await assertRejects(() => failing.finalChatCompletion(), OpenAI.OpenAIError, "Cannot stream the JSON answer");
+});
+
+Deno.test("OpenAI's client has the last JSON answer of a stream, wherever the first one breaks off", async () => {
+  const first = '{"days":[{"sunny":true},{"sunny":false}],"city":"\\u00d6\\"s"}';
+  const use: readonly Middleware[] = [{
+    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
+  }];
+  for (let length = 1; length <= first.length; length++) {
+    const served = () => {
+      const model = scripted({ text: [...first.slice(0, length)], error: new Error("cut") }, { text: pieces });
+      const app = serve(agent({ model, use }), { wires: [chatCompletions(), responses()], onError: () => {} });
+      return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
+    };
+    const completion = served().chat.completions.stream({ model: "any", messages, response_format });
+    assertEquals((await completion.finalChatCompletion()).choices[0]?.message.parsed, kyoto, first.slice(0, length));
+    const response = await served().responses.stream({ input: "Where?", text }).finalResponse();
+    assertEquals([response.output_text, response.output_parsed], [json, kyoto]);
+  }
 });
 
 Deno.test("the agent's own output schema comes before the format of the request", async () => {

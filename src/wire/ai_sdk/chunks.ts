@@ -34,9 +34,12 @@ export function chunkEncoder(): EventEncoder {
   let open: { readonly kind: TextKind; readonly id: string } | undefined;
   /** The chunks of the current step that are complete at once: files, sources and calls. */
   let added = "";
+  /** The reasoning of the current step, by the ids of its parts. */
+  const thoughts = new Map<string, string>();
   const calls = callEncoder();
 
   function delta(kind: TextKind, id: string, text: string): string {
+    if (kind === "reasoning") thoughts.set(id, (thoughts.get(id) ?? "") + text);
     const chunk = `data: {"type":"${kind}-delta","id":"${id}","delta":${JSON.stringify(text)}}\n\n`;
     if (open?.id === id) return chunk;
     const closed = closePart();
@@ -67,6 +70,7 @@ export function chunkEncoder(): EventEncoder {
   function beginStep(type: "start-step" | "reset-step"): string {
     open = undefined;
     added = "";
+    thoughts.clear();
     calls.begin(step);
     return frameOf({ type });
   }
@@ -96,7 +100,8 @@ export function chunkEncoder(): EventEncoder {
     "model.finished"({ turn, text }) {
       if (text === undefined) return closePart();
       open = undefined; // the client discards the step, and receives it again as a whole
-      return frameOf({ type: "reset-step" }) + wholeText(`${turn}.final`, text) + added;
+      const thought = [...thoughts].map(([id, text]) => delta("reasoning", id, text) + closePart());
+      return frameOf({ type: "reset-step" }) + thought.join("") + wholeText(`${turn}.final`, text) + added;
     },
     "turn.finished": () => frameOf({ type: "finish-step" }),
 

@@ -13,6 +13,8 @@ export interface CallItems {
   begin(call: ProviderCallPart): string;
   /** Encodes the result of a call, and replaces its item. */
   end(result: ProviderResultPart): string;
+  /** Ends the calls without a result whose items were removed from the output: a client waits for the end of each. */
+  closeRemoved(): string;
 }
 
 /** A call and its item. */
@@ -25,12 +27,16 @@ interface BegunCall {
 /** Creates the encoder of the calls of `output`. */
 export function callItems({ items, place, frame }: ResponseOutput): CallItems {
   const calls = new Map<string, BegunCall>();
+  /** The calls without a result. */
+  const open = new Map<string, BegunCall>();
 
   function begin(call: ProviderCallPart): string {
     const { output_index } = place();
     const item = builtInItem(call);
     items.push(item);
-    calls.set(call.callId, { call, item, output_index });
+    const begun = { call, item, output_index };
+    calls.set(call.callId, begun);
+    open.set(call.callId, begun);
     return frame("output_item.added", { output_index, item });
   }
 
@@ -38,12 +44,24 @@ export function callItems({ items, place, frame }: ResponseOutput): CallItems {
     const { callId, name } = result;
     const begun = calls.get(callId);
     if (!begun) return begin({ type: "provider_call", callId, name, input: {} }) + end(result); // a result without a call
-    const { call, item, output_index } = begun;
-    const ended = builtInItem(call, result);
+    return replace(begun, builtInItem(begun.call, result));
+  }
+
+  function replace({ call, item, output_index }: BegunCall, ended: OutputItem): string {
+    open.delete(call.callId);
     const index = items.indexOf(item); // -1 if the turn began again
     if (index >= 0) items[index] = ended;
     return frame("output_item.done", { output_index, item: ended });
   }
 
-  return { begin, end };
+  function closeRemoved(): string {
+    const removed = [...open.values()].filter(({ item }) => !items.includes(item));
+    // a search has no status "incomplete"
+    return removed.map((begun) => {
+      const status = begun.item.type === "web_search_call" ? "failed" : "incomplete";
+      return replace(begun, { ...begun.item, status });
+    }).join("");
+  }
+
+  return { begin, end, closeRemoved };
 }

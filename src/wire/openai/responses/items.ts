@@ -161,7 +161,7 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
       const closed = close("incomplete");
       items.splice(before.length);
       rewind();
-      return closed;
+      return closed + calls.closeRemoved();
     },
   };
 }
