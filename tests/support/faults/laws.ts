@@ -8,6 +8,7 @@ import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { emittedForm } from "../../../src/protocol/shared_schemas.ts";
 import type { Done } from "../random_agent/agent.ts";
+import { isAboutEdit } from "../random_agent/person.ts";
 import type { Received } from "./conversation.ts";
 import type { Network } from "./network.ts";
 
@@ -67,15 +68,18 @@ export function checkPrompts(messages: readonly Message[], received: readonly Re
   assert(prompts.length <= received.length, "A prompt was taken twice");
 }
 
-/** Checks that an answered question is not asked again. */
+/** Checks that an answered question is not asked again, unless a hook has changed the input that was the answer. */
 export function checkQuestions(answers: Network["taken"], { events }: Received): void {
   const asked = events.flatMap((event, index) =>
     event.type === "run.paused" ? event.questions.map((question) => ({ ...question, at: index + 1 })) : []
   );
   for (const { callId, tool, input, at } of asked) {
-    if (tool === undefined || !answers.some((answer) => answer.at === at && answer.callId === callId)) continue;
+    const answer = answers.find((answer) => answer.at === at && answer.callId === callId);
+    if (tool === undefined || !answer) continue;
+    const isEdit = answer.type === "approve" && answer.input !== undefined;
     const repeated = asked.filter((other) =>
-      other.at > at && other.callId === callId && JSON.stringify(other.input) === JSON.stringify(input)
+      other.at > at && other.callId === callId && JSON.stringify(other.input) === JSON.stringify(input) &&
+      !(isEdit && isAboutEdit(other))
     );
     assertEquals(repeated, []);
   }

@@ -34,7 +34,7 @@ export async function postgresPlaces(): Promise<Places | undefined> {
       singleProcess: false,
     }),
     async empty() {
-      await sql.unsafe("TRUNCATE jizai_session, jizai_log, jizai_log_lines, jizai_value");
+      await sql.unsafe("TRUNCATE jizai_session, jizai_session_entry, jizai_log, jizai_log_lines, jizai_value");
     },
     async [Symbol.asyncDispose]() {
       await sql.end({ timeout: 0 });

@@ -13,7 +13,10 @@ import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
 import type { Kept } from "./storage.ts";
 
-const tables = ["jizai_session", "jizai_session_piece", "jizai_log", "jizai_log_piece", "jizai_value"];
+const tables = [
+  ...["jizai_session", "jizai_session_piece", "jizai_session_head", "jizai_session_entry"],
+  ...["jizai_log", "jizai_log_piece", "jizai_value"],
+];
 
 /** Serves a D1 database. */
 export async function d1Places(): Promise<Places> {

@@ -20,9 +20,14 @@ export type Person = (question: Question) => PersonAnswer;
 /** The reply to a question about the run. */
 export const word = "Indigo";
 
-/** Creates the person of `seed`. */
+/** Whether a person is asked again because a hook has changed the input that they wrote. */
+export function isAboutEdit({ questions }: Pick<Question, "questions">): boolean {
+  return questions.some((question) => question.startsWith("A hook changed your input"));
+}
+
+/** Creates the person of `seed`. A person who reads that a hook has changed their input accepts it. */
 export function person(seed: number): Person {
-  return ({ callId, tool, input }) => {
+  return ({ callId, tool, input, questions }) => {
     if (callId === undefined || tool === undefined) {
       return { type: "reply", text: word, ...(callId !== undefined && { callId }) };
     }
@@ -31,7 +36,11 @@ export function person(seed: number): Person {
     if (trusted) return { callId, type: "approve", always: "tool" };
     switch (one(["approve", "approve", "edit", "always", "deny", "refuse", "reply"])) {
       case "edit":
-        return { callId, type: "approve", ...(tool !== "helper" && { input: { n: below(20) } }) };
+        return {
+          callId,
+          type: "approve",
+          ...(tool !== "helper" && !isAboutEdit({ questions }) && { input: { n: below(20) } }),
+        };
       case "always":
         return { callId, type: "approve", always: "input" };
       case "deny":
