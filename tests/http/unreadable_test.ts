@@ -36,6 +36,7 @@ const damages: Readonly<Record<string, Damage>> = {
   "null": () => "null",
   "a list": () => "[]",
   "a newer format": changed((head) => ({ ...head, format: 99 })),
+  "a newer format of another shape": () => '{"format":99,"run":5,"mail":{},"state":{"$entry":9999}}',
   "a newer position": changed((head) => ({ ...head, run: { ...head.run, position: { at: "dreaming" } } })),
   "no position": changed(({ run, ...head }) => ({ ...head, run: { ...run, position: undefined } })),
   "a run that is a number": changed((head) => ({ ...head, run: 5 })),

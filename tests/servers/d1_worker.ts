@@ -6,6 +6,8 @@
 import { user } from "@jizai/jizai";
 import { type D1, d1KeyValue, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { earlierSqlite, type Query } from "../support/earlier_stores.ts";
+import { dying, moveLaws } from "../support/move_laws.ts";
 
 /** Milliseconds that a law may take, however busy the machine is. */
 const time = 60_000;
@@ -36,6 +38,27 @@ const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
   "/log_laws": (database) =>
     logLaws(async (options) => d1Log(await emptied(database), { ...options, pollEvery: 20 }), { pass, time }),
   "/key_value_laws": (database) => keyValueLaws(async () => d1KeyValue(await emptied(database)), { pass, time }),
+  "/move_laws": (database) =>
+    moveLaws(async () => {
+      await emptied(database);
+      const query: Query = async (sql, ...values) => {
+        const [reply] = await database.batch([database.prepare(sql).bind(...values)]);
+        return (reply?.results ?? []) as Awaited<ReturnType<Query>>; // D1 returns rows by column name
+      };
+      return {
+        earlier: earlierSqlite(query, true),
+        open(requests) {
+          const spend = dying(requests);
+          return d1Store({
+            prepare: (sql) => database.prepare(sql),
+            batch(statements) {
+              spend();
+              return database.batch(statements);
+            },
+          });
+        },
+      };
+    }),
   "/race": async (database) => {
     const store = d1Store(await emptied(database));
     const saves = Array.from(

@@ -12,6 +12,8 @@ import {
   sqliteStore,
 } from "@jizai/jizai/session/sqlite";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { earlierSqlite, type Query } from "../support/earlier_stores.ts";
+import { dying, moveLaws } from "../support/move_laws.ts";
 
 /** Stops the clock, and advances it. */
 function pass(ms: number): void {
@@ -37,6 +39,23 @@ export async function checkLaws(openClient: () => LibsqlClient, openDriver: () =
     const database = await client();
     return [1, 2].map(() => libsqlStore(database, given));
   }, options);
+  await moveLaws(async () => {
+    const database = await client();
+    const query: Query = async (sql, ...args) => {
+      const [reply] = await database.batch([{ sql, args }], "write");
+      return (reply?.rows ?? []) as Awaited<ReturnType<Query>>; // the client returns rows by column name
+    };
+    const mortal = (requests?: number): LibsqlClient => {
+      const spend = dying(requests);
+      return {
+        batch(...given) {
+          spend();
+          return database.batch(...given);
+        },
+      };
+    };
+    return { earlier: earlierSqlite(query, true), open: (requests) => libsqlStore(mortal(requests)) };
+  });
   await logLaws(async (given) => libsqlLog(await client(), { ...given, pollEvery: 20 }), options);
   await keyValueLaws(async () => libsqlKeyValue(await client()), options);
   await storeLaws((given) => {

@@ -4,6 +4,8 @@ import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { earlierPostgres, type Query } from "../support/earlier_stores.ts";
+import { dying, moveLaws } from "../support/move_laws.ts";
 import { pgbouncer } from "./pgbouncer.ts";
 import { isPostgresMissing, postgresServer } from "./postgres_server.ts";
 
@@ -57,6 +59,30 @@ onPostgres("postgresStore() keeps the laws of stores", async (sql) => {
   };
   await storeLaws(make, { time, pass });
 });
+
+/** Tests that sessions of version 0.1.0 are moved. */
+async function checkMoves(sql: PostgresSql): Promise<void> {
+  await moveLaws(async () => {
+    await emptied(sql);
+    const query: Query = async (statement, ...values) =>
+      await sql.unsafe(statement, values) as Awaited<ReturnType<Query>>; // the driver returns rows by column name
+    return {
+      earlier: earlierPostgres(query),
+      open(requests) {
+        const spend = dying(requests);
+        return postgresStore({
+          listen: (...given) => sql.listen(...given),
+          unsafe(...given) {
+            spend();
+            return sql.unsafe(...given);
+          },
+        });
+      },
+    };
+  });
+}
+
+onPostgres("postgresStore() moves the sessions of version 0.1.0, and keeps them from its processes", checkMoves);
 
 onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", async (sql) => {
   using clock = stoppedClock();
@@ -115,6 +141,7 @@ Deno.test({
     using clock = stoppedClock();
     const { pass } = clock;
     await storeLaws(async (options) => postgresStore(await emptied(sql), options), { time, pass });
+    await checkMoves(sql);
     const polling = { listen: false, pollEvery: 20 };
     await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
     await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });

@@ -3,7 +3,7 @@ import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
 // @ts-types="../support/vendors/redis.d.ts"
 import { createClient } from "redis";
-import { agent, serve, user } from "@jizai/jizai";
+import { agent, serve, type Store, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import type { KeyValue } from "@jizai/jizai/session/key_value";
 import {
@@ -16,6 +16,8 @@ import {
 } from "@jizai/jizai/session/redis";
 import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { earlierRedis } from "../support/earlier_stores.ts";
+import { dying, moveLaws } from "../support/move_laws.ts";
 import { byProcessClock, isRedisMissing, redisServer } from "./redis_server.ts";
 import { upstashServer } from "./upstash_server.ts";
 
@@ -143,6 +145,47 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
   await logLaws((options) => upstashLog(upstash, { ...own(options), pollEvery: 20 }), clock);
   await keyValueLaws(() => scaled(upstashKeyValue(upstash, own())), clock);
 });
+
+onRedis(
+  "redisStore() and upstashStore() move the sessions of version 0.1.0, and keep them from its processes",
+  async (redis) => {
+    await using server = upstashServer((command, ...values) => redis.call(command, ...values));
+    const { url, token } = server;
+    const upstash: UpstashClient = new Upstash({ url, token, enableTelemetry: false });
+    const stores: readonly ((spend: () => void, prefix: string) => Store)[] = [
+      (spend, prefix) => {
+        const mortal: RedisClient = {
+          eval(...script) {
+            spend();
+            return redis.eval(...script);
+          },
+          info: (section) => redis.info(section),
+          duplicate: () => redis.duplicate(),
+        };
+        return redisStore(mortal, { prefix, ...quiet });
+      },
+      (spend, prefix) => {
+        const mortal: UpstashClient = {
+          eval(...script) {
+            spend();
+            return upstash.eval(...script);
+          },
+        };
+        return upstashStore(mortal, { prefix });
+      },
+    ];
+    for (const open of stores) {
+      await moveLaws(() => {
+        const prefix = crypto.randomUUID();
+        return {
+          earlier: earlierRedis((script, keys, values) => redis.eval(script, keys.length, ...keys, ...values), prefix),
+          open: (requests) => open(dying(requests), prefix),
+          forgets: false, // the keys that they delete are in another slot than those of a session
+        };
+      });
+    }
+  },
+);
 
 onRedis("20 connections save the same version: one wins", async (redis, port) => {
   using other = connect(port);

@@ -106,11 +106,18 @@ Deno.test("d1Store(), d1Log() and d1KeyValue() delete expired rows when they wri
   await write("old");
   time.tick(60_000);
   await write("new");
-  const tables = ["jizai_session_head", "jizai_session_entry", "jizai_log", "jizai_log_piece", "jizai_value"];
+  const tables = [
+    "jizai_session_head",
+    "jizai_session",
+    "jizai_session_entry",
+    "jizai_log",
+    "jizai_log_piece",
+    "jizai_value",
+  ];
   const rows = tables.map((table) => d1.database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows);
-  assertEquals(rows, [1, 1, 1, 1, 1]);
+  assertEquals(rows, [1, 1, 1, 1, 1, 1]);
   const deletions = d1.batches.flat().filter((sql) => sql.includes("LIMIT 500"));
-  assertEquals(deletions.length, 14);
+  assertEquals(deletions.length, 16);
   for (const sql of deletions) {
     const plan = d1.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(1).map(({ detail }) => String(detail));
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);

@@ -21,9 +21,8 @@ import { outline, referencesIn, restore } from "./values.ts";
 /** The format of heads and entries that this version of the package writes. */
 const format = 1;
 
-/** A head as it is stored. */
+/** A head as it is stored. A head that does not begin with its format is a whole session, as version 0.1.0 of the package wrote it. */
 interface FormattedHead extends Omit<SessionHead, "version"> {
-  /** The format. A head without it is a whole session, as the versions of the package before the first format wrote it. */
   readonly format?: number;
   readonly messages?: readonly Message[];
   /** The mark of the last save of a run's writer: other processes that change the head keep it. */
@@ -38,6 +37,9 @@ export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
 /** The session to save next. Without messages, the transcript stays. */
 type NextSession = Omit<SessionHead, "version"> & { readonly version?: number; readonly messages?: readonly Message[] };
 
+/** The fields of a head that a version keeps for the next one. */
+type KeptFields = Pick<FormattedHead, "compactions" | "writer" | "messages" | "archive">;
+
 /** The options of a save. */
 interface NextOptions {
   /** The holder of the next mark. */
@@ -51,27 +53,22 @@ interface NextOptions {
 /** A stored version of a session, or that of no session. A writer keeps it from one save to the next, so that it appends only what is new. */
 export class SessionVersion {
   readonly mark: Mark | undefined;
-  /** The mark of the last save of the run's writer. */
-  readonly writer: Mark | undefined;
   readonly #transcript: StoredTranscript;
   /** The numbers of the large values of the head, by their JSON. */
   readonly #values: ReadonlyMap<string, number>;
-  readonly #compactions: number;
-  /** The messages of a session that is stored as a whole, in the format before the first. */
-  readonly #whole: readonly Message[] | undefined;
+  /** Its messages are those of a session that is stored as a whole. */
+  readonly #kept: KeptFields;
 
   private constructor(
     mark: Mark | undefined,
     transcript: StoredTranscript,
     values: ReadonlyMap<string, number>,
-    { compactions = 0, writer, messages }: Pick<FormattedHead, "compactions" | "writer" | "messages">,
+    kept: KeptFields,
   ) {
     this.mark = mark;
     this.#transcript = transcript;
     this.#values = values;
-    this.#compactions = compactions;
-    this.#whole = messages;
-    this.writer = writer;
+    this.#kept = kept;
   }
 
   /** The version of no session. */
@@ -88,6 +85,11 @@ export class SessionVersion {
     return new SessionVersion(mark, { ...transcript, base, last }, numbers, head);
   }
 
+  /** The mark of the last save of the run's writer. */
+  get writer(): Mark | undefined {
+    return this.#kept.writer;
+  }
+
   /** The number of the last entry; 0: there is none. */
   get last(): number {
     return this.#transcript.last;
@@ -100,26 +102,23 @@ export class SessionVersion {
 
   /** Returns this version with the mark of a later one, which another process has made without a change of the transcript. */
   followedBy({ mark, last }: SessionVersion): SessionVersion {
-    return new SessionVersion(mark, { ...this.#transcript, last }, this.#values, {
-      compactions: this.#compactions,
-      ...(this.writer && { writer: this.writer }),
-      ...(this.#whole && { messages: this.#whole }),
-    });
+    return new SessionVersion(mark, { ...this.#transcript, last }, this.#values, this.#kept);
   }
 
   /** Returns the save that makes the next version of a session, and that version. */
   next(
-    { messages = this.#whole ?? this.#transcript.messages, version: _, ...head }: NextSession,
+    { messages = this.#kept.messages ?? this.#transcript.messages, version: _, ...head }: NextSession,
     { holder, isWriter = false, movesLease = true }: NextOptions,
   ): { readonly addition: Addition; readonly version: SessionVersion } {
-    const { compactions = 0, run, owner, lease } = head;
-    const { entries: changes, stored } = changeTo(messages, this.#transcript, compactions > this.#compactions);
+    const { compactions = 0, run, owner, lease, archive = this.#kept.archive } = head;
+    const isCompaction = compactions > (this.#kept.compactions ?? 0);
+    const { entries: changes, stored } = changeTo(messages, this.#transcript, isCompaction);
     const known = stored.base === this.#transcript.base ? this.#values : new Map<string, number>(); // values from before a base are not read
     const first = this.#transcript.last + 1;
     const to = { holder, n: this.n + 1 };
     const writer = isWriter ? to : this.writer;
-    const formatted = { format, ...head, ...(writer && { writer }) };
-    const { text, added, numbers } = outline(formatted, known, first + changes.length);
+    const kept: KeptFields = { ...(writer && { writer }), ...(archive !== undefined && { archive }) };
+    const { text, added, numbers } = outline({ format, ...head, ...kept }, known, first + changes.length);
     const entries = [...changes, ...added.map((value): Entry => ({ type: "value", value: JSON.parse(value) }))];
     const addition: Addition = {
       from: this.mark,
@@ -135,7 +134,7 @@ export class SessionVersion {
     const transcript = { ...stored, last: first + entries.length - 1 };
     return {
       addition,
-      version: new SessionVersion(to, transcript, numbers, { compactions, ...(writer && { writer }) }),
+      version: new SessionVersion(to, transcript, numbers, { compactions, ...kept }),
     };
   }
 }
@@ -155,6 +154,7 @@ export async function openSession(store: Pick<SessionStore, "open">, id: string)
   if (!opened) return noSession;
   const { base, last, entries } = opened;
   return readable(id, () => {
+    formatOf(opened);
     if (entries.length < last - base + 1) {
       throw new TypeError(`it has ${entries.length} of its entries ${base} to ${last}`);
     }
@@ -169,7 +169,7 @@ export async function openHead(
 ): Promise<Opened<SessionHead>> {
   const stored = await store.head(id);
   if (!stored) return noSession;
-  const entries = await readValues(store, id, readable(id, () => referencesIn(stored.head)));
+  const entries = await readValues(store, id, readable(id, () => referencesOf(stored)));
   const { session: { messages: _, ...session }, version } = readable(id, () => read(stored, entries, id));
   return { session, version };
 }
@@ -203,6 +203,20 @@ function readable<T>(id: string, parse: () => T): T {
   }
 }
 
+/** Returns the format of a head, which begins with it; 0 for a whole session. Throws a `TypeError` for a newer one, which nothing else is read of. */
+function formatOf({ head }: StoredHead): number {
+  const written = Number(/^\{"format":(\d+)/.exec(head)?.[1] ?? 0);
+  if (written <= format) return written;
+  throw new TypeError(
+    `a newer version of the package has written it, in format ${written}; expected ${format} or lower`,
+  );
+}
+
+/** Returns the numbers of the large values that a head refers to. A whole session has none, although a text in it may look like a reference. */
+function referencesOf(stored: StoredHead): readonly number[] {
+  return formatOf(stored) > 0 ? referencesIn(stored.head) : [];
+}
+
 /** The positions that this version of the package continues. */
 const positions: readonly unknown[] = ["arrived", "input", "model", "tools", "turnEnd", "stop", "promptEnd", "compact"];
 
@@ -231,16 +245,11 @@ function checkHead(head: unknown): asserts head is FormattedHead {
 function read(stored: StoredHead, entries: readonly NumberedEntry[], id: string) {
   const values = new Map<number, unknown>();
   for (const [number, entry] of entries) if (entry.type === "value") values.set(number, entry.value);
-  const missing = referencesIn(stored.head).find((number) => !values.has(number));
+  const missing = referencesOf(stored).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
-  const head = restore(stored.head, values);
+  const head = formatOf(stored) > 0 ? restore(stored.head, values) : JSON.parse(stored.head);
   checkHead(head);
-  const { format: written = 0, writer: _, messages, lease, ...rest } = head;
-  if (written > format) {
-    throw new TypeError(
-      `a newer version of the package has written it, in format ${written}; expected ${format} or lower`,
-    );
-  }
+  const { format: _, writer: __, messages, lease, ...rest } = head;
   const transcript = transcriptOf(entries);
   const session: Session = {
     ...rest,

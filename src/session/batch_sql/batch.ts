@@ -46,6 +46,11 @@ export const schemaStatements: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_session_entry (
     id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
   ) WITHOUT ROWID`,
+  // also if an earlier version of the package deletes a session, whose row keeps it away
+  `CREATE TRIGGER IF NOT EXISTS jizai_session_deleted AFTER DELETE ON jizai_session BEGIN
+    DELETE FROM jizai_session_entry WHERE id = OLD.id;
+    DELETE FROM jizai_session_head WHERE id = OLD.id;
+  END`,
   "CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session_head (until) WHERE until IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session_head (ends) WHERE ends IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL",

@@ -12,7 +12,7 @@ import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper
 /** Creates a store in a database that has the schema. Each operation is one batch. */
 export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: BatchOptions): Store {
   const keep = expireIn < Infinity ? expireIn : null;
-  const sweep = sweeper(expireIn, ["jizai_session_entry", "jizai_session_head"], "id", "ends");
+  const sweep = sweeper(expireIn, ["jizai_session_entry", "jizai_session", "jizai_session_head"], "id", "ends");
   const sweepWhole = sweeper(expireIn, ["jizai_session_piece", "jizai_session"], "id");
 
   /** Executes statements, and returns the rows of the first one. */
@@ -84,7 +84,7 @@ export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: Batch
       return (results[statements.length - 1] ?? []).length > 0;
     },
     async delete(id) {
-      const tables = ["jizai_session_entry", "jizai_session_head", "jizai_session_piece", "jizai_session"];
+      const tables = ["jizai_session_piece", "jizai_session"]; // a trigger deletes the other rows
       await execute(tables.map((table) => [`DELETE FROM ${table} WHERE id = ?`, id]));
     },
     async list({ after = "", limit = 100 } = {}) {

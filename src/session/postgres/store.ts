@@ -8,6 +8,7 @@ import { expiry } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import type { Store, StoreAdapter, StoredHead } from "../../core/persistence/store.ts";
 import { entriesOf, type EntriesPiece, textOfEntries } from "../pieces.ts";
+import { versionOf } from "../schema.ts";
 import { inGroups } from "./groups.ts";
 import { type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
 
@@ -60,9 +61,9 @@ export function postgresStore(sql: PostgresSql, options: PostgresOptions = {}): 
       const row = {
         id,
         from_holder: from?.holder ?? "",
-        from_n: from?.n ?? 0,
+        from_n: from ? versionOf(from) : 0,
         holder: to.holder,
-        n: to.n,
+        n: versionOf(to),
         base,
         last: first + entries.length - 1,
         first,
@@ -107,7 +108,7 @@ export function postgresStore(sql: PostgresSql, options: PostgresOptions = {}): 
 function headOf({ version, holder, base, last, until, lease, head, body }: Row): StoredHead {
   const end = until ?? lease;
   return {
-    mark: { holder: String(holder ?? ""), n: Number(version) },
+    mark: { holder: String(holder ?? ""), n: Math.abs(Number(version)) },
     base: Number(base ?? 1),
     last: Number(last ?? 0),
     until: end === null ? null : Number(end),
@@ -194,7 +195,7 @@ const pending = `SELECT id FROM (
 const move = `UPDATE jizai_session SET
     until = CASE WHEN head IS NULL THEN until ELSE $4 END, ends = CASE WHEN head IS NULL THEN ends ELSE $5 END,
     lease = CASE WHEN head IS NULL THEN $4 ELSE lease END, expires = CASE WHEN head IS NULL THEN $5 ELSE expires END
-  WHERE id = $1 AND version = $2 AND coalesce(until, lease) = $3 AND ${isAlive(6)} RETURNING id`;
+  WHERE id = $1 AND abs(version) = $2 AND coalesce(until, lease) = $3 AND ${isAlive(6)} RETURNING id`;
 
 /** Deletes 1,000 expired sessions. */
 const sweepSessions = `WITH gone AS (

@@ -10,7 +10,8 @@ import { listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
 
 /**
  * Creates a store. Each operation is one script on the keys of a session, a hash and a list of entries, which are in one slot of a cluster. Sorted sets in another slot
- * are the indexes of all ids, of leases and of expiries: a lease is in its index before it is stored or shortened, and what an index returns is looked up.
+ * are the indexes of all ids, of leases and of expiries: a lease is in its index before it is stored or shortened, and what an index returns is looked up. In the slot of
+ * earlier versions of the package, a mark keeps them away from a session before it is stored.
  */
 export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infinity }: RedisOptions): Store {
   const keysOf = (id: string) => ["head", "entries"].map((name) => `${prefix}:{${encodeURIComponent(id)}}:${name}`);
@@ -18,6 +19,7 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
   /** The keys of earlier versions of the package: a session in one hash, and the indexes. */
   const wholeKey = (id: string) => `{${prefix}}:session:${id}`;
   const [wholeIds, wholeEnds] = [`{${prefix}}:sessions`, `{${prefix}}:leases`];
+  const wholeKeys = (id: string) => [wholeKey(id), wholeIds, wholeEnds];
   const keep = expireIn < Infinity ? expireIn : 0;
 
   /** Returns a session of an earlier version of the package, also if its move was interrupted. */
@@ -53,12 +55,15 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
 
   async function append(id: string, addition: Addition): Promise<boolean> {
     const { from, to, head, entries, first, base, until } = addition;
-    const isMoved = from?.holder === "";
-    if (isMoved && Number(await run(markMoved, [wholeKey(id)], [from.n])) === 0) return false;
-    if (!from) await run(add, [ids], [0, id]);
+    const isMove = from?.holder === "";
+    const isFirst = !from || isMove;
+    if (isFirst) await run(add, [ids], [0, id]);
+    if (isMove) await run(addEarlier, [ends], [0, id]); // it has left the indexes of earlier versions if this process dies
+    const reserved = isFirst ? Number(await run(keepAway, wholeKeys(id), [from?.n ?? "", id])) : 0;
+    if (isFirst && reserved === 0) return false;
     if (typeof until === "number") await run(addEarlier, [ends], [until, id]);
     const lines = textOfEntries(entries).split("\n").slice(0, -1);
-    const mark = isMoved || !from ? ["", ""] : [from.holder, from.n];
+    const mark = reserved === 1 || !from ? ["", ""] : [from.holder, from.n];
     const values = [
       ...mark,
       to.holder,
@@ -70,10 +75,8 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
     ];
     const isStored = Number(await run(put, keysOf(id), [...values, keep, Date.now(), ...lines])) === 1;
     if (!isStored) return false;
-    if (isMoved) {
-      await run(add, [ids], [0, id]);
-      await run(forgetWhole, [wholeKey(id), wholeIds, wholeEnds], [id]);
-    }
+    if (isFirst) await run(add, [ids], [0, id]); // a process that lists ids may have removed it before it was stored
+    if (isMove) await run(forgetWhole, wholeKeys(id), [id]);
     if (until === undefined) return true;
     if (until === null) await run(remove, [ends], [id]);
     else await run(add, [ends], [until, id]);
@@ -91,6 +94,7 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
     for (const gone of expired.filter((id) => !living.has(id))) {
       await run(remove, [ids], [gone]);
       await run(remove, [ends], [gone]);
+      await run(drop, [wholeKey(gone)], []);
     }
   }
 
@@ -158,7 +162,7 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
       await run(remove, [ends], [id]);
       await run(remove, [expiries], [id]);
       await run(drop, keysOf(id), []);
-      await run(forgetWhole, [wholeKey(id), wholeIds, wholeEnds], [id]);
+      await run(forgetWhole, wholeKeys(id), [id]);
       await run(drop, [wholeKey(id)], []);
     },
     async list({ after = "", limit = 100 } = {}) {
@@ -167,7 +171,8 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
     },
     async pending(before, limit) {
       const found = [...await endedIn(ends, before, limit), ...await endedIn(wholeEnds, before, limit)];
-      return found.sort(([a], [b]) => a - b).slice(0, limit).map(([, id]) => id);
+      const sorted = found.sort(([a], [b]) => a - b).map(([, id]) => id);
+      return [...new Set(sorted)].slice(0, limit); // both indexes have a session whose move was interrupted
     },
     async touch({ id, version, lease }, until) {
       if (!lease) return false;
@@ -271,11 +276,18 @@ if stored[6] then return {tonumber(stored[4]), ':' .. (stored[5] or ''), ':' .. 
 if not stored[1] or stored[3] == 'moved' then return {} end
 return {tonumber(stored[1]), ':' .. (stored[2] or ''), ':' .. stored[3]}`;
 
-/** Keeps earlier versions of the package away from a session before it is moved: they cannot read its body, and know neither its version nor a lease. */
-const markMoved = `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease', 'body', 'moved_version')
+/**
+ * Keeps earlier versions of the package away from a session before it is stored: they cannot read its body, and know neither its version nor a lease. ARGV[1] is the
+ * version of theirs that is moved; empty for a new session. Returns 0 if another one is stored, and 2 if a session was kept away before, so that only the same save succeeds.
+ */
+const keepAway = `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease', 'body', 'moved_version')
 if stored[4] then return stored[4] == ARGV[1] and 1 or 0 end
-if stored[1] ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', 2^52, 'lease', '', 'body', 'moved', 'moved_version', stored[1], 'moved_lease', stored[2] or '', 'moved_body', stored[3])
+if stored[3] == 'moved' then return ARGV[1] == '' and 1 or 2 end
+if (stored[1] or '') ~= ARGV[1] then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[2])
+redis.call('ZREM', KEYS[3], ARGV[2])
+redis.call('HSET', KEYS[1], 'version', 2^52, 'lease', '', 'body', 'moved')
+if stored[1] then redis.call('HSET', KEYS[1], 'moved_version', stored[1], 'moved_lease', stored[2] or '', 'moved_body', stored[3]) end
 return 1`;
 
 /** Removes what is left of a session that was moved, apart from what keeps earlier versions of the package away. */
@@ -285,10 +297,11 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 return 0`;
 
-/** Moves the lease of a session of an earlier version of the package. */
-const moveWhole = `local stored = redis.call('HMGET', KEYS[1], 'version', 'lease')
+/** Moves the lease of a session of an earlier version of the package. One that is being moved is in other fields. */
+const moveWhole = `local moved = redis.call('HEXISTS', KEYS[1], 'moved_version') == 1 and 'moved_' or ''
+local stored = redis.call('HMGET', KEYS[1], moved .. 'version', moved .. 'lease')
 if stored[1] ~= ARGV[1] or stored[2] ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], 'lease', ARGV[3])
-redis.call('ZADD', KEYS[2], ARGV[3], ARGV[6])
+redis.call('HSET', KEYS[1], moved .. 'lease', ARGV[3])
+if moved == '' then redis.call('ZADD', KEYS[2], ARGV[3], ARGV[6]) end
 if tonumber(ARGV[4]) > 0 then redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(tonumber(ARGV[3]), tonumber(ARGV[5])) - ARGV[5] + ARGV[4])) end
 return 1`;

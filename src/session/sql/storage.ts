@@ -49,6 +49,10 @@ export const sessionTables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_session_piece (
     id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
   ) WITHOUT ROWID`,
+  // also if an earlier version of the package deletes a session
+  `CREATE TRIGGER IF NOT EXISTS jizai_session_deleted AFTER DELETE ON jizai_session BEGIN
+    DELETE FROM jizai_session_entry WHERE id = OLD.id;
+  END`,
   `CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL`,
   `CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL`,
   `CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session (until) WHERE until IS NOT NULL`,

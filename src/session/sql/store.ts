@@ -8,6 +8,7 @@ import { promiseTry } from "../../stream/promise_try.ts";
 import { durable } from "../durable/mod.ts";
 import { expiry } from "../expiry.ts";
 import { entriesOf, piecesOf, textOfEntries } from "../pieces.ts";
+import { versionOf } from "../schema.ts";
 import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper, sweptSessions } from "./storage.ts";
 
 /** A row of `jizai_session`. */
@@ -45,7 +46,7 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
   /** Writes the rows of a save. */
   function write(id: string, row: SessionRow | undefined, { to, head, entries, first, base, until }: Addition): void {
     const lease = until === undefined ? leaseEnd(row) : until;
-    const values = [to.n, to.holder, base, first + entries.length - 1, head, lease, expiry(expireIn, lease)];
+    const values = [versionOf(to), to.holder, base, first + entries.length - 1, head, lease, expiry(expireIn, lease)];
     if (row) sql.exec(update, ...values, id);
     else {
       for (const table of tables) sql.exec(`DELETE FROM ${table} WHERE id = ?`, id); // what has expired
@@ -105,7 +106,9 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
       promiseTry(() =>
         storage.transactionSync(() => {
           const row = rowOf(id);
-          if (Number(row?.version) !== version || !lease || leaseEnd(row) !== Math.trunc(lease.until)) return false;
+          if (Math.abs(Number(row?.version)) !== version || !lease || leaseEnd(row) !== Math.trunc(lease.until)) {
+            return false;
+          }
           const [end, expires] = row?.head === null ? ["lease", "expires"] : ["until", "ends"];
           sql.exec(
             `UPDATE jizai_session SET ${end} = ?, ${expires} = ? WHERE id = ?`,
@@ -122,7 +125,7 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
 /** Returns the head of a row. That of an earlier version of the package contains the whole session as its text, and no entries. */
 export function storedHead(row: SessionRow, head: string): StoredHead {
   return {
-    mark: { holder: String(row.holder ?? ""), n: Number(row.version) },
+    mark: { holder: String(row.holder ?? ""), n: Math.abs(Number(row.version)) },
     base: Number(row.base ?? 1),
     last: Number(row.last ?? 0),
     until: leaseEnd(row),
@@ -130,8 +133,8 @@ export function storedHead(row: SessionRow, head: string): StoredHead {
   };
 }
 
-function isAt(row: SessionRow, { holder, n }: Mark): boolean {
-  return Number(row.version) === n && String(row.holder ?? "") === holder;
+function isAt(row: SessionRow, mark: Mark): boolean {
+  return Number(row.version) === versionOf(mark) && String(row.holder ?? "") === mark.holder;
 }
 
 /** Returns the end of the lease of a row; null without a lease. */

@@ -22,6 +22,7 @@ import { transcriptLaws } from "./transcript_laws.ts";
  * - keeps a session until its lease has ended;
  * - lists the ids in a stable order;
  * - finds the sessions whose lease has ended, and moves a lease for one of several processes;
+ * - keeps what a newer version of the package has written, which this one does not read;
  * - returns a transcript that grows, shrinks and changes in the middle as it was saved, whichever instance saved it, and shares nothing with its callers.
  *
  * `make` may return several instances on one database. They are used in turn, as processes that share the database would use them.
@@ -102,6 +103,30 @@ const laws: Laws<TestedStore> = {
       expect(`save() of version ${version}`, await store.save(sessionWith("s", "late", version)), undefined);
     }
     expect("load()", await store.load("s"), sessionWith("s", "2", 2));
+  },
+
+  async "leaves a session in a newer format alone"(store, expect) {
+    const head = '{"format":99,"id":"s","run":{"position":{"at":"unknown"}},"new":{"$entry":7}}';
+    const entries = [{ type: "message" as const, message: { role: "user" as const, parts: [] } }];
+    const [to, first, base, until] = [{ holder: "newer", n: 3 }, 1, 1, 2 ** 45];
+    const addition = { from: undefined, to, head, entries, first, base, until, owner: undefined, run: undefined };
+    expect("append()", await store.append("s", addition), true);
+    const operations = {
+      load: () => store.load("s"),
+      save: () => store.save(sessionWith("s", "late", 3)),
+      history: () => store.history("s"),
+      fork: () => store.fork("s", "copy"),
+    };
+    const error =
+      'Cannot read session "s": a newer version of the package has written it, in format 99; expected 1 or lower';
+    for (const [name, operation] of Object.entries(operations)) {
+      const seen = await operation().then(() => "nothing", (error) => error.message);
+      expect(`the error of ${name}()`, seen, error);
+    }
+    const { mark, last, head: stored } = await store.head("s") ?? {};
+    expect("head() after that", [mark, last, stored], [to, 1, head]);
+    expect("entries() after that", await store.entries("s", 1, 1), [[1, entries[0]]]);
+    expect("list() after that", await store.list(), ["s"]);
   },
 
   async "accepts one of several concurrent writers"(store, expect) {

@@ -1,0 +1,309 @@
+/**
+ * Sessions that version 0.1.0 of the package has stored, as its process left them when it was killed: recorded, with shorter ids and texts.
+ *
+ * @module
+ */
+
+/** A session as version 0.1.0 stores it. */
+export interface EarlierSession {
+  readonly id: string;
+  readonly version: number;
+  /** The end of its lease, in milliseconds since 1970. */
+  readonly lease: number | null;
+  /** The session as JSON, without its version. */
+  readonly text: string;
+}
+
+const schema = {
+  "oneOf": [{
+    "type": "object",
+    "properties": {
+      "type": { "const": "approve" },
+      "input": {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": { "amount": { "type": "number" } },
+        "required": ["amount"],
+      },
+      "always": { "enum": ["tool", "input"] },
+    },
+    "required": ["type"],
+  }, {
+    "type": "object",
+    "properties": { "type": { "const": "deny" }, "reason": { "type": "string" } },
+    "required": ["type"],
+  }, {
+    "type": "object",
+    "properties": { "type": { "const": "reply" }, "text": { "type": "string" } },
+    "required": ["type", "text"],
+  }],
+};
+
+/** Returns a question of the tool `pay`. */
+function asked(callId: string, amount: number) {
+  const suggestions = [{ type: "approve" }, { type: "approve", always: "tool" }, { type: "deny" }];
+  return { callId, tool: "pay", input: { amount }, questions: ["Run pay?"], schema, suggestions };
+}
+
+function stored(
+  version: number,
+  lease: number | null,
+  session: Readonly<Record<string, unknown>> & { readonly id: string },
+): EarlierSession {
+  return { id: session.id, version, lease, text: JSON.stringify(session) };
+}
+
+/** The session with the transcript from before the compaction. */
+export const archive: EarlierSession = stored(1, null, {
+  "messages": [
+    { "role": "user", "parts": [{ "type": "text", "text": "Plan a trip" }] },
+    {
+      "role": "assistant",
+      "parts": [{ "type": "text", "text": "See the temples. See the temples. See the temples. " }],
+    },
+    { "role": "user", "parts": [{ "type": "text", "text": "And food?" }] },
+    { "role": "assistant", "parts": [{ "type": "text", "text": "Try the tofu. Try the tofu. Try the tofu. " }] },
+    { "role": "user", "parts": [{ "type": "text", "text": "Cost?" }] },
+  ],
+  "id": "archive",
+});
+
+/** The same after the first answer, which a person gave for all such inputs. */
+export const answered: EarlierSession = stored(8, null, {
+  "messages": [{ "role": "user", "parts": [{ "type": "text", "text": "Pay twice" }] }],
+  "id": "answered",
+  "run": {
+    "id": "run_answered",
+    "startedAt": 1700000456869,
+    "counters": { "turns": 1, "calls": 3, "continuations": 0, "batches": 2, "outputs": 0 },
+    "usage": { "input": 1, "output": 1 },
+    "state": [["counting.run", 1]],
+    "answers": [{
+      "question": asked("call_1", 5),
+      "answer": { "type": "approve", "callId": "call_1", "always": "input" },
+    }],
+    "before": 0,
+    "events": 31,
+    "position": {
+      "at": "tools",
+      "turn": 1,
+      "message": {
+        "role": "assistant",
+        "parts": [{ "type": "call", "id": "call_1", "name": "pay", "input": { "amount": 5 } }, {
+          "type": "call",
+          "id": "call_2",
+          "name": "look",
+          "input": { "at": "y" },
+        }, { "type": "call", "id": "call_3", "name": "pay", "input": { "amount": 7 } }],
+      },
+      "calls": [{
+        "call": { "id": "call_1", "name": "pay", "input": { "amount": 5 } },
+        "state": "done",
+        "result": {
+          "callId": "call_1",
+          "name": "pay",
+          "status": "ok",
+          "parts": [{ "type": "text", "text": "Paid 5" }],
+        },
+      }, {
+        "call": { "id": "call_2", "name": "look", "input": { "at": "y" } },
+        "state": "done",
+        "result": {
+          "callId": "call_2",
+          "name": "look",
+          "status": "ok",
+          "parts": [{ "type": "text", "text": "Saw y" }],
+        },
+      }, {
+        "call": { "id": "call_3", "name": "pay", "input": { "amount": 7 } },
+        "state": "waiting",
+        "questions": [asked("call_3", 7)],
+      }],
+    },
+    "exit": { "status": "paused", "questions": [asked("call_3", 7)] },
+  },
+  "state": [["counting.session", 1]],
+  "rules": [{ "tool": "pay", "input": { "amount": 5 } }],
+});
+
+/** A session that was compacted. It names the session with the transcript from before. */
+export const archived: EarlierSession = stored(11, null, {
+  "messages": [
+    { "role": "user", "parts": [{ "type": "text", "text": "Plan a trip" }] },
+    {
+      "role": "user",
+      "parts": [{ "type": "text", "text": "This is a summary of what came before, in its place:\n\nKyoto, tofu." }],
+      "from": "compaction",
+    },
+    { "role": "user", "parts": [{ "type": "text", "text": "Cost?" }] },
+    { "role": "assistant", "parts": [{ "type": "text", "text": "About 900 euros." }] },
+  ],
+  "id": "archived",
+  "archive": "archive",
+  "state": [["counting.session", 3]],
+  "last": {
+    "run": "run_archived",
+    "event": {
+      "type": "run.finished",
+      "status": "done",
+      "text": "About 900 euros.",
+      "usage": { "input": 2, "output": 2 },
+    },
+    "before": 2,
+  },
+});
+
+/** A session with two runs that have ended. */
+export const finished: EarlierSession = stored(9, null, {
+  "messages": [
+    { "role": "user", "parts": [{ "type": "text", "text": "Hi" }] },
+    { "role": "assistant", "parts": [{ "type": "text", "text": "Hello." }] },
+    { "role": "user", "parts": [{ "type": "text", "text": "Look" }] },
+    { "role": "assistant", "parts": [{ "type": "call", "id": "call_1", "name": "look", "input": { "at": "x" } }] },
+    {
+      "role": "tool",
+      "results": [{
+        "callId": "call_1",
+        "name": "look",
+        "status": "ok",
+        "parts": [{ "type": "text", "text": "Saw x" }],
+      }],
+    },
+    { "role": "assistant", "parts": [{ "type": "text", "text": "Seen x." }] },
+  ],
+  "id": "finished",
+  "state": [["counting.session", 3]],
+  "last": {
+    "run": "run_finished",
+    "event": { "type": "run.finished", "status": "done", "text": "Seen x.", "usage": { "input": 2, "output": 2 } },
+    "before": 2,
+  },
+});
+
+/** A session whose process died in the middle of a batch: one call has a result, one was running, and a message has arrived. */
+export const lost: EarlierSession = stored(6, 1700000459780, {
+  "messages": [{ "role": "user", "parts": [{ "type": "text", "text": "Hang" }] }],
+  "id": "lost",
+  "run": {
+    "id": "run_lost",
+    "startedAt": 1700000457066,
+    "position": {
+      "at": "tools",
+      "turn": 1,
+      "message": {
+        "role": "assistant",
+        "parts": [{ "type": "call", "id": "call_1", "name": "look", "input": { "at": "z" } }, {
+          "type": "call",
+          "id": "call_2",
+          "name": "hang",
+          "input": {},
+        }],
+      },
+      "calls": [{
+        "call": { "id": "call_1", "name": "look", "input": { "at": "z" } },
+        "name": "look",
+        "input": { "at": "z" },
+        "state": "ran",
+        "raw": {
+          "type": "result",
+          "status": "ok",
+          "parts": [{ "type": "text", "text": "Saw z" }],
+          "input": { "at": "z" },
+        },
+      }, { "call": { "id": "call_2", "name": "hang", "input": {} }, "name": "hang", "input": {}, "state": "running" }],
+    },
+    "counters": { "turns": 1, "calls": 2, "continuations": 0, "batches": 1, "outputs": 0 },
+    "usage": { "input": 1, "output": 1 },
+    "state": [["counting.run", 1]],
+    "answers": [],
+    "before": 0,
+    "events": 14,
+  },
+  "state": [["counting.session", 1]],
+  "lease": { "until": 1700000459114 },
+  "mail": [{ "type": "message", "message": { "role": "user", "parts": [{ "type": "text", "text": "By the way" }] } }],
+});
+
+/** A session whose run waits for the answers to two questions. */
+export const paused: EarlierSession = stored(5, null, {
+  "messages": [{ "role": "user", "parts": [{ "type": "text", "text": "Pay twice" }] }],
+  "id": "paused",
+  "run": {
+    "id": "run_paused",
+    "startedAt": 1700000456809,
+    "position": {
+      "at": "tools",
+      "turn": 1,
+      "message": {
+        "role": "assistant",
+        "parts": [{ "type": "call", "id": "call_1", "name": "pay", "input": { "amount": 5 } }, {
+          "type": "call",
+          "id": "call_2",
+          "name": "look",
+          "input": { "at": "y" },
+        }, { "type": "call", "id": "call_3", "name": "pay", "input": { "amount": 7 } }],
+      },
+      "calls": [{
+        "call": { "id": "call_1", "name": "pay", "input": { "amount": 5 } },
+        "state": "waiting",
+        "questions": [asked("call_1", 5)],
+      }, {
+        "call": { "id": "call_2", "name": "look", "input": { "at": "y" } },
+        "state": "done",
+        "result": {
+          "callId": "call_2",
+          "name": "look",
+          "status": "ok",
+          "parts": [{ "type": "text", "text": "Saw y" }],
+        },
+      }, {
+        "call": { "id": "call_3", "name": "pay", "input": { "amount": 7 } },
+        "state": "waiting",
+        "questions": [asked("call_3", 7)],
+      }],
+    },
+    "counters": { "turns": 1, "calls": 3, "continuations": 0, "batches": 1, "outputs": 0 },
+    "usage": { "input": 1, "output": 1 },
+    "state": [["counting.run", 1]],
+    "answers": [],
+    "before": 0,
+    "events": 21,
+    "exit": { "status": "paused", "questions": [asked("call_1", 5), asked("call_3", 7)] },
+  },
+  "state": [["counting.session", 1]],
+});
+
+/** The entry that remembers to report the end of the lost run. */
+export const report: EarlierSession = stored(1, 1700000465066, {
+  "messages": [],
+  "id": '􏿿["","run_lost"]',
+  "report": { "run": "run_lost", "session": "lost", "at": 1700000457066 },
+  "lease": { "until": 1700000465066 },
+});
+
+/** The log of the lost run. */
+export const lostLog: readonly string[] = [
+  '{"type":"run.started","run":"run_lost","session":"lost","resumed":false}',
+  '{"type":"session.opened","source":"new"}',
+  '{"type":"prompt.accepted","prompt":{"role":"user","parts":[{"type":"text","text":"Hang"}]}}',
+  '{"type":"turn.started","turn":1}',
+  '{"type":"model.started","turn":1,"model":"scripted"}',
+  '{"type":"call.delta","turn":1,"call":"call_1","name":"look","text":"{\\"at\\":\\"z\\"}"}',
+  '{"type":"call.ready","turn":1,"call":{"id":"call_1","name":"look","input":{"at":"z"}}}',
+  '{"type":"call.delta","turn":1,"call":"call_2","name":"hang","text":"{}"}',
+  '{"type":"call.ready","turn":1,"call":{"id":"call_2","name":"hang","input":{}}}',
+  '{"type":"model.finished","turn":1,"finish":"calls","usage":{"input":1,"output":1},"attempts":1}',
+  '{"type":"tool.started","turn":1,"call":"call_1","name":"look","batch":"run_lost:1","index":0}',
+  '{"type":"approval.decided","turn":1,"call":"call_1","decision":"allow","by":"policy"}',
+  '{"type":"tool.started","turn":1,"call":"call_2","name":"hang","batch":"run_lost:1","index":1}',
+  '{"type":"approval.decided","turn":1,"call":"call_2","decision":"allow","by":"policy"}',
+];
+
+/** The entry of the key "k-lost" in the log: of the request that has begun the lost run. */
+export const lostKey = {
+  id: "key:f57f9e519218270760f9b63859e3fd209d5937a65f6ea531ff04773f646904ae",
+  lines: [
+    '{"run":"run_lost","session":"lost","after":0,"content":"671a57c7ed60952e02e9821f6a7ddd3f6524de2d20343f4fce70ece54ea15621","at":1700000457063}',
+    "{}",
+  ],
+};
