@@ -1,4 +1,5 @@
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import {
@@ -30,6 +31,8 @@ import { asTool } from "@jizai/jizai/subagents";
 import { eventLines, eventsOfRun, named } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
+import { durable } from "@jizai/jizai/session/durable";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { saving } from "../support/saving.ts";
 
 /** A tool that asks a person, and one that runs immediately. */
@@ -891,4 +894,25 @@ Deno.test("a hook that ignores the end of its run does not hold the session", as
   await time.runMicrotasks();
   assertEquals([status, messages, model.requests], ["aborted", [], []]);
   assertEquals((await store.load("s"))?.run, undefined);
+});
+
+Deno.test("no timer has a negative time after a save that took most of the lease, because runtimes warn of it", async () => {
+  using time = new FakeTime();
+  const kept = durable(memory());
+  const slow = durable({
+    ...kept,
+    async append(id, addition) {
+      await new Promise((resolve) => setTimeout(resolve, 25_000)); // a lease is 30 seconds
+      return await kept.append(id, addition);
+    },
+  });
+  const { setTimeout } = globalThis;
+  const negative: number[] = [];
+  using _ = stub(globalThis, "setTimeout", (run: () => void, ms = 0) => {
+    if (ms < 0) negative.push(ms);
+    return setTimeout(run, ms);
+  });
+  const run = agent({ model: scripted("Hello.") }).run({ prompt: "Hi", session: "s", store: slow });
+  const { status } = await advanceUntilSettled(time, run.result);
+  assertEquals([status, negative], ["done", []]);
 });

@@ -45,7 +45,7 @@ export async function checkLaws(openClient: () => LibsqlClient, openDriver: () =
       const [reply] = await database.batch([{ sql, args }], "write");
       return (reply?.rows ?? []) as Awaited<ReturnType<Query>>; // the client returns rows by column name
     };
-    const mortal = (requests?: number): LibsqlClient => {
+    const limited = (requests?: number): LibsqlClient => {
       const spend = dying(requests);
       return {
         batch(...given) {
@@ -54,7 +54,7 @@ export async function checkLaws(openClient: () => LibsqlClient, openDriver: () =
         },
       };
     };
-    return { earlier: earlierSqlite(query, true), open: (requests) => libsqlStore(mortal(requests)) };
+    return { earlier: earlierSqlite(query, true), open: (requests) => libsqlStore(limited(requests)) };
   });
   await logLaws(async (given) => libsqlLog(await client(), { ...given, pollEvery: 20 }), options);
   await keyValueLaws(async () => libsqlKeyValue(await client()), options);

@@ -154,7 +154,7 @@ onRedis(
     const upstash: UpstashClient = new Upstash({ url, token, enableTelemetry: false });
     const stores: readonly ((spend: () => void, prefix: string) => Store)[] = [
       (spend, prefix) => {
-        const mortal: RedisClient = {
+        const limited: RedisClient = {
           eval(...script) {
             spend();
             return redis.eval(...script);
@@ -162,16 +162,16 @@ onRedis(
           info: (section) => redis.info(section),
           duplicate: () => redis.duplicate(),
         };
-        return redisStore(mortal, { prefix, ...quiet });
+        return redisStore(limited, { prefix, ...quiet });
       },
       (spend, prefix) => {
-        const mortal: UpstashClient = {
+        const limited: UpstashClient = {
           eval(...script) {
             spend();
             return upstash.eval(...script);
           },
         };
-        return upstashStore(mortal, { prefix });
+        return upstashStore(limited, { prefix });
       },
     ];
     for (const open of stores) {

@@ -45,14 +45,14 @@ Deno.test("sqliteStore() moves the sessions of version 0.1.0, and keeps them fro
       earlier: earlierSqlite(query, false),
       open(requests) {
         let spend = dying();
-        const mortal: SqliteDatabase = {
+        const limited: SqliteDatabase = {
           exec: (sql) => database.exec(sql),
           prepare(sql) {
             spend();
             return database.prepare(sql);
           },
         };
-        const store = sqliteStore(mortal);
+        const store = sqliteStore(limited);
         spend = dying(requests); // it has looked for the tables
         return store;
       },
@@ -143,7 +143,7 @@ Deno.test("denoKvStore() moves the sessions of version 0.1.0, and keeps them fro
       earlier: earlierDenoKv(kv, prefix),
       open(requests) {
         const spend = dying(requests);
-        const mortal = new Proxy(kv, {
+        const limited = new Proxy(kv, {
           get(target, name) {
             const member: unknown = Reflect.get(target, name);
             if (typeof member !== "function") return member;
@@ -153,7 +153,7 @@ Deno.test("denoKvStore() moves the sessions of version 0.1.0, and keeps them fro
             };
           },
         });
-        return denoKvStore(mortal, { prefix });
+        return denoKvStore(limited, { prefix });
       },
     };
   });

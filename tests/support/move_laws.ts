@@ -106,7 +106,7 @@ async function moveAll(store: Store): Promise<void> {
   await app.settled();
 }
 
-/** What a process of version 0.1.0 can try, with what it has known before and with what it may guess. Each returns true if it has changed something, or has read the session. */
+/** The operations of a process of version 0.1.0, with what it has read before or guesses. Each returns true if it has changed something, or has read the session. */
 const attempts: Readonly<
   Record<string, (earlier: EarlierStore, id: string, known: Session, version: number) => Promise<boolean>>
 > = {

@@ -79,7 +79,7 @@ export function withGracePeriod<T>(
 
 /** Calls `run` after `ms` milliseconds. Never calls it if `ms` exceeds 31 bits, since such a timer would fire at once. */
 export function startTimer(run: () => void, ms: number): ReturnType<typeof setTimeout> | undefined {
-  return ms < 2 ** 31 ? setTimeout(run, ms) : undefined;
+  return ms < 2 ** 31 ? setTimeout(run, Math.max(ms, 0)) : undefined; // runtimes warn of a negative time
 }
 
 /** Resolves after `ms` milliseconds, or rejects with the reason of `signal`. */
