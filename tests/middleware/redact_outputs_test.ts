@@ -352,6 +352,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     id: secret,
     messages: all,
     compactions: 1,
+    archive: secret,
     owner: secret,
     state: [["count", json]],
     rules: [{ tool: "look", path: ["helper"], input: json, askedBy: { middleware: "guard", key: secret } }],
@@ -387,7 +388,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
 }
 
 /** Ends of paths that are deliberately kept, wherever a message, a question or a call is. */
-const keptEnds = ["callId", "id", "path[]", "data", "mediaType", "url", "meta"];
+const keptEnds = ["callId", "id", "archive", "path[]", "data", "mediaType", "url", "meta"];
 
 Deno.test("redact() masks every text field of what a store keeps, at every position of a run", () => {
   const save = hidden()["~save"];

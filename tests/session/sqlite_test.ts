@@ -42,19 +42,23 @@ Deno.test("migrate() changes nothing in a database that has the schema", async (
   assertEquals(await sqliteStore(database).load("s"), { ...session, version: 1 });
 });
 
-Deno.test("migrate() adds the leases to the schema of an earlier version", async () => {
-  const database = new DatabaseSync(":memory:");
-  database.exec("CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER)");
-  database.exec("INSERT INTO jizai_session VALUES ('s', 1, NULL)");
-  database.exec("CREATE TABLE jizai_session_piece (id TEXT, part INTEGER, text TEXT, PRIMARY KEY (id, part))");
-  database.exec(`INSERT INTO jizai_session_piece VALUES ('s', 0, '{"messages":[],"id":"s"}')`);
-  assertThrows(() => sqliteStore(database), Error, "expected a call of migrate() before");
-  migrate(database);
-  const store = sqliteStore(database);
-  const session = { id: "s", version: 1, messages: [] };
-  assertEquals(await store.load("s"), session);
-  await store.save({ ...session, lease: { until: 1_000 } });
-  assertEquals(await store.pending(1_000, 10), ["s"]);
+Deno.test("migrate() adds the columns and tables that the schema of an earlier version lacks", async () => {
+  for (const columns of ["", ", lease INTEGER"]) {
+    const database = new DatabaseSync(":memory:");
+    database.exec(
+      `CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER${columns})`,
+    );
+    database.exec("INSERT INTO jizai_session (id, version) VALUES ('s', 1)");
+    database.exec("CREATE TABLE jizai_session_piece (id TEXT, part INTEGER, text TEXT, PRIMARY KEY (id, part))");
+    database.exec(`INSERT INTO jizai_session_piece VALUES ('s', 0, '{"messages":[],"id":"s"}')`);
+    assertThrows(() => sqliteStore(database), Error, "expected a call of migrate() before");
+    migrate(database);
+    const store = sqliteStore(database);
+    const session = { id: "s", version: 1, messages: [] };
+    assertEquals(await store.load("s"), session);
+    await store.save({ ...session, lease: { until: 1_000 } });
+    assertEquals(await store.pending(1_000, 10), ["s"]);
+  }
 });
 
 Deno.test("sqliteStore() and sqliteLog() reject a database without the schema", () => {

@@ -67,7 +67,7 @@ export function storageOf(database: SqliteDatabase, tables = ["jizai_session", "
   const storage = wrap(database);
   try {
     for (const table of tables) {
-      storage.sql.exec(`SELECT ${table === "jizai_session" ? "lease" : "1"} FROM ${table} LIMIT 0`);
+      storage.sql.exec(`SELECT ${table === "jizai_session" ? "ends" : "1"} FROM ${table} LIMIT 0`);
     }
   } catch (cause) {
     throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
