@@ -11,6 +11,8 @@ import {
   type ObjectStorage,
 } from "@jizai/jizai/session/durable_object";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { earlierSqlite } from "../support/earlier_stores.ts";
+import { dying, moveLaws } from "../support/move_laws.ts";
 
 interface Context {
   readonly storage: ObjectStorage & { deleteAll(): Promise<void> };
@@ -27,6 +29,31 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
       await storage.deleteAll();
       return [1, 2].map(() => durableObjectStore(storage, options));
     }, { pass, time }),
+
+  "/move_laws": ({ storage }) =>
+    moveLaws(async () => {
+      await storage.deleteAll();
+      const { sql } = storage;
+      sql.exec(
+        "CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER) WITHOUT ROWID",
+      );
+      sql.exec(
+        "CREATE TABLE jizai_session_piece (id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID",
+      );
+      return {
+        earlier: earlierSqlite((query, ...values) => Promise.resolve([...sql.exec(query, ...values)]), false),
+        open(requests) {
+          let spend = dying();
+          const exec: ObjectStorage["sql"]["exec"] = (query, ...values) => {
+            spend();
+            return sql.exec(query, ...values);
+          };
+          const store = durableObjectStore({ sql: { exec }, transactionSync: (work) => storage.transactionSync(work) });
+          spend = dying(requests); // it has created the tables
+          return store;
+        },
+      };
+    }),
 
   "/log_laws": ({ storage }) =>
     logLaws(async (options) => {
