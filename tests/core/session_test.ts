@@ -916,3 +916,38 @@ Deno.test("no timer has a negative time after a save that took most of the lease
   const { status } = await advanceUntilSettled(time, run.result);
   assertEquals([status, negative], ["done", []]);
 });
+
+Deno.test("a run that is stopped while a hook holds its pause, which is saved already, does not save it again and again", async () => {
+  const kept = durable(memory());
+  const saved: (string | undefined)[] = [];
+  const store = durable({
+    ...kept,
+    append(id, addition) {
+      saved.push(addition.run);
+      return kept.append(id, addition);
+    },
+  });
+  const [paused, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const pay = tool({ name: "pay", description: "Pays", input: z.object({}), ask: true, execute: () => "Paid" });
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen" });
+  const run = agent({
+    model: scripted({ calls: [["look", {}], ["pay", {}]] }),
+    tools: [look, pay],
+    use: [{
+      name: "slow",
+      async session(_, next) {
+        const result = await next();
+        paused.resolve();
+        await released.promise;
+        return result;
+      },
+    }],
+  }).run({ prompt: "Pay", session: "s", store });
+  await paused.promise;
+  for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setTimeout(resolve));
+  run.stop("enough");
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve));
+  released.resolve();
+  const { status } = await run.result;
+  assertEquals([status, saved], ["paused", ["running", "running", "running", "paused", "paused"]]);
+});

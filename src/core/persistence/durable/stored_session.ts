@@ -54,9 +54,12 @@ export class StoredSession {
     return (this.#held?.until ?? Infinity) - Date.now();
   }
 
-  /** True if the store has the reason why the run is being stopped, or need not have it: a process that takes over has to know that the run ends. */
+  /**
+   * True if the store has the reason why the run is being stopped, or need not have it: a process that takes over has to know that the run ends. No process takes
+   * over a paused run, which has no lease.
+   */
   get #isStopKnown(): boolean {
-    return this.#run.control.stop.leave || this.#held?.closing === closingOf(this.#run);
+    return this.#run.control.stop.leave || !this.#held || this.#held.closing === closingOf(this.#run);
   }
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
