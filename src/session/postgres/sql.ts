@@ -34,7 +34,7 @@ export interface PostgresOptions {
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The schema, as SQL that changes nothing where it exists: `migrate()` executes it. `holder` and `version` of a session are its mark, `until` is the end of its lease,
+ * The schema, as SQL that changes nothing where it exists: `migrate()` executes it. `holder` and the negative of `version` are the mark of a session, `until` is the end of its lease,
  * and `ends` is the time at which it expires. `body`, `lease` and `expires` belong to earlier versions of the package, which cannot read the body of a session that
  * has entries.
  */

@@ -24,7 +24,7 @@ export interface SqlOptions {
 }
 
 /**
- * The columns of sessions that an earlier schema may lack. `holder` and `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
+ * The columns of sessions that an earlier schema may lack. `holder` and the negative of `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
  * package before them find a session without a lease, an expiry and a body, so they cannot write it.
  */
 const sessionColumns: readonly (readonly [name: string, type: string])[] = [
