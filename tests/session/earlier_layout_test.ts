@@ -3,12 +3,13 @@
  */
 import { type D1, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
 import { denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type LibsqlClient, libsqlStore, migrate as migrateLibsql } from "@jizai/jizai/session/libsql";
 import { migrate, type SqliteDatabase, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import { earlierDenoKv, earlierSqlite, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
+import { storage } from "../support/sql.ts";
 
 type Values = readonly (string | number | null)[];
 
@@ -22,19 +23,6 @@ function open(hasWriter: boolean): { readonly database: DatabaseSync; readonly q
   database.exec(`CREATE TABLE jizai_session_piece (
     id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`);
   return { database, query: (sql, ...values) => Promise.resolve(database.prepare(sql).all(...values)) };
-}
-
-/** Executes work in a transaction, which is rolled back if the process dies. */
-function transaction<T>(database: DatabaseSync, work: () => T): T {
-  database.exec("BEGIN");
-  try {
-    const done = work();
-    database.exec("COMMIT");
-    return done;
-  } catch (error) {
-    database.exec("ROLLBACK");
-    throw error;
-  }
 }
 
 Deno.test("sqliteStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
@@ -67,16 +55,12 @@ Deno.test("durableObjectStore() moves the sessions of version 0.1.0, and keeps t
       earlier: earlierSqlite(query, false),
       open(requests) {
         let spend = dying();
-        const storage: ObjectStorage = {
-          sql: {
-            exec(sql, ...values) {
-              spend();
-              return database.prepare(sql).all(...values);
-            },
-          },
-          transactionSync: (work) => transaction(database, work),
+        const { sql, transactionSync } = storage(database);
+        const exec: typeof sql.exec = (...given) => {
+          spend();
+          return sql.exec(...given);
         };
-        const store = durableObjectStore(storage);
+        const store = durableObjectStore({ sql: { exec }, transactionSync });
         spend = dying(requests); // it has created the tables
         return store;
       },
@@ -87,12 +71,14 @@ Deno.test("durableObjectStore() moves the sessions of version 0.1.0, and keeps t
 /** Executes the statements of a batch. */
 function batchOn(database: DatabaseSync, requests?: number) {
   const spend = dying(requests);
+  const { sql, transactionSync } = storage(database);
   return (statements: readonly (readonly [sql: string, values: Values])[]) =>
-    transaction(database, () =>
-      statements.map(([sql, values]) => {
+    transactionSync(() =>
+      statements.map(([statement, values]) => {
         spend();
-        return database.prepare(sql).all(...values);
-      }));
+        return [...sql.exec(statement, ...values)];
+      })
+    );
 }
 
 Deno.test("d1Store() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {

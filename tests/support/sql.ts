@@ -6,9 +6,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ObjectStorage } from "@jizai/jizai/session/durable_object";
 
-/** Opens an empty storage. Statements are prepared once, as in a Durable Object. */
-export function storage(): ObjectStorage {
-  const database = new DatabaseSync(":memory:");
+/** Opens a storage, which is empty by default. Statements are prepared once, as in a Durable Object. */
+export function storage(database: DatabaseSync = new DatabaseSync(":memory:")): ObjectStorage {
   const statements = new Map<string, StatementSync>();
 
   function prepared(query: string): StatementSync {
