@@ -452,6 +452,19 @@ const searchCall = {
   meta: { model: "m", block: { type: serverCall.type } },
 } as const;
 
+Deno.test("anthropic() sends the list of the tools of an MCP server back, without a warning", async () => {
+  const listing = { type: "mcp_tool_listing", mcp_server_name: "dice", tools: [{ name: "roll", input_schema: {} }] };
+  const events = [begin(0, listing), { type: "content_block_stop", index: 0 }, begin(1, { type: "text", text: "Hi." })];
+  const { fetch } = recordRequests(sse([...events, { type: "content_block_stop", index: 1 }, stop("end_turn")]));
+  const run = agent({ model: anthropic({ model: "m", fetch, cache: false }) }).run("Hi");
+  const warnings = (await Array.fromAsync(run.events)).filter(({ type }) => type === "warning");
+  const { messages } = await run.result;
+  assertEquals([warnings, (await messagesFor(...messages))[1]], [
+    [],
+    { role: "assistant", content: [listing, { type: "text", text: "Hi." }] },
+  ]);
+});
+
 Deno.test("anthropic() sends blocks of built-in tools and citations back to the model, in order", async () => {
   const { sent, fetch } = recordRequests(sse([...searched, stop("end_turn")]));
   const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
