@@ -284,8 +284,20 @@ Deno.test("toolSearch() searches itself for models whose provider cannot, and wi
   };
   const searches: readonly (readonly [string, readonly string[]])[] = [
     ["the provider", ["claude-sonnet-4-5", "claude-haiku-4-5-20251001", "claude-opus-4-8", "claude-fable-5-2"]],
-    ["the provider", ["claude-mythos-preview", "anthropic/claude-sonnet-5", "us.anthropic.claude-opus-5-v1:0"]],
-    ["itself", ["claude-opus-4-1", "claude-sonnet-4-0", "claude-sonnet-4-20250514", "claude-opus-4", "kimi-k3"]],
+    ["the provider", [
+      "claude-mythos-preview",
+      "anthropic/claude-opus-4.5",
+      "anthropic/claude-sonnet-5",
+      "us.anthropic.claude-opus-5-v1:0",
+    ]],
+    ["itself", [
+      "claude-opus-4-1",
+      "claude-sonnet-4-0",
+      "claude-sonnet-4-20250514",
+      "claude-opus-4",
+      "kimi-k3",
+      "anthropic/claude-opus-4.1:free",
+    ]],
     ["itself", ["claude-3-7-sonnet-latest", "claude-3-5-haiku@20241022", "claude-2.1", "claude-instant-1.2"]],
   ];
   for (const [by, names] of searches) {

@@ -21,7 +21,7 @@ function isSearch({ name }: { readonly name?: unknown }): boolean {
 
 /** Whether the provider searches the deferred tools of a model: it does for those since Claude 4.5. */
 export function defers(model: string): boolean {
-  return /\bclaude-(?!\d|instant|v\d|(opus|sonnet|haiku)-4(-[01]\b|[@-]20|$))/.test(model);
+  return /\bclaude-(?!\d|instant|v\d|(opus|sonnet|haiku)-4(?![-.][5-9]))/.test(model);
 }
 
 /** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
