@@ -16,6 +16,7 @@ import { denials } from "./denials.ts";
 import { dialectsAttack, mcpForms } from "./dialects.ts";
 import { files } from "./files.ts";
 import { guards } from "./guards.ts";
+import { judges } from "./judges.ts";
 import { load } from "./load.ts";
 import { outside } from "./outside.ts";
 import { owners } from "./owners.ts";
@@ -30,6 +31,7 @@ import { values } from "./values.ts";
 
 const all: readonly Attack[] = [
   guards,
+  judges,
   consent,
   approvals,
   rules,

@@ -181,3 +181,26 @@ Deno.test("a hook that changes an input is asked about it once, although the sch
     assertEquals(seen, isUngrouped ? [{ command: "ls" }, again] : [{ command: "ls", seconds: 5 }], name);
   }
 });
+
+Deno.test("each copilot_hooks() decides about the input that another one leaves, also without groups", async () => {
+  for (const groups of [true, false]) {
+    const ran: unknown[] = [];
+    const run = tool({
+      name: "run",
+      description: "",
+      input: z.object({ n: z.coerce.number() }),
+      execute: (input) => void ran.push(input),
+    });
+    const denies = copilot_hooks(
+      { onPreToolUse: ({ toolArgs }) => Object(toolArgs).n === 2 ? { permissionDecision: "deny" } : {} },
+      { groups },
+    );
+    const changes = copilot_hooks({
+      onPreToolUse: ({ toolArgs }) => Object(toolArgs).n === 1 ? { modifiedArgs: { n: "2" } } : {},
+    }, { groups });
+    for (const use of [[denies, changes], [changes, denies]]) {
+      await agent({ model: scripted({ calls: [["run", { n: "1" }]] }, "Done."), tools: [run], use }).run("Go").result;
+    }
+    assertEquals(ran, [], `groups: ${groups}`);
+  }
+});

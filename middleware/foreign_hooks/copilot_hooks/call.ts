@@ -23,7 +23,16 @@ import { messageOf } from "../kit/warn.ts";
 import type { Fields, Handlers } from "./handlers.ts";
 import type { ErrorOccurredHookInput } from "./session_hooks.ts";
 import { type McpTool, runWithMeta } from "./mcp.ts";
-import { decide, type Decided, decidedOf, decideOnEntry, forget, refusalOf, strictestOf } from "./pre_tool_use.ts";
+import {
+  decide,
+  type Decided,
+  decidedOf,
+  decideOnEntry,
+  forget,
+  judgedBy,
+  refusalOf,
+  strictestOf,
+} from "./pre_tool_use.ts";
 import { modified, toHookResult, withheld } from "./result.ts";
 
 /** Options of the hooks around a call. */
@@ -52,7 +61,8 @@ export function callHooks(
     const known = decidedOf(ctx, id);
     const input = await inputThatRuns(ctx);
     if (known && hasJudged(known, input)) return { decided: known };
-    const isChanged = known?.isChange && isSameJson(known.judged, ctx.input); // only the schema has changed it since
+    const before = known && judgedBy(handlers, known);
+    const isChanged = before?.isChange && isSameJson(before.input, ctx.input); // only the schema has changed it since
     return await decide(handlers, ctx, "tool", { id, name, input, tool, isChanged });
   }
 
@@ -72,6 +82,11 @@ export function callHooks(
     const after = modifiedResult === undefined ? result : modified(result, modifiedResult);
     const hide = () => document ? { ...after, silent: true } : withheld(after);
     return addContext(suppressOutput ? hide() : after, [additionalContext]);
+  }
+
+  /** True if the hook has decided about this input. Without a hook, there is nothing to decide. */
+  function hasJudged(decided: Decided, input: unknown): boolean {
+    return !handlers.has("onPreToolUse") || isSameJson(judgedBy(handlers, decided)?.input, input);
   }
 
   return {
@@ -121,11 +136,6 @@ export function callHooks(
       return errorHandling === "abort" ? abortRun() : await next();
     },
   };
-}
-
-/** True if the hook has decided about this input. Without a hook, there is nothing to decide. */
-function hasJudged({ judged }: Decided, input: unknown): boolean {
-  return judged === undefined || isSameJson(judged, input);
 }
 
 function guidanceOf(tool: string, text: string): string {

@@ -26,6 +26,8 @@ export type Answer<K extends HookName> = Outputs[K] & { readonly foreign?: Forei
 
 /** The handlers. */
 export interface Handlers {
+  /** The id of the middleware in this process. */
+  readonly owner: string;
   /** Registered names that look like hooks but are unknown. */
   readonly unknown: readonly string[];
   /** Whether one of these hooks has a handler. */
@@ -49,7 +51,12 @@ export function handlersOf(
   }
   const holderOf = (name: HookName) => registered.findLast((hooks) => hooks[name]);
 
+  let owner: string | undefined;
+
   return {
+    get owner() {
+      return owner ??= crypto.randomUUID(); // not before the first call: Workers have no random numbers at their start
+    },
     unknown: registered.flatMap((hooks) => Object.keys(hooks))
       .filter(isMisspelt),
     has: (...names) => names.some((name) => holderOf(name)),

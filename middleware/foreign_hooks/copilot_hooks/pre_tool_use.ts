@@ -24,12 +24,23 @@ export interface Decided {
   readonly context?: string;
   /** Whether the result is withheld. */
   readonly withheld?: boolean;
-  /** The input that the hook has decided about, after its change. Undefined without a hook. */
-  readonly judged?: unknown;
-  /** True if the hook has changed the input. Default: false. */
-  readonly isChange?: boolean;
+  /** The inputs that the hooks have decided about last, by their owner. Default: none has decided. */
+  readonly judged?: Readonly<Record<string, Judged>>;
   /** The turn of the decision: call ids may occur again in later turns. */
   readonly turn: number;
+}
+
+/** The input that a hook has decided about, after its change. */
+export interface Judged {
+  readonly input: unknown;
+  /** True if the hook has changed the input. Default: false. */
+  readonly isChange?: boolean;
+}
+
+/** Returns the input that the hook of an owner has decided about. After a pause, another process has other owners: there, the only one counts. */
+export function judgedBy({ owner }: Handlers, { judged = {} }: Decided): Judged | undefined {
+  const all = Object.values(judged);
+  return judged[owner] ?? (all.length === 1 ? all[0] : undefined);
 }
 
 /** A decision in its batch. */
@@ -85,13 +96,8 @@ export async function decide(
   const known = decidedOf(ctx, id);
   const before = known?.turn === turn ? known : undefined;
   const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(own.decision);
-  const { judged, isChange = before?.isChange } = own;
-  const decided: Decided = {
-    ...(isStricter ? before : own),
-    ...(before?.withheld && { withheld: true }),
-    judged,
-    ...(isChange && { isChange }),
-  };
+  const judged = { ...known?.judged, ...own.judged };
+  const decided: Decided = { ...(isStricter ? before : own), ...(before?.withheld && { withheld: true }), judged };
   all.get(ctx)[id] = decided;
   return { decided, ...(decided.decision !== "deny" && args !== undefined && { args }) };
 }
@@ -114,8 +120,11 @@ async function askAbout(
     ...(reason !== undefined && { reason }),
     ...(context && { context }),
     ...(output.suppressOutput && { withheld: true }),
-    judged: args === undefined ? toolArgs : await inputThatRuns({ tool, input: args }),
-    ...(args !== undefined && { isChange: true }),
+    judged: {
+      [handlers.owner]: args === undefined
+        ? { input: toolArgs }
+        : { input: await inputThatRuns({ tool, input: args }), isChange: true },
+    },
     turn: ctx.turn,
   };
   return { decided, ...(args !== undefined && { args }) };
