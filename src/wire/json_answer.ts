@@ -68,11 +68,12 @@ export function appendJson(encode: EventEncoder): EventEncoder {
     return text === "" ? "" : encode({ type: "text.delta", turn, part: 0, text }, id);
   }
 
-  function finish(event: EventOf<"run.finished">, id: number): string {
-    const { text, status } = event;
+  function end(event: EventOf<"run.finished">, id: number): string {
+    const { text, status, finish } = event;
     if (sent + held === "") return encode(event, id);
     const rest = continuationOf(sent, held, text);
-    if (rest === undefined && status === "done") return encode(failureOf(event), id);
+    const isWhole = status === "done" && finish !== "length" && finish !== "filter"; // the client knows the other answers by their finish reason
+    if (rest === undefined && isWhole) return encode(failureOf(event), id);
     return delta(rest ?? "", id) + encode(event, id);
   }
 
@@ -98,7 +99,7 @@ export function appendJson(encode: EventEncoder): EventEncoder {
         return delta(rest, id) + encode(event, id);
       }
       case "run.finished":
-        return finish(event, id);
+        return end(event, id);
       default:
         return encode(event, id);
     }

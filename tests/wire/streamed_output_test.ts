@@ -130,15 +130,16 @@ Deno.test("a model is asked again for JSON, and a stream that has begun another 
   await assertRejects(() => failing.finalChatCompletion(), OpenAI.OpenAIError, "Cannot stream the JSON answer");
 });
 
+const again: Middleware = {
+  error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
+};
+
 Deno.test("OpenAI's client has the last JSON answer of a stream, wherever the first one breaks off", async () => {
   const first = '{"days":[{"sunny":true},{"sunny":false}],"city":"\\u00d6\\"s"}';
-  const use: readonly Middleware[] = [{
-    error: (ctx, next) => ctx.attempt === 1 ? Promise.resolve(tryAgain()) : next(),
-  }];
   for (let length = 1; length <= first.length; length++) {
     const served = () => {
       const model = scripted({ text: [...first.slice(0, length)], error: new Error("cut") }, { text: pieces });
-      const app = serve(agent({ model, use }), { wires: [chatCompletions(), responses()], onError: () => {} });
+      const app = serve(agent({ model, use: [again] }), { wires: [chatCompletions(), responses()], onError: () => {} });
       return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
     };
     const completion = served().chat.completions.stream({ model: "any", messages, response_format });
@@ -146,6 +147,26 @@ Deno.test("OpenAI's client has the last JSON answer of a stream, wherever the fi
     const response = await served().responses.stream({ input: "Where?", text }).finalResponse();
     assertEquals([response.output_text, response.output_parsed], [json, kyoto]);
   }
+});
+
+Deno.test("a streamed JSON answer that begins again and is cut has the finish reason of the cut", async () => {
+  const model = scripted({ text: ['{"a":', "1"], error: new Error("cut") }, { text: '{"b":', finish: "length" });
+  const app = serve(agent({ model, use: [again], limits: { turns: 1 } }), {
+    wires: [chatCompletions()],
+    onError: () => {},
+  });
+  const openai = new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
+  const stream = await openai.chat.completions.create({
+    model: "any",
+    messages,
+    response_format: { type: "json_object" },
+    stream: true,
+  });
+  const choices = (await Array.fromAsync(stream)).flatMap(({ choices }) => choices);
+  assertEquals([choices.map(({ delta }) => delta.content ?? "").join(""), choices.at(-1)?.finish_reason], [
+    '{"a":1',
+    "length",
+  ]);
 });
 
 Deno.test("the agent's own output schema comes before the format of the request", async () => {
