@@ -54,12 +54,12 @@ export function callingAgent(use: readonly Middleware[] = [], turns = 10) {
 /** An agent that needs no vars. */
 export type Assistant = ReturnType<typeof callingAgent>;
 
-/** Executes a run in a session over HTTP. Returns its response. */
+/** Executes a run in a session over HTTP. Throws if it fails. */
 export async function callingRun(
   { store, log }: { readonly store: Store; readonly log: Log },
   session: string,
   assistant: Assistant = callingAgent(),
-): Promise<string> {
+): Promise<{ readonly status: "done" }> {
   const app = serve(assistant, { store, log });
   const headers = { "content-type": "application/json", accept: "text/event-stream" };
   const body = JSON.stringify({ prompt: "Go", session });
@@ -67,7 +67,7 @@ export async function callingRun(
   const text = await response.text();
   await app.settled();
   if (!text.includes('"status":"done"')) throw new Error(`Cannot measure: the run ended with ${text.slice(-300)}`);
-  return text;
+  return { status: "done" };
 }
 
 /** The work of a database since it was counted last. */

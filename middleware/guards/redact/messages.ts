@@ -28,7 +28,9 @@ export type MaskMessages = (messages: readonly Message[]) => readonly Message[];
 export function messagesMask(mask: Mask): MaskMessages {
   const known = new WeakMap<Message, Message>();
   const maskOnce = (message: Message) => {
-    const masked = known.get(message) ?? maskMessage(message, mask);
+    const earlier = known.get(message);
+    if (earlier) return earlier;
+    const masked = maskMessage(message, mask);
     known.set(message, masked).set(masked, masked);
     return masked;
   };

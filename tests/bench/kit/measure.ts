@@ -22,6 +22,7 @@ export interface Measure {
     | "files"
     | "functions"
     | "round trips"
+    | "statements"
     | "events";
   /** The largest figure allowed. */
   readonly atMost?: number;

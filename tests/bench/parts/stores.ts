@@ -18,6 +18,7 @@ import * as z from "zod";
 import { postgresServer } from "../../servers/postgres_server.ts";
 import { redisServer } from "../../servers/redis_server.ts";
 import type { Measure } from "../kit/measure.ts";
+import { growthMeasures, redisGrowthMeasures } from "./growth.ts";
 
 /** A store and a log in one database. */
 interface Adapters {
@@ -38,7 +39,7 @@ interface Database {
 
 /** Measures the databases that are installed. */
 export async function storeMeasures(): Promise<readonly Measure[]> {
-  const measures: Measure[] = [{
+  const measures: Measure[] = [...await growthMeasures(), {
     what: "round trips to the store that a turn with one call waits for",
     figure: await awaitedRoundTrips(),
     atMost: 2,
@@ -49,6 +50,7 @@ export async function storeMeasures(): Promise<readonly Measure[]> {
   await onSqlite(async (database) => void measures.push(...await measuresOf(database, inMemory)));
   await onPostgres(async (database) => void measures.push(...await measuresOf(database, inMemory)));
   await onRedis(async (database) => void measures.push(...await measuresOf(database, inMemory)));
+  measures.push(...await redisGrowthMeasures());
   return measures;
 }
 
