@@ -5,6 +5,7 @@ import { user } from "@jizai/jizai";
 import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
+import { expectStorable } from "../support/sql.ts";
 
 /** A stand-in for D1 on SQLite in memory. A batch is a transaction, and a text has at most 2 MB. */
 interface FakeD1 extends D1 {
@@ -35,7 +36,10 @@ function fakeD1(): FakeD1 {
       batches.push(all.map(({ sql }) => sql));
       database.exec("BEGIN");
       try {
-        const replies = all.map(({ sql, values }) => ({ results: database.prepare(sql).all(...values) }));
+        const replies = all.map(({ sql, values }) => {
+          expectStorable(values);
+          return { results: database.prepare(sql).all(...values) };
+        });
         database.exec("COMMIT");
         return Promise.resolve(replies);
       } catch (error) {

@@ -1,4 +1,4 @@
-import { agent, memory, type Middleware, type Model, serve, user } from "@jizai/jizai";
+import { agent, memory, type Middleware, type Model, serve, tool, user } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -7,6 +7,7 @@ import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
+import * as z from "zod";
 import { Chat } from "../support/chat.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import {
@@ -117,6 +118,28 @@ for (const name of ["D1", "a Durable Object"] as const) {
     const [plain, calling] = [await rowsOfTurn(name, false), await rowsOfTurn(name, true)];
     assert(plain <= 8, `${plain} rows`);
     assert(calling <= 14, `${calling} rows`);
+  });
+}
+
+for (const name of ["SQLite", "D1", "a Durable Object"] as const) {
+  Deno.test(`a run stores a call and a result of 2.5 MB each in ${name}`, async () => {
+    const { store, log } = await openedWith(short, name);
+    const large = "漢".repeat(850_000);
+    const echo = tool({
+      name: "echo",
+      description: "",
+      input: z.object({ text: z.string() }),
+      execute: ({ text }) => text,
+    });
+    const model = scripted({ calls: [["echo", { text: large }]] }, large);
+    await callingRun({ store, log }, "s", agent({ model, tools: [echo], limits: { output: 10_000_000 } }));
+    const { messages = [] } = await store.load("s") ?? {};
+    assertEquals(messages.slice(short.messages).map((message) => JSON.stringify(message).split(large).length - 1), [
+      0,
+      1,
+      1,
+      1,
+    ]);
   });
 }
 

@@ -11,6 +11,7 @@ import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai
 import { migrate, type SqliteDatabase, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
+import { expectStorable } from "./sql.ts";
 
 /** The size of a session. */
 export interface SessionSize {
@@ -87,7 +88,7 @@ export interface Counted {
   count(): Counts;
 }
 
-/** Opens adapters on an empty SQLite database, which stands in for those of Cloudflare. */
+/** Opens adapters on an empty SQLite database, which stands in for those of Cloudflare: it refuses a text of more than 2 MB. */
 export const countedAdapters: Readonly<Record<"SQLite" | "D1" | "a Durable Object", (path?: string) => Counted>> = {
   "SQLite": (path) => {
     const { database, count } = countedDatabase(path);
@@ -114,6 +115,7 @@ function countedDatabase(path = ":memory:"): { readonly database: SqliteDatabase
   const file = new DatabaseSync(path);
   let counts = { statements: 0, sent: 0, rows: 0 };
   const counted = <R>(bindings: readonly (string | number | null)[], work: () => R): R => {
+    expectStorable(bindings);
     counts.statements++;
     for (const value of bindings) counts.sent += String(value).length;
     return work();

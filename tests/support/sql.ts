@@ -6,6 +6,15 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { ObjectStorage } from "@jizai/jizai/session/durable_object";
 
+/** Throws for a text that neither a Durable Object nor D1 stores: they accept 2 MB. */
+export function expectStorable(values: readonly (string | number | null)[]): void {
+  for (const value of values) {
+    if (typeof value === "string" && new TextEncoder().encode(value).length > 2_000_000) {
+      throw new Error("string or blob too big: SQLITE_TOOBIG");
+    }
+  }
+}
+
 /** Opens a storage, which is empty by default. Statements are prepared once, as in a Durable Object. */
 export function storage(database: DatabaseSync = new DatabaseSync(":memory:")): ObjectStorage {
   const statements = new Map<string, StatementSync>();
@@ -17,7 +26,12 @@ export function storage(database: DatabaseSync = new DatabaseSync(":memory:")): 
   }
 
   return {
-    sql: { exec: (query, ...bindings) => prepared(query).all(...bindings) },
+    sql: {
+      exec(query, ...bindings) {
+        expectStorable(bindings);
+        return prepared(query).all(...bindings);
+      },
+    },
     transactionSync(work) {
       database.exec("BEGIN");
       try {

@@ -156,13 +156,23 @@ export const appendLaws: Laws<TestedStore> = {
   },
 
   async "keeps entries of every length, and many of them"(store, expect, _, all) {
-    const long = ["x".repeat(70_000), "漢".repeat(70_000), `.${"😀".repeat(150_000)}`, "", "x".repeat(1_500_000)];
+    const long = [
+      "x".repeat(70_000),
+      "漢".repeat(70_000),
+      `.${"😀".repeat(150_000)}`,
+      "",
+      "x".repeat(1_500_000),
+      "漢".repeat(900_000),
+    ]; // rows of D1 and of Durable Objects have at most 2 MB
     const many = Array.from({ length: 1_500 }, (_, index) => `${index}`);
     await store.append("s", addition(undefined, a, 1, long));
     const second = { holder: "a", n: 2 };
     expect("append() of many", await store.append("s", addition(a, second, long.length + 1, many)), true);
     await expectStored(all, expect, opened(second, [...long, ...many]));
-    const large = { ...addition(second, { holder: "a", n: 3 }, 1_506, []), head: JSON.stringify("漢".repeat(20_000)) };
+    const large = {
+      ...addition(second, { holder: "a", n: 3 }, long.length + many.length + 1, []),
+      head: JSON.stringify("漢".repeat(20_000)),
+    };
     expect("append() of a head of 60 KB", await store.append("s", large), true);
     for (const each of all) expect("head() of 60 KB", (await each.head("s"))?.head.length, large.head.length);
   },

@@ -147,7 +147,9 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
       const { owner, bytes } = options;
       expire();
       if (bytes > roomFor(id, owner)) {
-        throw new CapacityError("Cannot store more in memory: it is full; try again later");
+        const most = Math.min(...usagesOf(owner).map(({ most }) => most));
+        const advice = bytes > most ? `this alone takes ${bytes} bytes of at most ${most}` : "try again later";
+        throw new CapacityError(`Cannot store more in memory: it is full; ${advice}`);
       }
       remove(id);
       for (const usage of usagesOf(owner)) evict(usage, bytes, owner);
