@@ -172,8 +172,9 @@ function basedOn(messages: readonly Message[], stored: StoredTranscript, back: r
 
 /** Returns how many messages two transcripts begin with in common. */
 export function countSame(old: readonly Message[], messages: readonly Message[]): number {
+  const most = Math.min(old.length, messages.length);
   let same = 0;
-  while (same < old.length && same < messages.length && isSame(old[same], messages[same])) same++;
+  while (same < most && (old[same] === messages[same] || isSame(old[same], messages[same]))) same++; // most are the same objects
   return same;
 }
 

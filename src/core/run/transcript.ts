@@ -33,7 +33,7 @@ export class Transcript {
     this.#messages = messages;
     this.#compactions = compactions;
     this.#before = before;
-    this.#start = { messages: messages.slice(0, before), compactions };
+    this.#start = { messages: before < messages.length ? messages.slice(0, before) : messages, compactions };
     this.#events = events;
   }
 
