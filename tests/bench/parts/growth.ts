@@ -6,7 +6,7 @@
 import { memory, type Middleware, type Store, user } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { redact } from "@jizai/jizai/middleware/redact";
-import { type Log, memoryLog } from "@jizai/jizai/session/log";
+import type { Log } from "@jizai/jizai/session/log";
 import { migrate, postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
 import { redisLog, redisStore } from "@jizai/jizai/session/redis";
 import process from "node:process";
