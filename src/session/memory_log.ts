@@ -5,7 +5,7 @@
  */
 import { boundedCache, boundNames, boundsOf } from "../core/persistence/memory/bounded_cache.ts";
 import { expectNames } from "../protocol/option_names.ts";
-import { follow, notifier } from "./notifier.ts";
+import { followers } from "./followers.ts";
 import type { Addition, Log, LogPage } from "./log.ts";
 import { pageLength } from "./pieces.ts";
 import { isKeyEntry } from "./record/idempotency_keys.ts";
@@ -68,7 +68,8 @@ export function memoryLog(options: MemoryLogOptions = {}): Log {
   const runs = boundedCache<RunLog>(bounds);
   const keys = boundedCache<RunLog>({ ...bounds, maxBytes: maxBytes / 4, maxOwnerBytes: maxOwnerBytes / 4 });
   const cacheOf = (id: string) => isKeyEntry(id) ? keys : runs;
-  const additions = notifier();
+
+  const following = followers({ read });
 
   function read(run: string, after: number): Promise<LogPage | undefined> {
     const stored = cacheOf(run).get(run);
@@ -79,7 +80,8 @@ export function memoryLog(options: MemoryLogOptions = {}): Log {
     return Promise.resolve({ first: before + begin + 1, lines: page, last: before + lines.length, ended });
   }
 
-  function append(run: string, { after, lines: added, ended, owner, pinned = !ended, inUse }: Addition): boolean {
+  function append(run: string, addition: Addition): boolean {
+    const { after, lines: added, ended, owner, pinned = !ended, inUse } = addition;
     const cache = cacheOf(run);
     const stored = cache.get(run);
     const { before, lines, bytes }: Omit<RunLog, "ended"> = stored ?? { before: after, lines: [], bytes: 0 };
@@ -94,7 +96,7 @@ export function memoryLog(options: MemoryLogOptions = {}): Log {
       const rest = withoutFirst({ before, lines: [...lines, ...added], bytes: size, ended }, room);
       cache.put(run, rest, { ...options, bytes: rest.bytes });
     }
-    additions.notify(run);
+    following.add(run, addition);
     return true;
   }
 
@@ -103,10 +105,10 @@ export function memoryLog(options: MemoryLogOptions = {}): Log {
     renewIn: bounds.expireIn / 2,
     append: (run, addition) => promiseTry(() => append(run, addition)),
     read,
-    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal)),
+    tail: following.tail,
     delete(run) {
       cacheOf(run).remove(run);
-      additions.notify(run);
+      following.remove(run);
       return Promise.resolve();
     },
   };

@@ -30,7 +30,10 @@ export async function respondFromRecord(
   const leaving = new AbortController();
   const pages = await records.follow(position, client, leaving.signal);
   if (!pages) return c.body(null, 204);
-  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  if (c.req.method === "HEAD") {
+    leaving.abort(); // nothing reads the pages
+    return c.body(null, 200, headers);
+  }
   const { out, respond } = format(c, { heartbeat, onCancel: () => leaving.abort() });
   // it never rejects
   send(pages, out, (error) => reportError(onError, error));

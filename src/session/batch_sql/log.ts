@@ -5,7 +5,7 @@
  */
 import { expiry } from "../expiry.ts";
 import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
-import { follow, notifier } from "../notifier.ts";
+import { followers } from "../followers.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
 import { pieceLength } from "../sql/storage.ts";
@@ -22,7 +22,7 @@ export function batchLog(
   execute: ExecuteBatch,
   { expireIn = Infinity, pollEvery = 200, deltasEvery = deltasEveryDefault }: BatchLogOptions,
 ): Log {
-  const additions = notifier(pollEvery);
+  const following = followers({ read, longest: pollEvery });
   const sweep = sweeper(expireIn, ["jizai_log_piece", "jizai_log"], "run");
 
   /** Returns the statements that append: those of expired pieces, then the end of the record, then the pieces, which depend on it. */
@@ -55,14 +55,14 @@ export function batchLog(
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const [, head = []] = await execute([...appendStatements(run, addition), ...sweep()]);
-      if (head.length > 0) additions.notify(run);
+      if (head.length > 0) following.add(run, addition);
       return head.length > 0;
     },
     read,
-    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal)),
+    tail: following.tail,
     async delete(run) {
       await execute(["jizai_log_piece", "jizai_log"].map((table) => [`DELETE FROM ${table} WHERE run = ?`, run]));
-      additions.notify(run);
+      following.remove(run);
     },
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/option_names.ts";
-import { follow, type Subscription } from "../notifier.ts";
+import { followers, type Watcher } from "../followers.ts";
 import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { records } from "../record/records_of.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
@@ -52,6 +52,7 @@ export function denoKvLog(kv: Deno.Kv, options: DenoKvLogOptions = {}): Log {
   const piecesUnder = (record: string): Deno.KvKey => [prefix, "log_piece", record];
   /** The heads of the runs that this process writes, so that an addition is a single round trip. */
   const written = new Map<string, Seen<LogHead>>();
+  const following = followers({ read, watch });
 
   /** Appends to a record whose head is `seen`. */
   async function add(run: string, seen: Seen<LogHead>, { after, lines, ended }: Addition): Promise<boolean> {
@@ -91,17 +92,17 @@ export function denoKvLog(kv: Deno.Kv, options: DenoKvLogOptions = {}): Log {
     return { start: all, end };
   }
 
-  function subscribe(run: string, signal: AbortSignal): Subscription {
+  /** Watches the head of a run. The first notification comes at once. */
+  function watch(run: string, { notify, fail }: Watcher): Promise<() => unknown> {
     const changes = kv.watch<[LogHead]>([headOf(run)]).getReader();
-    const stop = () => void changes.cancel(); // close() reports a failure
-    signal.addEventListener("abort", stop, { once: true });
-    return {
-      next: async () => !(await changes.read()).done,
-      async close() {
-        signal.removeEventListener("abort", stop);
-        await changes.cancel();
-      },
-    };
+    async function pass(): Promise<void> {
+      for (let change = await changes.read(); !change.done; change = await changes.read()) {
+        const [{ value }] = change.value;
+        notify(value ?? undefined);
+      }
+    }
+    pass().catch(fail);
+    return Promise.resolve(() => changes.cancel());
   }
 
   return {
@@ -110,14 +111,17 @@ export function denoKvLog(kv: Deno.Kv, options: DenoKvLogOptions = {}): Log {
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const known = written.get(run);
-      if (known?.head && isLive(known.head) && await add(run, known, addition)) return true;
-      return await add(run, await see(kv, headOf(run)), addition);
+      const done = (known?.head && isLive(known.head) && await add(run, known, addition)) ||
+        await add(run, await see(kv, headOf(run)), addition);
+      if (done) following.add(run, addition);
+      return done;
     },
     read,
-    tail: (run, after, signal) => follow(after, signal, (at) => read(run, at), () => subscribe(run, signal)),
+    tail: following.tail,
     async delete(run) {
       written.delete(run);
       await forget(kv, headOf(run), piecesUnder);
+      following.remove(run);
     },
   };
 }

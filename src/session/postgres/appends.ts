@@ -3,14 +3,26 @@
  *
  * @module
  */
+import { hashOf } from "../../core/lib/hash.ts";
 import { expiry } from "../expiry.ts";
 import type { Addition } from "../log.ts";
 import { textOfLines } from "../pieces.ts";
 import { inGroups } from "./groups.ts";
 import { type Query } from "./sql.ts";
 
-/** The channel of notifications. */
-export const channel = "jizai_log";
+/** An expression for the channel on which the changes of a record are notified. `run` is an expression for the id of the run. */
+export function channelIn(run: string): string {
+  return `'${prefix}' || left(encode(sha256(convert_to(${run}, 'UTF8')), 'hex'), ${hashLength})`;
+}
+
+/** Returns the channel of a run. */
+export async function channelOf(run: string): Promise<string> {
+  return prefix + (await hashOf(run)).slice(0, hashLength);
+}
+
+/** A name of a channel has 63 characters at most. */
+const prefix = "jizai_log_";
+const hashLength = 32;
 
 /** Returns the function that appends to records. It resolves to false if the record does not end where the writer expects, or has expired. */
 export function appender(query: Query, expireIn: number): (run: string, addition: Addition) => Promise<boolean> {
@@ -21,23 +33,14 @@ export function appender(query: Query, expireIn: number): (run: string, addition
   return (run, { after, lines, ended }) => {
     const body = textOfLines(lines);
     const expires = expiry(expireIn);
-    return append(
-      run,
-      { run, after, last: after + lines.length, ended, expires, body, payload: payloadOf(run) },
-      body.length,
-    );
+    return append(run, { run, after, last: after + lines.length, ended, expires, body }, body.length);
   };
-}
-
-/** Returns the payload of a notification, which holds 8,000 bytes at most. An empty one notifies every follower. */
-export function payloadOf(run: string): string {
-  return run.length <= 2_000 ? run : "";
 }
 
 /** Appends lines and notifies, for each record that ends where the writer expects it to end and has not expired. */
 const statement = `WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::text::json) AS given(
-      run text COLLATE "C", after bigint, last bigint, ended boolean, expires bigint, body text, payload text
+      run text COLLATE "C", after bigint, last bigint, ended boolean, expires bigint, body text
     )
   ), head AS (
     INSERT INTO jizai_log AS stored (run, last, ended, expires) SELECT run, last, ended, expires FROM given ORDER BY run
@@ -49,4 +52,6 @@ const statement = `WITH given AS MATERIALIZED (
     INSERT INTO jizai_log_lines (run, first, body)
       SELECT given.run, given.after + 1, given.body FROM given JOIN head USING (run) WHERE given.body <> ''
   )
-  SELECT head.run, pg_notify('${channel}', given.payload) FROM head JOIN given USING (run)`;
+  SELECT head.run, pg_notify(${
+  channelIn("head.run")
+}, given.last || ' ' || given.ended) FROM head JOIN given USING (run)`;

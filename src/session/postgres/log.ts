@@ -5,10 +5,10 @@
  */
 import { expectNames } from "../../protocol/option_names.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
-import { follow, notifier } from "../notifier.ts";
+import { endIn, followers, type Watcher } from "../followers.ts";
 import { collectLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
-import { appender, channel, payloadOf } from "./appends.ts";
+import { appender, channelIn, channelOf } from "./appends.ts";
 import { deleteExpired, type PostgresOptions, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 
 /** Options of `postgresLog()`. */
@@ -41,21 +41,20 @@ export function postgresLog(sql: PostgresSql, options: PostgresLogOptions = {}):
     options;
   const query = queryOf(sql);
   const sweep = sweeper(query, deleteExpired("jizai_log", "run"), expireIn);
-  const additions = notifier(pollEvery, listen ? pollEvery : pollEvery / 8);
+  const following = followers({
+    read,
+    longest: pollEvery,
+    shortest: listen ? pollEvery : pollEvery / 8,
+    watch: listen ? watch : undefined,
+  });
   const add = appender(query, expireIn);
-  let listening: Promise<unknown> | undefined;
 
-  /** Listens to additions, once for all followers. A failure is thrown to the follower, and the next one tries again. */
-  async function startListening(): Promise<void> {
-    const notify = (payload: string) => additions.notify(payload === "" ? undefined : payload);
-    // Notifications are lost while the connection is down, so every follower reads again once it is back.
-    listening ??= Promise.resolve(sql.listen(channel, notify, () => additions.notify()));
-    try {
-      await listening;
-    } catch (error) {
-      listening = undefined;
-      throw error;
-    }
+  /** Listens to the channel of a run. */
+  async function watch(run: string, { notify }: Watcher): Promise<() => unknown> {
+    const onNotify = (payload: string) => notify(endIn(payload));
+    // Notifications are lost while the connection is down, so the followers read again once it is back.
+    const { unlisten } = await sql.listen(await channelOf(run), onNotify, () => notify());
+    return unlisten;
   }
 
   async function deleteIfExpired(run: string): Promise<boolean> {
@@ -81,25 +80,20 @@ export function postgresLog(sql: PostgresSql, options: PostgresLogOptions = {}):
     async append(run, addition) {
       await sweep();
       const done = await add(run, addition) || (await deleteIfExpired(run) && await add(run, addition));
-      if (done) additions.notify(run);
+      if (done) following.add(run, addition);
       return done;
     },
     read,
-    async *tail(run, after, signal) {
-      if (listen) await startListening();
-      yield* follow(after, signal, (at) => read(run, at), () => additions.subscribe(run, signal));
-    },
+    tail: following.tail,
     async delete(run) {
-      await query(
-        "WITH gone AS (DELETE FROM jizai_log WHERE run = $1 RETURNING run) SELECT pg_notify($2, $3) FROM gone",
-        run,
-        channel,
-        payloadOf(run),
-      );
-      additions.notify(run);
+      await query(remove, run);
+      following.remove(run);
     },
   };
 }
+
+const remove = `WITH gone AS (DELETE FROM jizai_log WHERE run = $1 RETURNING run)
+  SELECT pg_notify(${channelIn("run")}, '') FROM gone`;
 
 /** Reads the head and the next lines in one statement, so that they are of one state of the record. */
 const page = `SELECT stored.last, stored.ended, lines.first, lines.body

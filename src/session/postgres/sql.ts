@@ -13,12 +13,14 @@ export interface PostgresSql {
     parameters?: (string | number | boolean | null)[],
     options?: { readonly prepare?: boolean },
   ): PromiseLike<readonly unknown[]>;
-  /** Listens to a channel on a connection of its own. `onListen` is called whenever that connection has been established. */
+  /**
+   * Listens to a channel, on a connection for all channels. `onListen` is called whenever that connection has been established. Resolves to the function that ends it.
+   */
   listen(
     channel: string,
     onNotify: (payload: string) => void,
     onListen?: () => void,
-  ): PromiseLike<unknown>;
+  ): PromiseLike<{ unlisten(): Promise<unknown> }>;
 }
 
 /** Options of `postgresStore()`. */

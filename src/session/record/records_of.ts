@@ -17,7 +17,7 @@ import { reconcile } from "./reconcile.ts";
 import { RecordError } from "./record_error.ts";
 import { recorder } from "./recorder.ts";
 import { sendToRemoteRun } from "./remote_messages.ts";
-import type { Owned, Requester, RunHost } from "./run_host.ts";
+import type { Owned, Requester, RunHost, RunPosition } from "./run_host.ts";
 import type { Records } from "./records.ts";
 import { runSessions, type SessionLookup } from "./run_sessions.ts";
 import { isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
@@ -86,17 +86,13 @@ export function recordsOf(given: Log, host: RunHost): Records {
 
   const close: Records["close"] = (...of) => closeNow(...of).catch(unlessFaster);
 
+  /** Yields the events after a position, and those that follow. */
   async function* pages(
-    page: LogPage,
-    run: string,
+    { run, after }: RunPosition,
     lookup: SessionLookup,
     requester: Requester,
     signal: AbortSignal,
   ): AsyncGenerator<LogPage> {
-    const { first, lines, last, ended } = page;
-    if (lines.length > 0) yield page;
-    const after = first + lines.length - 1;
-    if (ended && after === last) return;
     const over = new AbortController();
     try {
       yield* followWithLeaseCheck(log, recordKey(run, requester), {
@@ -116,18 +112,20 @@ export function recordsOf(given: Log, host: RunHost): Records {
     close,
     async follow(position, requester, signal) {
       const { run, after } = position;
-      const page = isRunId(run) ? await log.read(recordKey(run, requester), after) : undefined;
-      if (!page) throw new RecordError(`Cannot follow run "${run}": there is none`, "unknown");
+      const end = isRunId(run) ? await endOf(run, requester) : undefined;
+      if (!end) throw new RecordError(`Cannot follow run "${run}": there is none`, "unknown");
       const named = `run "${run}" after event ${after}`;
-      if (after > page.last) throw new RecordError(`Cannot follow ${named}: the last is ${page.last}`, "ahead");
-      if (page.first > after + 1) {
-        throw new RecordError(`Cannot follow ${named}: the next events have been deleted`, "forgotten");
-      }
+      if (after > end.last) throw new RecordError(`Cannot follow ${named}: the last is ${end.last}`, "ahead");
       const lookup = sessions.lookup(position, requester);
-      const ended = page.ended && (after < page.last || !await isResuming(run, lookup, page.last, requester));
-      if (ended && after === page.last) return undefined;
+      const ended = end.ended && (after < end.last || !await isResuming(run, lookup, end.last, requester));
+      if (ended && after === end.last) return undefined;
       if (!ended) await complete(run, lookup, requester);
-      return pages({ ...page, ended }, run, lookup, requester, signal);
+      const rest = pages(position, lookup, requester, signal); // followers share what they read
+      if (after === end.last) return rest;
+      const first = await rest.next();
+      if (first.done && (signal.aborted || host.signal?.aborted)) return rest;
+      if (first.done) throw new RecordError(`Cannot follow ${named}: the next events have been deleted`, "forgotten");
+      return beginningWith(first.value, rest);
     },
     async stop(address, requester, rollback = false) {
       const { run } = address;
@@ -183,6 +181,11 @@ export function recordsOf(given: Log, host: RunHost): Records {
     },
     ...idempotencyKeys(log, host),
   };
+}
+
+async function* beginningWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
 }
 
 /** Returns nothing for the error of a run that another process has taken over before. Throws any other error. */

@@ -26,17 +26,34 @@ export interface RunSessions {
   reach(run: RunAddress, end: LogPage, requester: Requester): Promise<string | undefined>;
 }
 
+/** The most runs whose sessions are remembered. */
+const mostFound = 1_000;
+
 /** Finds the sessions of the runs in `log`. */
 export function runSessions(log: Log, host: RunHost): RunSessions {
+  /** The sessions that were found, by record: followers of one run ask for the same. */
+  const found = new Map<string, string>();
+
+  function remember(key: string, session: string): string {
+    const [oldest] = found.keys();
+    if (oldest !== undefined && found.size >= mostFound) found.delete(oldest);
+    found.set(key, session);
+    return session;
+  }
+
   const lookup: RunSessions["lookup"] = ({ run, session: id }, requester) => {
+    const key = recordKey(run, requester);
     let after = 0;
     return async () => {
       if (id !== undefined || !host.hasStore) return id;
-      for await (const { first, lines } of loggedPages(log, recordKey(run, requester), after)) {
+      const known = found.get(key);
+      if (known !== undefined) return known;
+      for await (const { first, lines } of loggedPages(log, key, after)) {
         const started = lines.find((line) => line.startsWith(`{"type":"run.started"`));
-        if (started !== undefined) return id = JSON.parse(started).session;
+        if (started !== undefined) return remember(key, JSON.parse(started).session);
         after = first + lines.length - 1;
       }
+      return undefined;
     };
   };
 

@@ -19,6 +19,8 @@ export interface RedisClient {
 export interface RedisSubscriber {
   /** Subscribes to a channel, and again whenever the connection was lost. */
   subscribe(channel: string): Promise<unknown>;
+  /** Ends a subscription. */
+  unsubscribe(channel: string): Promise<unknown>;
   /** Adds a listener. "message" passes the channel and the message, and "ready" follows each connection. */
   on(event: "message" | "ready" | "error", listener: (...values: string[]) => void): unknown;
   /** Closes the connection. */

@@ -5,10 +5,10 @@
  */
 import { expectNames } from "../../protocol/option_names.ts";
 import type { DeltaOptions, Log } from "../log.ts";
-import { type Notifier, notifier } from "../notifier.ts";
+import { endIn, type Watcher } from "../followers.ts";
 import { channelOf, scriptLog } from "../redis_scripts/log.ts";
 import type { RedisOptions } from "../redis_scripts/script.ts";
-import { type RedisClient, scriptsOf } from "./client.ts";
+import { type RedisClient, type RedisSubscriber, scriptsOf } from "./client.ts";
 import { type RedisWarningOptions, warnOfRisks } from "./risks.ts";
 
 /** Options of `redisLog()`. */
@@ -32,39 +32,52 @@ export function redisLog(redis: RedisClient, options: RedisLogOptions = {}): Log
   expectNames("Cannot create redisLog()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery", "onWarning"]);
   const { pollEvery = 1_000 } = options;
   void warnOfRisks(redis, options); // never rejects
-  const additions = notifier(pollEvery);
-  const listen = listener(redis, channelOf(options.prefix ?? "jizai"), additions);
-  return scriptLog(scriptsOf(redis), options, { notifier: additions, listen });
+  const { prefix = "jizai" } = options;
+  const subscribe = subscriptions(redis);
+  const watch = (id: string, watcher: Watcher) => subscribe(channelOf(prefix, id), watcher);
+  return scriptLog(scriptsOf(redis), options, { longest: pollEvery, watch });
 }
 
-/** Returns a function that subscribes to a channel, on one connection for all followers. It is closed after the last of them. */
-function listener(redis: RedisClient, channel: string, additions: Notifier): () => Promise<() => void> {
-  let followers = 0;
-  let connection: { readonly subscribed: Promise<unknown>; close(): void } | undefined;
+/**
+ * Returns the function that subscribes to the channel of a run. All channels share one connection, which is closed after the last of them. The function resolves to the one
+ * that ends the subscription.
+ */
+function subscriptions(redis: RedisClient): (channel: string, watcher: Watcher) => Promise<() => unknown> {
+  const watchers = new Map<string, Set<Watcher>>();
+  let subscriber: RedisSubscriber | undefined;
 
-  function connect(): NonNullable<typeof connection> {
-    const subscriber = redis.duplicate();
-    subscriber.on("message", (_channel, run) => additions.notify(run));
-    subscriber.on("ready", () => additions.notify()); // messages are lost while the connection is down
-    subscriber.on("error", () => {}); // the client connects again, and followers look for events meanwhile
-    return { subscribed: subscriber.subscribe(channel), close: () => subscriber.disconnect() };
+  function connect(): RedisSubscriber {
+    const connection = redis.duplicate();
+    connection.on("message", (channel = "", payload = "") => {
+      for (const watcher of watchers.get(channel) ?? []) watcher.notify(endIn(payload));
+    });
+    connection.on("ready", () => { // messages are lost while the connection is down
+      for (const ofRun of watchers.values()) for (const watcher of ofRun) watcher.notify();
+    });
+    connection.on("error", () => {}); // the client connects again, and followers look for events meanwhile
+    return connection;
   }
 
-  function stop(): void {
-    followers--;
-    if (followers > 0) return;
-    connection?.close();
-    connection = undefined;
+  /** Ends a subscription. Its outcome does not matter: a message without a watcher is ignored. */
+  function end(channel: string, watcher: Watcher): void {
+    const ofRun = watchers.get(channel);
+    ofRun?.delete(watcher);
+    if (ofRun?.size !== 0) return;
+    watchers.delete(channel);
+    if (watchers.size > 0) return void subscriber?.unsubscribe(channel).catch(() => {});
+    subscriber?.disconnect();
+    subscriber = undefined;
   }
 
-  return async () => {
-    followers++;
-    connection ??= connect();
+  return async (channel, watcher) => {
+    subscriber ??= connect();
+    const ofRun = watchers.get(channel) ?? new Set();
+    watchers.set(channel, ofRun.add(watcher));
     try {
-      await connection.subscribed;
-      return stop;
+      await subscriber.subscribe(channel);
+      return () => end(channel, watcher);
     } catch (error) {
-      stop();
+      end(channel, watcher);
       throw error;
     }
   };

@@ -19,6 +19,8 @@ export interface NodeRedisSubscriber {
   connect(): Promise<unknown>;
   /** Subscribes to a channel, and again whenever the connection was lost. */
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<unknown>;
+  /** Ends a subscription. */
+  unsubscribe(channel: string): Promise<unknown>;
   /** Adds a listener. */
   on(event: string, listener: () => void): unknown;
   /** Closes the connection. */
@@ -45,14 +47,16 @@ export function nodeRedis(client: NodeRedisClient): RedisClient {
 
 function subscriberOf(client: NodeRedisSubscriber): RedisSubscriber {
   const messages: ((...values: string[]) => void)[] = [];
+  let connected: Promise<unknown> | undefined;
 
   async function subscribe(channel: string): Promise<void> {
-    await client.connect();
+    await (connected ??= client.connect());
     await client.subscribe(channel, (message, from) => messages.forEach((listener) => listener(from, message)));
   }
 
   return {
     subscribe,
+    unsubscribe: (channel) => client.unsubscribe(channel),
     on(event, listener) {
       if (event === "message") messages.push(listener);
       else client.on(event, () => listener());

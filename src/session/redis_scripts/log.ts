@@ -5,17 +5,10 @@
  */
 import { FinalError } from "../../core/persistence/final_error.ts";
 import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
-import { follow, type Notifier } from "../notifier.ts";
+import { followers, type FollowersOptions, notificationOf } from "../followers.ts";
 import { collectLines, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
 import { expireFunction, expiryOf, listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
-
-/** The notifications of additions, which the log passes on to its followers. */
-export interface Additions {
-  readonly notifier: Notifier;
-  /** Begins to receive the notifications of other processes, for one follower. Returns the function that ends it. */
-  listen(): Promise<() => void>;
-}
 
 /** A record that this process writes. */
 interface Written {
@@ -32,23 +25,33 @@ interface Written {
 export function scriptLog(
   run: RunScript,
   { prefix = "jizai", expireIn = Infinity, deltasEvery = deltasEveryDefault }: RedisOptions & DeltaOptions,
-  { notifier, listen }: Additions,
+  looks: Pick<FollowersOptions, "longest" | "watch">,
 ): Log {
   const keysOf = (id: string) => [`${prefix}:log:{${id}}`, `${prefix}:lines:{${id}}`];
-  const channel = channelOf(prefix);
+  const following = followers({ ...looks, read: readSeen });
   const written = new Map<string, Written>();
 
-  async function append(id: string, { after, lines, ended }: Addition): Promise<boolean> {
+  async function append(id: string, addition: Addition): Promise<boolean> {
+    const { after, lines, ended } = addition;
     const known = written.get(id);
     const isKnown = known !== undefined && known.last === after && Date.now() < known.until;
     const until = Date.now() + expireIn;
     const last = after + lines.length;
-    const values = [after, last, ended ? 1 : 0, expiryOf(expireIn), textOfLines(lines), isKnown ? 1 : 0, channel, id];
+    const notification = [channelOf(prefix, id), notificationOf({ last, ended })];
+    const values = [
+      after,
+      last,
+      ended ? 1 : 0,
+      expiryOf(expireIn),
+      textOfLines(lines),
+      isKnown ? 1 : 0,
+      ...notification,
+    ];
     const done = Number(await run(add, keysOf(id), values));
     if (done < 0) throw lostError(id);
     if (done === 0 || ended) written.delete(id);
     else written.set(id, { last, until });
-    if (done === 1) notifier.notify(id);
+    if (done === 1) following.add(id, addition);
     return done === 1;
   }
 
@@ -68,16 +71,12 @@ export function scriptLog(
     return page;
   }
 
-  /** Returns a function that reads the pages of one follower. It throws if the record has become shorter or has gone without being deleted. */
-  function reader(id: string): (after: number) => Promise<LogPage | undefined> {
-    let seen: number | undefined;
-    return async (after) => {
-      const page = await readPage(id, after);
-      if (page === "deleted" || (page === "missing" && seen === undefined)) return undefined;
-      if (page === "missing" || page.last < (seen ?? 0)) throw lostError(id);
-      seen = page.last;
-      return page;
-    };
+  /** Reads a page for followers. Throws if the record has become shorter than event `seen`, or has gone without being deleted. */
+  async function readSeen(id: string, after: number, seen: number | undefined): Promise<LogPage | undefined> {
+    const page = await readPage(id, after);
+    if (page === "deleted" || (page === "missing" && seen === undefined)) return undefined;
+    if (page === "missing" || page.last < (seen ?? 0)) throw lostError(id);
+    return page;
   }
 
   return {
@@ -89,25 +88,18 @@ export function scriptLog(
       const page = await readPage(id, after);
       return typeof page === "string" ? undefined : page;
     },
-    async *tail(id, after, signal) {
-      const stopListening = await listen();
-      try {
-        yield* follow(after, signal, reader(id), () => notifier.subscribe(id, signal));
-      } finally {
-        stopListening();
-      }
-    },
+    tail: following.tail,
     async delete(id) {
       written.delete(id);
-      await run(remove, keysOf(id), [channel, id]);
-      notifier.notify(id);
+      await run(remove, keysOf(id), [channelOf(prefix, id), ""]);
+      following.remove(id);
     },
   };
 }
 
-/** Returns the channel on which additions are published: the payload is the id of the run. */
-export function channelOf(prefix: string): string {
-  return `${prefix}:additions`;
+/** Returns the channel on which the additions to a record are published. */
+export function channelOf(prefix: string, id: string): string {
+  return `${prefix}:additions:${id}`;
 }
 
 function lostError(id: string): FinalError {

@@ -6,7 +6,7 @@
 import { expiry } from "../expiry.ts";
 import { promiseTry } from "../../stream/promise_try.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
-import { follow, notifier } from "../notifier.ts";
+import { followers } from "../followers.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
 import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper, sweptLogs } from "./storage.ts";
@@ -34,7 +34,7 @@ export function sqlLog(
   }: SqlLogOptions,
 ): Log {
   const { sql } = storage;
-  const additions = notifier(pollEvery);
+  const following = followers({ read: (run, after) => promiseTry(() => read(run, after)), longest: pollEvery });
   const sweep = sweeper(storage, sweptLogs, sweepEvery);
   storage.transactionSync(sweep);
 
@@ -91,16 +91,15 @@ export function sqlLog(
     ...(expireIn < Infinity && { renewIn: expireIn / 2 }),
     async append(run, addition) {
       const done = await transact(() => add(run, addition));
-      if (done) additions.notify(run);
+      if (done) following.add(run, addition);
       return done;
     },
     read: (run, after) => promiseTry(() => read(run, after)),
-    tail: (run, after, signal) =>
-      follow(after, signal, (at) => promiseTry(() => read(run, at)), () => additions.subscribe(run, signal)),
+    tail: following.tail,
     delete: (run) =>
       promiseTry(() => {
         storage.transactionSync(() => remove(run));
-        additions.notify(run);
+        following.remove(run);
       }),
   };
 }

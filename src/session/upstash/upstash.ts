@@ -7,7 +7,6 @@ import { expectNames } from "../../protocol/option_names.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import type { DeltaOptions, Log } from "../log.ts";
-import { notifier } from "../notifier.ts";
 import { scriptKeyValue } from "../redis_scripts/key_value.ts";
 import { scriptLog } from "../redis_scripts/log.ts";
 import type { RedisOptions, RunScript } from "../redis_scripts/script.ts";
@@ -56,8 +55,7 @@ export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): 
 export function upstashLog(redis: UpstashClient, options: UpstashLogOptions = {}): Log {
   expectNames("Cannot create upstashLog()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery"]);
   const { pollEvery = 200 } = options;
-  const listen = () => Promise.resolve(() => {});
-  return scriptLog(scriptsOf(redis), options, { notifier: notifier(pollEvery), listen });
+  return scriptLog(scriptsOf(redis), options, { longest: pollEvery });
 }
 
 /**

@@ -20,7 +20,8 @@ import type { Places } from "./places.ts";
 import type { Kept } from "./storage.ts";
 
 /** A subscriber that receives nothing: when a notification arrives does not follow from a seed, so followers look for events. */
-const unsubscribed: RedisSubscriber = { subscribe: () => Promise.resolve(), on() {}, disconnect() {} };
+const nothing = () => Promise.resolve();
+const unsubscribed: RedisSubscriber = { subscribe: nothing, unsubscribe: nothing, on() {}, disconnect() {} };
 
 /** Starts a server. Returns undefined where Redis is not installed. */
 export async function redisPlaces(): Promise<Places | undefined> {

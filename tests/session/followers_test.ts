@@ -1,0 +1,282 @@
+import type { Addition, LogPage } from "@jizai/jizai/session/log";
+import { assertEquals, assertRejects } from "@std/assert";
+import { FakeTime } from "@std/testing/time";
+import { followers, type FollowersOptions, type Watcher } from "../../src/session/followers.ts";
+import { settled } from "../support/batch.ts";
+
+/** A record of one run that another process writes, and the reads of it: the position of each, in order. */
+class Record {
+  readonly lines: string[] = [];
+  ended = false;
+  readonly reads: number[] = [];
+
+  read(after: number): LogPage {
+    return { first: after + 1, lines: this.lines.slice(after), last: this.lines.length, ended: this.ended };
+  }
+}
+
+/** Followers of a record. `reading` waits before each read. */
+function followed(options: Partial<FollowersOptions> = {}, reading: (read: number) => Promise<void> = async () => {}) {
+  const record = new Record();
+  const of = followers({
+    async read(_run, after) {
+      record.reads.push(after);
+      const page = record.read(after);
+      await reading(record.reads.length);
+      return page;
+    },
+    ...options,
+  });
+  const leaving = new AbortController();
+  const tail = (after = 0) => of.tail("r", after, leaving.signal)[Symbol.asyncIterator]();
+  const add = (...lines: string[]) => void record.lines.push(...lines);
+  const addHere = (...lines: string[]): Addition => {
+    const addition = { after: record.lines.length, lines, ended: record.ended };
+    record.lines.push(...lines);
+    of.add("r", addition);
+    return addition;
+  };
+  const end = () => void (record.ended = true);
+  return { record, of, tail, add, addHere, end, leaving };
+}
+
+/** Collects the lines of a follower, each with its number. */
+function collected(pages: AsyncIterator<LogPage>) {
+  const lines: string[] = [];
+  const all = (async () => {
+    for (let next = await pages.next(); !next.done; next = await pages.next()) {
+      const { first, lines: added } = next.value;
+      added.forEach((line, index) => lines.push(`${first + index} ${line}`));
+    }
+    return lines;
+  })();
+  all.catch(() => {}); // awaited by the test
+  return { lines, all };
+}
+
+Deno.test("a follower reads after a notification, and not before", async () => {
+  const { record, of, tail, end } = followed();
+  const { all } = collected(tail());
+  await settled();
+  assertEquals(record.reads, [0]);
+  of.notify("other");
+  await settled();
+  assertEquals(record.reads, [0]);
+  of.notify("r");
+  of.notify("r");
+  await settled();
+  assertEquals(record.reads, [0, 0]);
+  end();
+  of.notify();
+  assertEquals(await all, []);
+  assertEquals(record.reads, [0, 0, 0]);
+});
+
+Deno.test("a follower reads again after a notification during a read", async () => {
+  const { record, of, tail, end } = followed({}, (read) => {
+    if (read === 1) end();
+    if (read === 1) of.notify("r");
+    return Promise.resolve();
+  });
+  assertEquals(await collected(tail()).all, []);
+  assertEquals(record.reads, [0, 0]);
+});
+
+Deno.test("a notification with an end that is known causes no read", async () => {
+  const { record, of, tail, add, end } = followed();
+  add("a");
+  const { all } = collected(tail());
+  await settled();
+  assertEquals(record.reads, [0]);
+  of.notify("r", { last: 1, ended: false });
+  of.notify("r", { last: 0, ended: false });
+  await settled();
+  assertEquals(record.reads, [0]);
+  end();
+  of.notify("r", { last: 1, ended: true });
+  assertEquals(await all, ["1 a"]);
+  assertEquals(record.reads, [0, 1]);
+});
+
+Deno.test("followers look for additions often while some arrive, and ever more seldom while none do", async () => {
+  using time = new FakeTime();
+  const looks: number[] = [];
+  const begins = Date.now();
+  const { tail, add, leaving } = followed({ longest: 200, shortest: 25 }, () => {
+    looks.push(Date.now() - begins);
+    return Promise.resolve();
+  });
+  const all = [tail(), tail(), tail()].map((pages) => collected(pages).all);
+  const advance = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 5) await time.tickAsync(5);
+  };
+  await advance(1_000);
+  assertEquals(looks.splice(0), [0, 0, 100, 300, 500, 700, 900]); // those who come during a read need the next one
+  add("1");
+  await advance(150);
+  add("2");
+  await advance(15);
+  add("3");
+  await advance(200);
+  assertEquals(looks.splice(0), [1_100, 1_125, 1_175, 1_200, 1_250, 1_350]);
+  leaving.abort();
+  for (const lines of await Promise.all(all)) assertEquals(lines, ["1 1", "2 2", "3 3"]);
+});
+
+Deno.test("100 followers of a run share each read, and lines that this process adds are not read", async () => {
+  const { record, of, tail, add, addHere, end } = followed();
+  const all = Array.from({ length: 100 }, () => collected(tail()));
+  await settled();
+  record.reads.length = 0;
+  for (let number = 1; number <= 200; number++) {
+    add(`${number}`);
+    of.notify("r", { last: number, ended: false });
+    await settled();
+  }
+  assertEquals(record.reads.length, 200);
+  for (let number = 201; number <= 400; number++) addHere(`${number}`);
+  await settled();
+  const expected = Array.from({ length: 400 }, (_, index) => `${index + 1} ${index + 1}`);
+  for (const { lines } of all) assertEquals(lines, expected);
+  end();
+  of.notify("r");
+  for (const lines of await Promise.all(all.map(({ all }) => all))) assertEquals(lines, expected);
+  assertEquals(record.reads.length, 201);
+});
+
+Deno.test("followers at several positions receive each line once, however slowly they read", async () => {
+  const { record, of, tail, add, addHere, end } = followed();
+  add("a", "b", "c");
+  const slow = tail();
+  assertEquals((await slow.next()).value?.lines, ["a", "b", "c"]);
+  const late = collected(tail(2));
+  await settled();
+  addHere("d");
+  add("e");
+  of.notify("r");
+  await settled();
+  addHere("f", "g");
+  await settled();
+  assertEquals(late.lines, ["3 c", "4 d", "5 e", "6 f", "7 g"]);
+  const reads = record.reads.length;
+  const rest = collected(slow);
+  await settled();
+  assertEquals(rest.lines, ["4 d", "5 e", "6 f", "7 g"]);
+  assertEquals(record.reads.length, reads);
+  end();
+  of.notify("r");
+  assertEquals([await late.all, await rest.all].map((lines) => lines.length), [5, 4]);
+});
+
+Deno.test("a read that is slower than an addition, or than another read, loses and repeats nothing", async () => {
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { of, tail, add, addHere, end } = followed({}, (read) => gates[read - 1]?.promise ?? Promise.resolve());
+  add("a");
+  const [one, two] = [collected(tail()), collected(tail(1))]; // each reads, and both see one line
+  await settled();
+  add("b");
+  gates[1]?.resolve();
+  await settled();
+  addHere("c");
+  gates[0]?.resolve();
+  await settled();
+  of.notify("r");
+  await settled();
+  assertEquals([one.lines, two.lines], [["1 a", "2 b", "3 c"], ["2 b", "3 c"]]);
+  end();
+  of.notify("r");
+  await Promise.all([one.all, two.all]);
+});
+
+Deno.test("a read that never ends is taken over after a while, and at once if its follower leaves", async () => {
+  using time = new FakeTime();
+  const never = new Promise<void>(() => {});
+  const { record, of, add } = followed({}, (read) => read === 3 || read === 4 ? never : Promise.resolve());
+  const leaving = Array.from({ length: 5 }, () => new AbortController());
+  const all = leaving.map(({ signal }) => collected(of.tail("r", 0, signal)[Symbol.asyncIterator]()));
+  await time.tickAsync();
+  assertEquals(record.reads.length, 2);
+  add("a");
+  of.notify("r"); // the request of the first one is dead: its read never ends
+  await time.tickAsync(249);
+  assertEquals(record.reads.length, 3);
+  await time.tickAsync(1); // so is that of the second one
+  await time.tickAsync();
+  assertEquals(record.reads.length, 4);
+  leaving[1]?.abort();
+  await time.tickAsync();
+  assertEquals(record.reads.length, 5);
+  assertEquals(all.map(({ lines }) => lines.length), [0, 0, 1, 1, 1]);
+  for (const controller of leaving) controller.abort();
+});
+
+Deno.test("a follower whose read fails fails alone", async () => {
+  const failing = new Set([3]);
+  const { record, of, tail, add, end } = followed({}, (read) => {
+    if (failing.has(read)) return Promise.reject(new Error("no disk"));
+    return Promise.resolve();
+  });
+  const all = [tail(), tail(), tail()].map(collected);
+  await settled();
+  assertEquals(record.reads.length, 2);
+  add("a");
+  of.notify("r");
+  await settled();
+  end();
+  of.notify("r");
+  const ends = await Promise.allSettled(all.map(({ all }) => all));
+  assertEquals(ends.map(({ status }) => status), ["rejected", "fulfilled", "fulfilled"]);
+  assertEquals(all.map(({ lines }) => lines), [[], ["1 a"], ["1 a"]]);
+});
+
+Deno.test("followers of a run receive its notifications as long as there is one, and throw their failure", async () => {
+  const watched: string[] = [];
+  let watcher: Watcher | undefined;
+  const watch = (run: string, given: Watcher) => {
+    watched.push(`begin ${run}`);
+    watcher = given;
+    return Promise.resolve(() => watched.push(`end ${run}`));
+  };
+  const { of, tail, add } = followed({ watch });
+  const leaving = [new AbortController(), new AbortController()];
+  const two = leaving.map(({ signal }) => collected(of.tail("r", 0, signal)[Symbol.asyncIterator]()));
+  await settled();
+  add("a");
+  watcher?.notify();
+  await settled();
+  assertEquals(two.map(({ lines }) => lines), [["1 a"], ["1 a"]]);
+  leaving[0]?.abort();
+  await settled();
+  assertEquals(watched, ["begin r"]);
+  leaving[1]?.abort();
+  await settled();
+  assertEquals(watched.splice(0), ["begin r", "end r"]);
+  const all = [tail(), tail()].map(collected);
+  await settled();
+  watcher?.fail(new Error("no connection"));
+  for (const follower of all) await assertRejects(() => follower.all, Error, "no connection");
+  await settled();
+  assertEquals(watched, ["begin r", "end r"]);
+});
+
+Deno.test("followers who do not read hold the lines once, and others cost no more than a bound", async () => {
+  const { record, of, tail, add } = followed();
+  const line = (number: number) => `${number} ${"x".repeat(99_990)}`;
+  for (let number = 0; number < 100; number++) add(line(number));
+  const page = { read: record.read.bind(record) };
+  record.read = (after) => {
+    const { lines, ...rest } = page.read(after);
+    return { ...rest, lines: lines.slice(0, 5).map((text) => JSON.parse(JSON.stringify(text))) }; // other copies, as a database returns
+  };
+  const stuck = Array.from({ length: 300 }, () => tail());
+  const first = await Promise.all(stuck.map(async (pages) => (await pages.next()).value?.lines));
+  assertEquals(record.reads.length, 1);
+  assertEquals(first.every((lines) => lines?.length === 5), true);
+  const fast = collected(of.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]());
+  await settled();
+  assertEquals(fast.lines.length, 100);
+  assertEquals(record.reads.slice(1, 4), [5, 10, 15]);
+  const reads = record.reads.length;
+  const second = await stuck[0]?.next(); // the lines were dropped
+  assertEquals([second?.value?.first, record.reads.slice(reads)], [6, [5]]);
+});
