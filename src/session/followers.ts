@@ -101,8 +101,10 @@ class FollowedRun {
   clock = 0;
   /** The time from which on the record must be read, because it may have changed. */
   wanted = 0;
-  /** The time at which the read began that has told most. */
+  /** The time at which the latest read began that is over. */
   readAt = 0;
+  /** The time at which the end became known. */
+  knownAt = 0;
   /** The time of the last addition of this process. */
   addedAt = 0;
   /** The end of the record; undefined if there is none. */
@@ -229,15 +231,19 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     run.reads++;
     const { end } = run;
     const [last, lastKnown] = [page?.last ?? 0, end?.last ?? 0];
-    const isNewest = began >= run.readAt && (began >= run.addedAt || last > lastKnown);
+    const isLater = began >= run.readAt;
+    const isNewest = last > lastKnown || began >= run.knownAt || // others may overlap
+      (last === lastKnown && isLater && began >= run.addedAt);
     if (isNewest && last < lastKnown) buffer.drop(run); // the record was deleted, and may have begun again
     if (page) buffer.put(run, page.first, page.lines);
-    if (began < run.readAt) return;
-    run.readAt = began;
-    run.seen = page?.last;
-    run.interval = page?.lines.length ? shortest : Math.min(2 * run.interval, longest);
+    if (isLater) {
+      run.readAt = began;
+      run.seen = page?.last;
+      run.interval = page?.lines.length ? shortest : Math.min(2 * run.interval, longest);
+    }
     if (!isNewest) return;
     run.end = page && { last, ended: page.ended };
+    run.knownAt = ++run.clock;
     if (page?.last !== end?.last || page?.ended !== end?.ended) run.wake();
   }
 
@@ -340,7 +346,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
       if (!run) return;
       const last = after + lines.length;
       if (run.end?.last !== after) return notifyRun(run, { last, ended });
-      run.addedAt = ++run.clock;
+      run.knownAt = run.addedAt = ++run.clock;
       if (lines.length > 0) buffer.put(run, after + 1, lines);
       run.end = { last, ended };
       run.wake();
