@@ -71,8 +71,7 @@ class World {
     for (const watcher of this.#watchers) {
       if (below(20) > 0) setTimeout(() => watcher.notify(below(10) === 0 ? undefined : end), below(40)); // a notification may be lost
     }
-    await sleep(below(30)); // the acknowledgement
-    process.add("r", { after, lines, ended });
+    setTimeout(() => process.add("r", { after, lines, ended }), below(2) * below(200)); // the acknowledgement
   }
 }
 

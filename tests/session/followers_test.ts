@@ -259,6 +259,78 @@ Deno.test("followers of a run receive its notifications as long as there is one,
   assertEquals(watched, ["begin r", "end r"]);
 });
 
+Deno.test("a follower receives at once what the look of another one has found", async () => {
+  using time = new FakeTime();
+  const { record, of, add } = followed({ longest: 1_000 });
+  const leaving = new AbortController();
+  const one = collected(of.tail("r", 0, leaving.signal)[Symbol.asyncIterator]());
+  await time.tickAsync(500);
+  const two = collected(of.tail("r", 0, leaving.signal)[Symbol.asyncIterator]());
+  await time.tickAsync(900); // the second one has looked last, so its look is the next one
+  add("a");
+  await time.tickAsync(100);
+  await time.tickAsync();
+  assertEquals([one.lines, two.lines, record.reads.length], [["1 a"], ["1 a"], 3]);
+  leaving.abort();
+  await Promise.all([one.all, two.all]);
+});
+
+Deno.test("a follower waits if the next event is missing, and continues behind it", async () => {
+  let reads = 0;
+  let page: LogPage = { first: 2, lines: [], last: 3, ended: false }; // event 2 and event 3 have lost a piece
+  const of = followers({
+    read(_run, after) {
+      if (++reads > 10) throw new Error("It reads for ever");
+      return Promise.resolve(after === 0 ? { first: 1, lines: ["a"], last: 3, ended: false } : page);
+    },
+  });
+  const { lines, all } = collected(of.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]());
+  await settled();
+  assertEquals([lines, reads], [["1 a"], 2]);
+  page = { first: 4, lines: ["d"], last: 4, ended: true };
+  of.notify("r");
+  assertEquals(await all, ["1 a", "4 d"]);
+});
+
+Deno.test("a follower receives no line of a record that was deleted, also if another one begins", async () => {
+  const { record, of, add, addHere, tail, end } = followed();
+  add("a");
+  const slow = [tail(), tail()];
+  for (const pages of slow) assertEquals((await pages.next()).value?.lines, ["a"]);
+  const next = slow.map((pages) => pages.next());
+  await settled();
+  addHere("b");
+  assertEquals((await Promise.all(next)).map(({ value }) => value?.lines), [["b"], ["b"]]);
+  addHere("c");
+  of.remove("r");
+  record.lines.length = 0;
+  add("x");
+  end();
+  assertEquals((await slow[0]?.next())?.done, true);
+  assertEquals(await collected(tail()).all, ["1 x"]);
+});
+
+Deno.test("a follower receives no line of a record that another process has replaced", async () => {
+  const { record, of, tail, add, addHere, end } = followed();
+  add("a");
+  const [waiting, slow] = [collected(tail()), tail()];
+  assertEquals((await slow.next()).value?.lines, ["a"]);
+  await settled();
+  addHere("b");
+  await settled();
+  assertEquals(waiting.lines, ["1 a", "2 b"]);
+  record.lines.length = 0;
+  add("x");
+  of.notify("r");
+  await settled();
+  const late = collected(tail());
+  await settled();
+  assertEquals(late.lines, ["1 x"]);
+  end();
+  of.notify("r");
+  await Promise.all([waiting.all, late.all]);
+});
+
 Deno.test("followers who do not read hold the lines once, and others cost no more than a bound", async () => {
   const { record, of, tail, add } = followed();
   const line = (number: number) => `${number} ${"x".repeat(99_990)}`;
