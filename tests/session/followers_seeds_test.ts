@@ -15,7 +15,7 @@ class World {
   readonly processes: readonly [Followers, Followers];
   /** The numbers of the events with which the record has ended or paused. */
   readonly ends = new Set<number>();
-  /** How many reads never end. */
+  /** The number of reads that never end. */
   deadReads = 0;
 
   constructor(chance: Chance) {
