@@ -9,6 +9,7 @@ import { adapterMeasures } from "./parts/adapters.ts";
 import { callMeasures } from "./parts/calls.ts";
 import { crowdMeasures } from "./parts/crowd.ts";
 import { deltaMeasures } from "./parts/deltas.ts";
+import { followerMeasures } from "./parts/followers.ts";
 import { linearMeasures } from "./parts/linear.ts";
 import { logMeasures } from "./parts/logs.ts";
 import { longRunMeasures } from "./parts/long_runs.ts";
@@ -47,6 +48,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   rpc: rpcMeasures,
   recover: recoverMeasures,
   replays: replayMeasures,
+  followers: followerMeasures,
   stores: storeMeasures, // last, because the drivers that it loads slow the other parts
 };
 
