@@ -102,8 +102,7 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from "./src/model/model.ts";
-export type { Emit, Event, Point } from "./src/protocol/event.ts";
-export type { FinishReason } from "./src/protocol/response_event.ts";
+export type { Emit, Event, FinishReason, Point } from "./src/protocol/event.ts";
 export {
   addUsage,
   type Artifact,
@@ -133,4 +132,4 @@ export type {
   SourcePart,
   TextPart,
 } from "./src/protocol/part.ts";
-export type * from "./src/protocol/question.ts";
+export type { PersonAnswer, Question, Suggestion } from "./src/protocol/question.ts";

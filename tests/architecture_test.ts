@@ -205,7 +205,7 @@ rule(
   (source) => {
     const isAllowed = ({ target, ofTypes }: Import) =>
       ofTypes || room(target) === "client" ||
-      ["src/protocol/brand.ts", "src/protocol/option_names.ts", "src/protocol/shared_schemas.ts"].includes(target);
+      ["src/protocol/brand.ts", "src/protocol/shape.ts", "src/protocol/question.ts"].includes(target);
     return importsOf(source).filter((found) => !isAllowed(found))
       .map(({ specifier }) => `${source.path} imports ${specifier}`);
   },

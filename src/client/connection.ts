@@ -4,7 +4,7 @@
  * @module
  */
 import { brand } from "../protocol/brand.ts";
-import { emittedForm } from "../protocol/shared_schemas.ts";
+import { emittedForm } from "../protocol/question.ts";
 import type { Frame } from "./state.ts";
 
 /** Options of `client()`. */

@@ -8,8 +8,19 @@
  *
  * @module
  */
-export { type Client, client, type RunRequest } from "./client.ts";
+export { type Client, client, type ClientRun, type RunRequest } from "./client.ts";
 export { ClientError, type ClientOptions } from "./connection.ts";
-export { fold } from "./fold.ts";
-export type { ClientRun } from "./run.ts";
-export * from "./state.ts";
+export {
+  type AddedView,
+  type AnswerView,
+  type CallStatus,
+  type CallView,
+  fold,
+  type Frame,
+  noRun,
+  type PartView,
+  type PromptView,
+  type RunState,
+  type RunStatus,
+  type TextView,
+} from "./state.ts";

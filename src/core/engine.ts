@@ -42,10 +42,18 @@ export type * from "./run/position.ts";
 export type { Opened, Started } from "./start/options.ts";
 export type { Checkpoint, CheckpointOptions, Inner, Region, Step, Steps } from "./run/step.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
-export type { CompactTrigger, HookAct, WarningCode } from "../protocol/event.ts";
+export type {
+  CompactTrigger,
+  Decider,
+  Decision,
+  DeltaEvent,
+  FailureCode,
+  HookAct,
+  ResponseEvent,
+  RunEvent,
+  ToolEvent,
+  WarningCode,
+} from "../protocol/event.ts";
 export { providerResultOf } from "../protocol/message.ts";
 export type { AddedPart, LogprobsPart, ProviderCallPart, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
-export type { DeltaEvent, ResponseEvent } from "../protocol/response_event.ts";
-export type { FailureCode, RunEvent } from "../protocol/run_event.ts";
-export type { Decider, Decision, ToolEvent } from "../protocol/tool_event.ts";
 export type { Sink } from "../stream/channel.ts";

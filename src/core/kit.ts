@@ -29,7 +29,7 @@ export {
 export { canonicalJson } from "./lib/canonical_json.ts";
 export { estimateTokens } from "./lib/estimate.ts";
 export { expectChoice, expectTime } from "./lib/expect_option.ts";
-export { expectNames } from "../protocol/option_names.ts";
+export { expectNames } from "../protocol/shape.ts";
 export { hashOf } from "./lib/hash.ts";
 export { Locks } from "./lib/locks.ts";
 export { SharedWork } from "./lib/shared_work.ts";

@@ -17,7 +17,7 @@ import { wireRoute } from "./parse/wire_routes.ts";
 import type { Server } from "./server.ts";
 import { requestPath } from "./request_path.ts";
 import { errorResponse, RequestError, shuttingDown } from "./respond/error_response.ts";
-import { promiseTry } from "../stream/promise_try.ts";
+import { promiseTry } from "../stream/tick.ts";
 
 /** An agent over HTTP. */
 export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {

@@ -5,7 +5,7 @@
  */
 import type { Context, Env } from "hono";
 import { expectChoice, expectTime } from "../core/lib/expect_option.ts";
-import { expectNames } from "../protocol/option_names.ts";
+import { expectNames } from "../protocol/shape.ts";
 import { sessionsIn } from "../core/persistence/memory/sessions.ts";
 import type { RunStore } from "../core/persistence/store.ts";
 import { defaultLimits, limited } from "../core/run/limits.ts";

@@ -4,8 +4,7 @@
  * @module
  */
 import { brand } from "../protocol/brand.ts";
-import type { FinishReason } from "../protocol/response_event.ts";
-import type { FailureCode } from "../protocol/run_event.ts";
+import type { FailureCode, FinishReason } from "../protocol/event.ts";
 import type { Message, Usage } from "../protocol/message.ts";
 import type { AddedPart, Json } from "../protocol/part.ts";
 

@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { expectNames } from "../protocol/option_names.ts";
+import { expectNames, isObject, jsonOrText, type UnknownObject } from "../protocol/shape.ts";
 import type { Json } from "../protocol/part.ts";
-import { type Frame, frames } from "../stream/frames.ts";
+import { type Frame, frames } from "../stream/sse.ts";
 import { deltaCache } from "./delta_cache.ts";
-import { isObject, jsonOrText, type UnknownObject } from "../protocol/unknown_json.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
 import { isPage, messageOf, type ProviderErrors, providerErrors } from "./provider_error.ts";
 import { wholeCharacters } from "./whole_characters.ts";

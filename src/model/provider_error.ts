@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
 import { ModelError, type ModelErrorCode } from "./model.ts";
 
 /** Limits of an error body, in characters: how much is read, and how much of its message is kept. */

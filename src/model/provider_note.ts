@@ -11,7 +11,7 @@ import type {
   ProviderResultPart,
   TokenLogprob,
 } from "../protocol/part.ts";
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
 import type { ModelEvent } from "./model.ts";
 import { numberIn, objectsIn, stringIn } from "./response_members.ts";
 

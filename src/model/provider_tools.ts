@@ -4,7 +4,7 @@
  * @module
  */
 import type { ProviderCallPart, ProviderResultPart } from "../protocol/part.ts";
-import type { UnknownObject } from "../protocol/unknown_json.ts";
+import type { UnknownObject } from "../protocol/shape.ts";
 import type { ModelRequest, ProviderApi } from "./model.ts";
 import { optionError } from "./request_options.ts";
 

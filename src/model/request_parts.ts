@@ -5,7 +5,7 @@
  */
 import type { Message } from "../protocol/message.ts";
 import type { Call, MediaPart } from "../protocol/part.ts";
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
 import type { ToolDefinition } from "./model.ts";
 
 /** Returns the input of a call as an object. Providers reject other values, which a model may have written. */

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
 
 /** Returns the string in the member `name`, or an empty string. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../protocol/response_event.ts";
+import type { FinishReason } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
 import { type Model, ModelError, type ModelEvent, type ModelRequest } from "./model.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
 
 /** Keywords outside the subset. Leaving one out would change which values are valid. */
 const unsupported = ["$ref", "allOf", "if", "not", "patternProperties", "prefixItems"];

@@ -21,11 +21,163 @@
  * @module
  */
 import type { FileChange } from "./files.ts";
-import type { UserMessage } from "./message.ts";
-import type { ResponseEvent } from "./response_event.ts";
-import type { Json } from "./part.ts";
-import type { RunEvent } from "./run_event.ts";
-import type { ToolEvent } from "./tool_event.ts";
+import type { CallResult, Usage, UserMessage } from "./message.ts";
+import type { AddedPart, Call, Json, OutputChange, ProviderCallPart, ProviderResultPart } from "./part.ts";
+import type { Question } from "./question.ts";
+
+// Events of one model request and its streamed response.
+
+/**
+ * The reason why a response ended:
+ *
+ * - `stop`: the model was done
+ * - `calls`: it made calls
+ * - `length`: the response reached the limit of its tokens, or the model's context was full
+ * - `filter`: a filter of the provider, or a check, stopped it
+ * - `refusal`: the model refused
+ * - `empty`: it ended by itself without text, file or call
+ * - `other`: the provider gave another reason
+ *
+ * After `filter` and `refusal`, no call of the response runs. After these and `length` and `other`, calls may be incomplete: they do not run.
+ */
+export type FinishReason = "stop" | "calls" | "length" | "filter" | "refusal" | "empty" | "other";
+
+/** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `provider_tool.*`, `output.delta`, `tool.progress`, `notice` and `data`. */
+export type DeltaEvent =
+  | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
+  | { readonly type: "reasoning.delta"; readonly turn: number; readonly part: number; readonly text: string }
+  | {
+    readonly type: "call.delta";
+    readonly turn: number;
+    readonly call: string;
+    readonly name: string;
+    readonly text: string;
+  };
+
+/** Events of one model request and its streamed response. */
+export type ResponseEvent =
+  | DeltaEvent
+  | { readonly type: "model.started"; readonly turn: number; readonly model: string }
+  | { readonly type: "model.reset"; readonly turn: number }
+  /** Changes of the partial value of the structured output, derived from the deltas of the text. */
+  | { readonly type: "output.delta"; readonly turn: number; readonly changes: readonly OutputChange[] }
+  /** A part of the answer that is complete at once, such as a generated file or a source. */
+  | {
+    readonly type: "part.added";
+    readonly turn: number;
+    readonly part: number;
+    readonly content: Exclude<AddedPart, ProviderCallPart | ProviderResultPart>;
+  }
+  /** The provider of the model runs a call itself. */
+  | {
+    readonly type: "provider_tool.started";
+    readonly turn: number;
+    readonly part: number;
+    readonly content: ProviderCallPart;
+  }
+  /** The provider has run the call. The event is missing if the response ended before. */
+  | {
+    readonly type: "provider_tool.finished";
+    readonly turn: number;
+    readonly part: number;
+    readonly content: ProviderResultPart;
+  }
+  | { readonly type: "call.ready"; readonly turn: number; readonly call: Call }
+  | {
+    readonly type: "model.finished";
+    readonly turn: number;
+    readonly finish: FinishReason;
+    readonly usage: Usage;
+    readonly attempts: number;
+    /** The final text, where it differs from the deltas. */
+    readonly text?: string;
+  };
+
+// Events of the start and the end of a run.
+
+/**
+ * The kind of a failure:
+ *
+ * - `rate_limited`: too many requests or tokens
+ * - `overloaded`: the provider of the model has no capacity
+ * - `unavailable`: the provider is unreachable, failed, cut the response, or is out of credit
+ * - `unauthorized`: the key is missing, wrong, or lacks a permission
+ * - `context`: the request is larger than the model's context
+ * - `internal`: anything else, such as an invalid request
+ */
+export type FailureCode = "rate_limited" | "overloaded" | "unavailable" | "unauthorized" | "context" | "internal";
+
+/** Events at the start and the end of a run; only the engine emits them. */
+export type RunEvent =
+  | {
+    readonly type: "run.started";
+    readonly run: string;
+    readonly session: string;
+    readonly resumed: boolean;
+    /** The id that the server gave to the request that began or resumed the run. */
+    readonly request?: string;
+    /** The tokens that the run had used before it was resumed. Default: it begins. */
+    readonly usage?: Usage;
+  }
+  | {
+    readonly type: "run.finished";
+    readonly status: "done" | "cancelled" | "limit";
+    readonly text: string;
+    readonly reason?: string;
+    /** The finish reason of the last response. Default: there was none. */
+    readonly finish?: FinishReason;
+    readonly output?: unknown;
+    readonly usage: Usage;
+  }
+  | {
+    readonly type: "run.paused";
+    /** In JSON, a schema that several questions have is in `schemas` of the event once, and `schema` of each is `{ "$ref": "#/schemas/0" }`. */
+    readonly questions: readonly Question[];
+    readonly usage: Usage;
+    /** The session, if the server has no store: the client sends it back with the answers. */
+    readonly resumeToken?: string;
+  }
+  | {
+    readonly type: "run.failed";
+    /** The id under which `onError` received the error. */
+    readonly error: string;
+    readonly message: string;
+    readonly code: FailureCode;
+    /** Milliseconds to wait before the next attempt, if the provider of the model asks for it. */
+    readonly retryAfter?: number;
+    readonly usage: Usage;
+  }
+  | { readonly type: "run.aborted"; readonly reason: string; readonly text: string; readonly usage: Usage };
+
+// Events of one call of a tool: its start, the decision about it, and its result.
+
+/** The decision about one call. */
+export type Decision = "allow" | "deny";
+
+/** The source of the decision: policy, which is a guard or the tool itself; a person's answer; or a rule that one of them made. */
+export type Decider = "policy" | "person" | "rule";
+
+/** Events of one call of a tool. Every event names its turn and the id of its call. */
+export type ToolEvent =
+  | {
+    readonly type: "tool.started";
+    readonly turn: number;
+    readonly call: string;
+    readonly name: string;
+    readonly batch: string;
+    readonly index: number;
+  }
+  | ({ readonly type: "approval.asked"; readonly turn: number; readonly call: string } & Question)
+  | {
+    readonly type: "approval.decided";
+    readonly turn: number;
+    readonly call: string;
+    readonly decision: Decision;
+    readonly by: Decider;
+    readonly reason?: string;
+  }
+  | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }
+  | { readonly type: "tool.finished"; readonly turn: number; readonly call: string; readonly result: CallResult };
 
 /** A place in the lifecycle. */
 export type Point =

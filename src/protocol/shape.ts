@@ -11,7 +11,43 @@
  */
 import { brand } from "./brand.ts";
 import type { Json } from "./part.ts";
-import { isObject } from "./unknown_json.ts";
+
+// The check of the names of options, which every factory and the client share.
+
+/** Throws a `TypeError` that starts with `operation` if `options` is not a plain object, or has a name that is not in `known`. Names of the engine start with "~". */
+export function expectNames(operation: string, options: object, known: readonly string[]): void {
+  const kind = Object.prototype.toString.call(options).slice("[object ".length, -1); // not the value, which may be secret
+  if (kind !== "Object" && kind !== "Module") {
+    throw new TypeError(`${operation}: got ${kind}; expected an object with ${known.join(", ")}`);
+  }
+  const isStray = ([name, value]: [string, unknown]) =>
+    value !== undefined && !known.includes(name) && !name.startsWith("~");
+  const [stray] = Object.entries(options).find(isStray) ?? [];
+  if (stray !== undefined) {
+    throw new TypeError(`${operation}: there is no option "${stray}"; expected one of ${known.join(", ")}`);
+  }
+}
+
+// JSON of unknown shape.
+
+/** An object whose fields are unknown. */
+export interface UnknownObject {
+  readonly [name: string]: unknown;
+}
+
+/** Whether `value` is an object and not an array. */
+export function isObject(value: unknown): value is UnknownObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Parses JSON text. Returns a text that is not JSON as it is, and an empty object for an empty text. */
+export function jsonOrText(text: unknown): unknown {
+  try {
+    return JSON.parse(typeof text === "string" && text !== "" ? text : "{}");
+  } catch {
+    return text;
+  }
+}
 
 /** A value from outside that does not have the expected shape. The message contains nothing secret and may be sent to the client. */
 export class ShapeError extends Error {

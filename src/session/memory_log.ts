@@ -4,14 +4,14 @@
  * @module
  */
 import { boundedCache, boundNames, boundsOf } from "../core/persistence/memory/bounded_cache.ts";
-import { expectNames } from "../protocol/option_names.ts";
+import { expectNames } from "../protocol/shape.ts";
 import { followers } from "./followers.ts";
 import type { Addition, Log, LogPage } from "./log.ts";
 import { pageLength } from "./pieces.ts";
 import { isKeyEntry } from "./record/idempotency_keys.ts";
 import { records } from "./record/records_of.ts";
 import { endOfLines } from "../stream/sse.ts";
-import { promiseTry } from "../stream/promise_try.ts";
+import { promiseTry } from "../stream/tick.ts";
 
 /** The bounds of `memoryLog()`. */
 export interface MemoryLogOptions {

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Event } from "../protocol/event.ts";
-import type { FailureCode } from "../protocol/run_event.ts";
+import type { Event, FailureCode } from "../protocol/event.ts";
 import type { JsonResponse } from "./wire.ts";
 
 /**

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Event } from "../protocol/event.ts";
+import type { Event, FinishReason } from "../protocol/event.ts";
 import type { EventOf } from "./encoder.ts";
-import type { FinishReason } from "../protocol/response_event.ts";
 
 /** Returns the finish reason for clients: `finish`, that of the last response, or `length` for a run that ended at a limit, unless the response was stopped. */
 export function finishOfRun(end: Event, finish: FinishReason): FinishReason {

@@ -3,6 +3,27 @@
  *
  * @module
  */
-export * from "../protocol/shape.ts";
+export {
+  array,
+  boolean,
+  count,
+  expectedId,
+  type Fields,
+  id,
+  invalid,
+  isId,
+  json,
+  jsonObject,
+  lazy,
+  object,
+  oneOf,
+  optional,
+  type Shape,
+  ShapeError,
+  string,
+  type Tagged,
+  variant,
+  type Variants,
+} from "../protocol/shape.ts";
 export { type RepairedTranscript, repairTranscript } from "../core/lib/repair.ts";
 export type * from "./wire.ts";

@@ -1,10 +1,9 @@
 /**
- * `frames()`, the parser of server-sent events (src/stream/frames.ts), and `sse()`, the encoder (src/stream/sse.ts).
+ * `frames()`, the parser of server-sent events (src/stream/sse.ts), and `sse()`, the encoder (src/stream/sse.ts).
  */
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { frames } from "../../src/stream/frames.ts";
-import { eventFrames, frame, lineOf, sse, type SseOptions } from "../../src/stream/sse.ts";
+import { eventFrames, frame, frames, lineOf, sse, type SseOptions } from "../../src/stream/sse.ts";
 
 /** Returns the frames of a body that arrives in these pieces, read by read. */
 async function framesOf(...pieces: readonly (string | Uint8Array<ArrayBuffer>)[]) {

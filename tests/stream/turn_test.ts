@@ -10,7 +10,7 @@ Deno.test("turn() uses the timers of the platform, which a test fakes later, and
   };
   try {
     Object.defineProperty(globalThis, "setTimeout", { configurable: true, get });
-    const { turn } = await import("../../src/stream/turn.ts?fresh"); // a copy that has read no timer yet
+    const { turn } = await import("../../src/stream/tick.ts?fresh"); // a copy that has read no timer yet
     assertEquals(reads, 0);
     Object.defineProperty(globalThis, "setTimeout", { configurable: true, value: () => {} });
     await new Promise<void>((resolve) => turn(resolve));

@@ -4,7 +4,7 @@
  * @module
  */
 import { ClientError, post, send, type Server } from "../../client/connection.ts";
-import type { ClientRun } from "../../client/run.ts";
+import type { ClientRun } from "../../client/client.ts";
 import { messageOf, type Terminal, visible } from "../terminal/terminal.ts";
 import { textOf } from "./event_text.ts";
 

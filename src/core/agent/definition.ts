@@ -4,9 +4,8 @@
  * @module
  */
 import type { Model, ModelRequest } from "../../model/model.ts";
-import type { Event, Point } from "../../protocol/event.ts";
+import type { Event, FinishReason, Point } from "../../protocol/event.ts";
 import type { UserMessage } from "../../protocol/message.ts";
-import type { FinishReason } from "../../protocol/response_event.ts";
 import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { points } from "../hooks/each_hook.ts";
 import { compose, type Conditional, type Hook, type Onion } from "../hooks/onion.ts";

@@ -6,7 +6,7 @@
 import type { Model } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { Middleware } from "../hooks/middleware.ts";
 import type { Scope } from "../hooks/scope.ts";

@@ -9,7 +9,7 @@ import { type Middleware, nameOf } from "../hooks/middleware.ts";
 import { checkOrder, sortByDeclaration } from "../hooks/checks/order.ts";
 import { strictByDefault, wrapperOf } from "../hooks/strict.ts";
 import { expectChoice } from "../lib/expect_option.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { defaultLimits, limited } from "../run/limits.ts";
 import type { StepScope } from "../run/run.ts";
 import type { Steps } from "../run/step.ts";

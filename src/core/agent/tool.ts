@@ -6,7 +6,7 @@
 import { brand } from "../../protocol/brand.ts";
 import type { ToolDefinition } from "../../model/model.ts";
 import type { ToolResult } from "../../protocol/message.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { type Infer, jsonSchemaOf, type Schema } from "./schema.ts";
 import type { ModelContext } from "../hooks/points/turn.ts";
 import type { Scope } from "../hooks/scope.ts";

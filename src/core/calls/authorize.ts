@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decider, Decision } from "../../protocol/tool_event.ts";
+import type { Decider, Decision } from "../../protocol/event.ts";
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { AnyTool } from "../agent/tool.ts";

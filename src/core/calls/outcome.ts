@@ -5,7 +5,7 @@
  */
 import type { ToolResult } from "../../protocol/message.ts";
 import type { Call, ContentPart } from "../../protocol/part.ts";
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { FinishReason } from "../../protocol/event.ts";
 import { failed, result, skipped } from "../hooks/results.ts";
 
 /** The result of a call that was started before its process died: its effect is unknown. */

@@ -5,7 +5,7 @@
  */
 import type { Emit, Event } from "../../protocol/event.ts";
 import type { AnswerPart, Call } from "../../protocol/part.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { mapTexts } from "../lib/map_leaves.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points/turn.ts";

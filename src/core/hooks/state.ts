@@ -6,7 +6,7 @@
 import type { Emit } from "../../protocol/event.ts";
 import type { Schema } from "../agent/schema.ts";
 import { expectChoice } from "../lib/expect_option.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Scope } from "./scope.ts";
 

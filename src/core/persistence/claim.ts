@@ -4,7 +4,7 @@
  * @module
  */
 import { type Message, noUsage } from "../../protocol/message.ts";
-import { restoreSchemas } from "../../protocol/shared_schemas.ts";
+import { restoreSchemas } from "../../protocol/question.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import type { AnyTool } from "../agent/tool.ts";
 import { waitingMessages } from "../features/steering.ts";

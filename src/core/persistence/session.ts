@@ -5,8 +5,7 @@
  */
 import type { Event } from "../../protocol/event.ts";
 import type { Message, UserMessage } from "../../protocol/message.ts";
-import type { Question } from "../../protocol/question.ts";
-import { restoreSchemas } from "../../protocol/shared_schemas.ts";
+import { type Question, restoreSchemas } from "../../protocol/question.ts";
 import type { RunSnapshot } from "../run/position.ts";
 
 /** A conversation, and the run that has it. */

@@ -6,7 +6,7 @@
 import type { Emit, Event, Point, WarningCode } from "../../protocol/event.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { Sink } from "../../stream/channel.ts";
-import { turn } from "../../stream/turn.ts";
+import { turn } from "../../stream/tick.ts";
 
 /** An event and its number in the run. */
 export interface NumberedEvent {

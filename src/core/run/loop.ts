@@ -5,7 +5,7 @@
  */
 import type { Emit } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
-import { shareSchemas } from "../../protocol/shared_schemas.ts";
+import { shareSchemas } from "../../protocol/question.ts";
 import { End } from "../hooks/interrupt.ts";
 import type { SessionWriter } from "../persistence/writer.ts";
 import type { Events } from "./events.ts";

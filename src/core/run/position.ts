@@ -7,12 +7,10 @@
  *
  * @module
  */
-import type { Event } from "../../protocol/event.ts";
+import type { Event, FinishReason } from "../../protocol/event.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
-import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import type { FinishReason } from "../../protocol/response_event.ts";
-import type { Asking } from "../../protocol/shared_schemas.ts";
+import type { Asking, PersonAnswer, Question } from "../../protocol/question.ts";
 import type { Answer } from "../hooks/points/run.ts";
 
 /** The position of a run. */

@@ -6,7 +6,7 @@
 import type { Usage } from "../../protocol/message.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import { replySchema } from "../calls/question.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { End, type EndOptions, Pause } from "../hooks/interrupt.ts";
 import { expectJson } from "../lib/json_value.ts";
 import type { QuestionOptions, Run, Used } from "../hooks/scope.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { user, type UserMessage } from "../../protocol/message.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { AgentDefinition } from "../agent/definition.ts";
 import { type SendOptions, Steering } from "../features/steering.ts";

@@ -6,7 +6,7 @@
 import { ModelError, type ModelRequest } from "../../model/model.ts";
 import { type AssistantMessage, callsOf, textOf } from "../../protocol/message.ts";
 import type { Call } from "../../protocol/part.ts";
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { FinishReason } from "../../protocol/event.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../hooks/points/turn.ts";
 import { merged, type PointPolicy, policyOf, requireField } from "../hooks/policy.ts";
 import { reply } from "../hooks/results.ts";

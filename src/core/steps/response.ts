@@ -4,8 +4,7 @@
  * @module
  */
 import { ModelError, type ModelEvent } from "../../model/model.ts";
-import type { Emit, Event } from "../../protocol/event.ts";
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { Emit, Event, FinishReason } from "../../protocol/event.ts";
 import { type AssistantMessage, noUsage, textOf, type Usage } from "../../protocol/message.ts";
 import type { AddedPart, AnswerPart, Call, Json } from "../../protocol/part.ts";
 import { reasonOf } from "../lib/cancellation.ts";

@@ -13,7 +13,7 @@ import { SessionError } from "../../core/persistence/session_error.ts";
 import type { EngineRun } from "../../core/run/run.ts";
 import type { Beginning } from "../../core/start/options.ts";
 import { Refusal, reviewJson } from "../../core/start/review.ts";
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 
 /** Throws if a client cannot have its tools. */
 export function checkClientTools(

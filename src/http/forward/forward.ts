@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { hashOf } from "../../core/lib/hash.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { script, style } from "./bundle.ts";
 import { pageData } from "./describe.ts";
 import { html } from "./html.ts";

@@ -8,7 +8,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { nullSink } from "../../core/start/options.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
-import { emittedForm } from "../../protocol/shared_schemas.ts";
+import { emittedForm } from "../../protocol/question.ts";
 import type { Lines } from "../../session/log.ts";
 import type { LiveRun } from "../../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";

@@ -4,9 +4,9 @@
  * @module
  */
 import { expectTime } from "../../core/lib/expect_option.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Event } from "../../protocol/event.ts";
-import { sentForm } from "../../protocol/shared_schemas.ts";
+import { sentForm } from "../../protocol/question.ts";
 import type { OnEnd } from "../options.ts";
 
 /** Options of `webhook()`. */

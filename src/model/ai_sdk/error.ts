@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import { ModelError } from "../model.ts";
 import { providerErrors } from "../provider_error.ts";
 

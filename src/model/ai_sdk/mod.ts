@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { isPage, providerErrors } from "../provider_error.ts";
 import { wholeCharacters } from "../whole_characters.ts";

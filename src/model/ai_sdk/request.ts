@@ -12,7 +12,7 @@ import type {
   ProviderResultPart,
   TextPart,
 } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelRequest } from "../model.ts";
 import { providerNotice, splitTools } from "../provider_tools.ts";
 import { callInput, fileNotice, toolSchema } from "../request_parts.ts";

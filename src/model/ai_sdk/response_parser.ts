@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { Json } from "../../protocol/part.ts";
-import { isObject, jsonOrText, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, jsonOrText, type UnknownObject } from "../../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import { callEvent, resultEvent, sourceEvent } from "../provider_note.ts";
 import { numberIn, stringIn } from "../response_members.ts";

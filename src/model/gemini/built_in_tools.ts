@@ -4,7 +4,7 @@
  * @module
  */
 import type { ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
 import { callEvent, readNote, resultEvent } from "../provider_note.ts";
 import { stringIn } from "../response_members.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Json } from "../../protocol/part.ts";
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import type { Model } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { joinFields, splitTools } from "../provider_tools.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEffort, ModelRequest } from "../model.ts";
 import { checkOptions, optionError, optionValue } from "../request_options.ts";
 

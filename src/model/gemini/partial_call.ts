@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import { objectIn, objectsIn, stringIn, unreadable } from "../response_members.ts";
 
 /** An object or an array that is being built. */

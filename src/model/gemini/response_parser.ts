@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";

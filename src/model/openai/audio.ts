@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
 import { stringIn } from "../response_members.ts";
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import { noteEvent } from "../provider_note.ts";
 import { objectIn, stringIn } from "../response_members.ts";

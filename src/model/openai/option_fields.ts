@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import type { ModelRequest } from "../model.ts";
 import { checkOptions, optionValue } from "../request_options.ts";
 

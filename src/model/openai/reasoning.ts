@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 
 /** The members in which servers stream reasoning as text. The first that has text is used, and its name is noted to send the reasoning back. */
 export const reasoningFields = ["reasoning_content", "reasoning"] as const;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 
 /** Sends the request with additional fields. */

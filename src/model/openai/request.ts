@@ -5,7 +5,7 @@
  */
 import { type AssistantMessage, type CallResult, type Message, textOf } from "../../protocol/message.ts";
 import type { ContentPart, MediaPart } from "../../protocol/part.ts";
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { callInput, fileNotice, generatedFileNotice, toolSchema } from "../request_parts.ts";
 import { strictSchema } from "../strict_schema.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { FinishReason } from "../../protocol/event.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";

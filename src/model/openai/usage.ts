@@ -4,7 +4,7 @@
  * @module
  */
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 import { numberIn, objectIn } from "../response_members.ts";
 
 /** Adds up the counts. Most servers count reasoning within the output, and some beside it: then it is larger, or the total shows it. */

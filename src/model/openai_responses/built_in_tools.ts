@@ -5,7 +5,7 @@
  */
 import { type CallResult, textOf } from "../../protocol/message.ts";
 import type { Call, Json, MediaPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
-import { isObject, jsonOrText, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, jsonOrText, type UnknownObject } from "../../protocol/shape.ts";
 import { callEvent, type PartEvent, resultEvent } from "../provider_note.ts";
 import { approved } from "../provider_tools.ts";
 import { stringIn } from "../response_members.ts";

@@ -5,7 +5,7 @@
  */
 import { type CallResult, type Message, providerResultOf, textOf } from "../../protocol/message.ts";
 import type { AnswerPart, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/unknown_json.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
 import { providerNotice } from "../provider_tools.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { UnreadableError } from "../../core/persistence/final_error.ts";
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { NumberedEntry } from "../../core/persistence/entries.ts";
 import { isSameMark } from "../../core/persistence/session_version.ts";
 import type { Addition, Mark, Store, StoredHead } from "../../core/persistence/store.ts";

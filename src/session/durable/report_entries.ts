@@ -7,7 +7,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
 import { changeHead, SessionVersion } from "../../core/persistence/session_version.ts";
 import { hidden, type StoreAdapter } from "../../core/persistence/store.ts";
-import { sentForm } from "../../protocol/shared_schemas.ts";
+import { sentForm } from "../../protocol/question.ts";
 import type { RecoveredRun, RunHost } from "../record/run_host.ts";
 import { knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";
 

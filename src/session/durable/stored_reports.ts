@@ -6,7 +6,7 @@
 import type { LeaseIndex } from "../../core/persistence/recovery.ts";
 import type { SessionHead } from "../../core/persistence/session.ts";
 import type { NumberedEvent } from "../../core/run/events.ts";
-import { emittedForm } from "../../protocol/shared_schemas.ts";
+import { emittedForm } from "../../protocol/question.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/records.ts";
 import type { RecoveredRun, Requester } from "../record/run_host.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { deltasEveryDefault, type Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";
 import { logTables, type SqlStorage } from "../sql/storage.ts";

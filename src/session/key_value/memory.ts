@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { boundedCache } from "../../core/persistence/memory/bounded_cache.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
-import { promiseTry } from "../../stream/promise_try.ts";
+import { promiseTry } from "../../stream/tick.ts";
 import { sumOf } from "./encoding.ts";
 
 /** The bounds of `memoryKeyValue()`. */

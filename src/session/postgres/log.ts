@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { endIn, followers, type Watcher } from "../followers.ts";
 import { collectLines } from "../pieces.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { expiry } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import type { Store, StoreAdapter, StoredHead } from "../../core/persistence/store.ts";

@@ -5,7 +5,7 @@
  */
 import { UnreadableError } from "../../core/persistence/final_error.ts";
 import type { Event } from "../../protocol/event.ts";
-import { emittedForm } from "../../protocol/shared_schemas.ts";
+import { emittedForm } from "../../protocol/question.ts";
 import type { Log, LogPage } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import type { Owned } from "./run_host.ts";

@@ -9,7 +9,7 @@ import type { NumberedEvent } from "../../core/run/events.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/sse.ts";
-import { turn } from "../../stream/turn.ts";
+import { turn } from "../../stream/tick.ts";
 import type { Lines, Log } from "../log.ts";
 import { append } from "./append.ts";
 import { RecordError } from "./record_error.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { DeltaOptions, Log } from "../log.ts";
 import { endIn, type Watcher } from "../followers.ts";
 import { channelOf, scriptLog } from "../redis_scripts/log.ts";

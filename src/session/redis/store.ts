@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { RedisOptions } from "../redis_scripts/script.ts";
 import { scriptStore } from "../redis_scripts/store.ts";

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { isPaused, type Session } from "../../core/persistence/session.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type HeldSession, holdSession } from "./held_session.ts";

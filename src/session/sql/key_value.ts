@@ -5,7 +5,7 @@
  */
 import { expiry } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
-import { promiseTry } from "../../stream/promise_try.ts";
+import { promiseTry } from "../../stream/tick.ts";
 import { decodeValue, encodeKey, encodeValue, sumOf } from "../key_value/encoding.ts";
 import { firstOf, type SqlStorage } from "./storage.ts";
 

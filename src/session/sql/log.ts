@@ -4,7 +4,7 @@
  * @module
  */
 import { expiry } from "../expiry.ts";
-import { promiseTry } from "../../stream/promise_try.ts";
+import { promiseTry } from "../../stream/tick.ts";
 import type { Addition, Log, LogPage } from "../log.ts";
 import { followers } from "../followers.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Addition, Mark, Store, StoredHead } from "../../core/persistence/store.ts";
-import { promiseTry } from "../../stream/promise_try.ts";
+import { promiseTry } from "../../stream/tick.ts";
 import { durable } from "../durable/mod.ts";
 import { expiry } from "../expiry.ts";
 import { entriesOf, piecesOf, textOfEntries } from "../pieces.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { turn } from "../../stream/turn.ts";
+import { turn } from "../../stream/tick.ts";
 import type { SqlStorage } from "./storage.ts";
 
 /** Executes `work` in a transaction, and resolves to its result once it is committed. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { sweepEvery } from "../expiry.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log } from "../log.ts";
 import { sqlLog } from "../sql/log.ts";

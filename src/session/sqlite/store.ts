@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import { sweepEvery } from "../expiry.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import { sqlStore } from "../sql/store.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Store } from "../../core/persistence/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import type { DeltaOptions, Log } from "../log.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { ParsedRequest, Wire } from "../wire.ts";
 import { runEncoder } from "./events.ts";
 import { runInput } from "./request.ts";

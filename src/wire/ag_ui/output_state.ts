@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { OutputChange, OutputPath } from "../../protocol/output.ts";
+import type { OutputChange, OutputPath } from "../../protocol/part.ts";
 
 /** Encodes the changes of the structured output as JSON Patch operations. */
 export interface OutputState {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/response_event.ts";
+import type { FinishReason } from "../../protocol/event.ts";
 import type { Question } from "../../protocol/question.ts";
 import { isForClient } from "../client_tool.ts";
 import { type EventOf, tableEncoder } from "../encoder.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames } from "../../protocol/shape.ts";
 import type { Reply, Wire } from "../wire.ts";
 import { chunkEncoder } from "./chunks.ts";
 import { messagesOf } from "./messages.ts";

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/option_names.ts";
+import { expectNames, json } from "../../protocol/shape.ts";
 import { user } from "../../protocol/message.ts";
-import { json } from "../../protocol/shape.ts";
 import { tableEncoder } from "../encoder.ts";
 import { appendJson } from "../json_answer.ts";
 import type { EventEncoder, ParsedRequest, Reply, Wire } from "../wire.ts";

@@ -6,8 +6,7 @@
 import type { AnswerFormat } from "../../core/agent/definition.ts";
 import { schemaOf } from "../../core/agent/schema.ts";
 import { outputFormat } from "../../core/features/output.ts";
-import { jsonObject, object, oneOf, type Shape, string } from "../../protocol/shape.ts";
-import type { UnknownObject } from "../../protocol/unknown_json.ts";
+import { jsonObject, object, oneOf, type Shape, string, type UnknownObject } from "../../protocol/shape.ts";
 import { nullish } from "./content.ts";
 
 /** Parses the format of the answer; `nested` is the field that contains the schema and its name, if they have a field of their own. */

@@ -6,7 +6,7 @@
 import { type Event, type Message, textOf } from "@jizai/jizai";
 import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
-import { emittedForm } from "../../../src/protocol/shared_schemas.ts";
+import { emittedForm } from "../../../src/protocol/question.ts";
 import type { Done } from "../random_agent/agent.ts";
 import { isAboutEdit } from "../random_agent/person.ts";
 import type { Received } from "./conversation.ts";

@@ -11,7 +11,7 @@ import type { ExecuteContext } from "../../hooks/points/call.ts";
 import { failed, text } from "../../hooks/results.ts";
 import { canonicalJson } from "../../lib/canonical_json.ts";
 import { expectChoice } from "../../lib/expect_option.ts";
-import { expectNames } from "../../../protocol/option_names.ts";
+import { expectNames } from "../../../protocol/shape.ts";
 import { declarationsOf } from "./declarations.ts";
 import { decideTools } from "./decide.ts";
 import type { ProviderToolOptions } from "./options.ts";

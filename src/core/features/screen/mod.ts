@@ -4,7 +4,7 @@
  * @module
  */
 import { anySignal } from "../../lib/any_signal.ts";
-import { expectNames } from "../../../protocol/option_names.ts";
+import { expectNames } from "../../../protocol/shape.ts";
 import { noUsage } from "../../../protocol/message.ts";
 import type { MediaPart } from "../../../protocol/part.ts";
 import type { Hook } from "../../hooks/onion.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../protocol/part.ts";
-import type { OutputChange, OutputPath } from "../../../protocol/output.ts";
+import type { Json, OutputChange, OutputPath } from "../../../protocol/part.ts";
 import { setMember } from "./value.ts";
 
 /** An object or array that is open. */

@@ -9,7 +9,7 @@ import { type Schema, standardOf } from "../../agent/schema.ts";
 import { OutputParser } from "./parser.ts";
 import { PartialOutput } from "./value.ts";
 
-export type { OutputChange, OutputPath } from "../../../protocol/output.ts";
+export type { OutputChange, OutputPath } from "../../../protocol/part.ts";
 export type { DeepPartial, OutputStream } from "../../agent/output_stream.ts";
 export { PartialOutput } from "./value.ts";
 

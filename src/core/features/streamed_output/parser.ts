@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { OutputChange } from "../../../protocol/output.ts";
+import type { OutputChange } from "../../../protocol/part.ts";
 import { type Container, ValueChanges } from "./changes.ts";
 import { indexOf, isScalar, readEscape, scalarOf } from "./tokens.ts";
 

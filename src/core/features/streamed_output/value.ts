@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../../protocol/part.ts";
-import type { OutputChange } from "../../../protocol/output.ts";
+import type { Json, OutputChange } from "../../../protocol/part.ts";
 
 type Container = Json[] | { [key: string]: Json };
 

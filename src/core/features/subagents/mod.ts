@@ -16,7 +16,7 @@ import type { ExecuteContext } from "../../hooks/points/call.ts";
 import type { RunResult, SubagentChange, SubagentContext } from "../../hooks/points/run.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "../../hooks/policy.ts";
 import { failed, text } from "../../hooks/results.ts";
-import { expectNames } from "../../../protocol/option_names.ts";
+import { expectNames } from "../../../protocol/shape.ts";
 import { sessionsOf } from "../../persistence/session_version.ts";
 import { sessionsIn } from "../../persistence/memory/sessions.ts";
 import type { Session } from "../../persistence/session.ts";

@@ -24,7 +24,7 @@
 import type { Model } from "../../../model/model.ts";
 import type { Message, Usage, UserMessage } from "../../../protocol/message.ts";
 import type { Question } from "../../../protocol/question.ts";
-import type { FinishReason } from "../../../protocol/response_event.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
 import type { AnyTool } from "../../agent/tool.ts";
 import type { Limits } from "../../run/limits.ts";
 import type { Change, Scope } from "../scope.ts";

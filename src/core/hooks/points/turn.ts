@@ -4,8 +4,7 @@
  * @module
  */
 import type { Model, ModelRequest } from "../../../model/model.ts";
-import type { CompactTrigger } from "../../../protocol/event.ts";
-import type { FinishReason } from "../../../protocol/response_event.ts";
+import type { CompactTrigger, FinishReason } from "../../../protocol/event.ts";
 import type { AssistantMessage, CallResult, Message, Usage, UserMessage } from "../../../protocol/message.ts";
 import type { AnswerPart } from "../../../protocol/part.ts";
 import type { Change, QuestionOptions, Scope } from "../scope.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { promiseTry } from "../../../stream/promise_try.ts";
+import { promiseTry } from "../../../stream/tick.ts";
 import type { EngineRun } from "../../run/run.ts";
 import { savedSession } from "../saved_session.ts";
 import type { Unsaved } from "../session.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Event } from "../../../protocol/event.ts";
-import { turn } from "../../../stream/turn.ts";
+import { turn } from "../../../stream/tick.ts";
 import type { RunResult } from "../../hooks/points/run.ts";
 import type { Position } from "../../run/position.ts";
 import type { EngineRun } from "../../run/run.ts";

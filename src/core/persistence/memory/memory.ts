@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { promiseTry } from "../../../stream/promise_try.ts";
-import { expectNames } from "../../../protocol/option_names.ts";
+import { promiseTry } from "../../../stream/tick.ts";
+import { expectNames } from "../../../protocol/shape.ts";
 import { sessionsOf } from "../session_version.ts";
 import { type Addition, isListed, type Store } from "../store.ts";
 import { boundNames } from "./bounded_cache.ts";

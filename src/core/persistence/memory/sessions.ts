@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { promiseTry } from "../../../stream/promise_try.ts";
+import { promiseTry } from "../../../stream/tick.ts";
 import type { NumberedEntry } from "../entries.ts";
 import type { LeasedSession } from "../session.ts";
 import { freeze, isSameMark } from "../session_version.ts";

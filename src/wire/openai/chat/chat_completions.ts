@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../../protocol/option_names.ts";
+import { expectNames } from "../../../protocol/shape.ts";
 import type { ParsedRequest, Reply, Wire, WireRequest } from "../../wire.ts";
 import { completionCollector } from "./collector.ts";
 import { completionEncoder } from "./encoder.ts";

@@ -4,9 +4,8 @@
  * @module
  */
 import { noUsage, usageSince } from "../../../protocol/message.ts";
-import type { FinishReason } from "../../../protocol/response_event.ts";
+import type { Event, FinishReason } from "../../../protocol/event.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
-import type { Event } from "../../../protocol/event.ts";
 import { failedResponse } from "../../failed_response.ts";
 import type { JsonResponse, ResponseCollector } from "../../wire.ts";
 import { completionEnd, completionHead, completionUsage, partFields } from "./completion.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../../protocol/response_event.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
 import { encodeTokens } from "../logprobs.ts";
 import type { Usage } from "../../../protocol/message.ts";
 import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { noUsage, usageSince } from "../../../protocol/message.ts";
-import type { FinishReason } from "../../../protocol/response_event.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
 import { type EventOf, tableEncoder } from "../../encoder.ts";
 import { doneFrame, frameOf } from "../../frames.ts";
 import type { EventEncoder } from "../../wire.ts";

@@ -4,8 +4,7 @@
  * @module
  */
 import type { AnswerPart, Json } from "../../../protocol/part.ts";
-import { id, lazy, object, string } from "../../../protocol/shape.ts";
-import { jsonOrText } from "../../../protocol/unknown_json.ts";
+import { id, jsonOrText, lazy, object, string } from "../../../protocol/shape.ts";
 import { nullish } from "../content.ts";
 
 /** Parses one of the `executed_tools` of a message. */

@@ -5,7 +5,7 @@
  */
 import { builtInItem as providerItem } from "../../../model/openai_responses/built_in_tools.ts";
 import type { Json, ProviderCallPart, ProviderResultPart } from "../../../protocol/part.ts";
-import { isObject } from "../../../protocol/unknown_json.ts";
+import { isObject } from "../../../protocol/shape.ts";
 import type { OutputItem } from "./output.ts";
 
 /** Returns the item of a call: that of OpenAI if it ran it, that of OpenAI's own tool of this name, or else a call of an MCP server. */

@@ -6,7 +6,7 @@
 import { noUsage, type Usage, usageSince } from "../../../protocol/message.ts";
 import type { AddedPart } from "../../../protocol/part.ts";
 import type { Question } from "../../../protocol/question.ts";
-import type { FinishReason } from "../../../protocol/response_event.ts";
+import type { FinishReason } from "../../../protocol/event.ts";
 import { questionId } from "../../answer.ts";
 import { isForClient } from "../../client_tool.ts";
 import { tableEncoder } from "../../encoder.ts";

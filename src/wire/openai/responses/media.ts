@@ -5,7 +5,7 @@
  * @module
  */
 import type { MediaPart } from "../../../protocol/part.ts";
-import { isObject } from "../../../protocol/unknown_json.ts";
+import { isObject } from "../../../protocol/shape.ts";
 import type { OutputItem } from "./output.ts";
 
 /** Returns the item of an image: that of OpenAI if it made it. Returns undefined for other files, and for an image that has only an address. */

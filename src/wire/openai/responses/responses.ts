@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectNames } from "../../../protocol/option_names.ts";
+import { expectNames } from "../../../protocol/shape.ts";
 import type { JsonResponse, ParsedRequest, Reply, ResponseCollector, Wire, WireRequest } from "../../wire.ts";
 import { chatInputOf } from "../conversation.ts";
 import { jsonHeaders as headers, type OpenaiOptions } from "../models.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decider, Decision } from "../../../../protocol/tool_event.ts";
+import type { Decider, Decision } from "../../../../protocol/event.ts";
 import type { Span } from "./view.ts";
 
 /** The kinds of acts that the page tells apart. */

@@ -4,6 +4,13 @@
  * @module
  */
 
+// `Promise.try()` for Node 22, which lacks it.
+
+/** Calls a function and returns a promise of its result. If the function throws, the promise rejects. */
+export function promiseTry<T>(run: () => T | PromiseLike<T>): Promise<T> {
+  return new Promise((resolve) => resolve(run()));
+}
+
 const start = /* @__PURE__ */ timer("setTimeout");
 const clear = /* @__PURE__ */ timer("clearTimeout");
 
