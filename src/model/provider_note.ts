@@ -13,7 +13,7 @@ import type {
 } from "../protocol/part.ts";
 import { isObject, type UnknownObject } from "../protocol/shape.ts";
 import type { ModelEvent } from "./model.ts";
-import { numberIn, objectsIn, stringIn } from "./response_members.ts";
+import { numberIn, objectsIn, stringIn } from "./response.ts";
 
 /** An event of a part that is complete at once. */
 export interface PartEvent<P extends AddedPart> {

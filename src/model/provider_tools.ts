@@ -6,7 +6,7 @@
 import type { ProviderCallPart, ProviderResultPart } from "../protocol/part.ts";
 import type { UnknownObject } from "../protocol/shape.ts";
 import type { ModelRequest, ProviderApi } from "./model.ts";
-import { optionError } from "./request_options.ts";
+import { optionError } from "./request.ts";
 
 /** The result of a call that the engine has allowed, and that the provider runs then. */
 export const approved = "Approved.";

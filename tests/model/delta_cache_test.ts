@@ -1,6 +1,6 @@
 import { openai } from "@jizai/jizai/model/openai";
 import { assertEquals } from "@std/assert";
-import { deltaCache } from "../../src/model/delta_cache.ts";
+import { deltaCache } from "../../src/model/provider.ts";
 import { chatStream } from "../support/providers/openai.ts";
 import { readAll, respond, sse } from "../support/providers/sse.ts";
 import { seeded } from "../support/seeded.ts";

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { jsonSchemaOf, type Schema } from "../../src/core/agent/schema.ts";
-import { strictSchema } from "../../src/model/strict_schema.ts";
+import { strictSchema } from "../../src/model/request.ts";
 
 const of = (schema: Schema) => strictSchema(jsonSchemaOf(schema, "it"));
 

@@ -1,6 +1,6 @@
 import type { ModelEvent } from "@jizai/jizai";
 import { assertEquals } from "@std/assert";
-import { wholeCharacters } from "../../src/model/whole_characters.ts";
+import { wholeCharacters } from "../../src/model/response.ts";
 
 const finish: ModelEvent = { type: "finish", reason: "stop" };
 

@@ -3,15 +3,23 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/shape.ts";
+import { type AiSdkCall, type AiSdkModel, type AiSdkOptions, type AiSdkResponse, callOf } from "./request.ts";
+import { headersOf, modelErrorOf, partParser } from "./response_parser.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { isPage, providerErrors } from "../provider_error.ts";
-import { wholeCharacters } from "../whole_characters.ts";
-import type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse } from "./ai_sdk_model.ts";
-import { headersOf, modelErrorOf } from "./error.ts";
-import { callOf } from "./request.ts";
-import { partParser } from "./response_parser.ts";
-import { wellFormed } from "./well_formed.ts";
+import { wholeCharacters } from "../response.ts";
+import { expectNames } from "../../protocol/shape.ts";
+
+// Replaces lone surrogates, which providers reject.
+
+/** Copies plain data with every lone surrogate replaced. Instances of classes, such as URLs, stay the same. */
+function wellFormed<T>(value: T): T;
+function wellFormed(value: unknown): unknown {
+  if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
+  if (Array.isArray(value)) return value.map((each) => wellFormed(each));
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, wellFormed(each)]));
+}
 
 export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
 

@@ -3,22 +3,78 @@
  *
  * @module
  */
+import type { ModelRequest } from "../model.ts";
+import { providerNotice, splitTools } from "../provider_tools.ts";
+import { callInput, checkOptions, fileNotice, optionValue, strictSchema, toolSchema } from "../request.ts";
 import { type CallResult, type Message, textOf } from "../../protocol/message.ts";
 import type {
   AnswerPart,
   ContentPart,
+  Json,
   MediaPart,
   ProviderCallPart,
   ProviderResultPart,
   TextPart,
 } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/shape.ts";
-import type { ModelRequest } from "../model.ts";
-import { providerNotice, splitTools } from "../provider_tools.ts";
-import { callInput, fileNotice, toolSchema } from "../request_parts.ts";
-import { strictSchema } from "../strict_schema.ts";
-import type { AiSdkCall, AiSdkModel, AiSdkOptions } from "./ai_sdk_model.ts";
-import { optionFields } from "./option_fields.ts";
+
+// The part of the AI SDK's language model interface that the adapter uses, declared here so that the SDK is not a dependency.
+
+/** A language model of an AI SDK provider, of specification v4, v3 or v2. */
+export interface AiSdkModel {
+  /** The version of the specification, such as `v4`. */
+  readonly specificationVersion: string;
+  /** The name of the model. */
+  readonly modelId: string;
+  /** Sends a request and streams the response. */
+  doStream(call: AiSdkCall): PromiseLike<AiSdkResponse>;
+}
+
+/** The response of such a model. */
+export interface AiSdkResponse {
+  /** The parts of the response. */
+  readonly stream: ReadableStream<unknown>;
+  /** The HTTP response, if there was one. */
+  readonly response?: { readonly headers?: unknown };
+}
+
+/** A request to such a model. */
+export interface AiSdkCall {
+  /** The conversation, in the form of the model's specification. */
+  readonly prompt: readonly unknown[];
+  /** Aborts the request. */
+  readonly abortSignal?: AbortSignal;
+}
+
+/** Options of `aiSdk()`. */
+export interface AiSdkOptions {
+  /** Maximum number of tokens in a response, if the request sets none. Default: the provider's. */
+  readonly maxTokens?: number;
+  /** Sampling temperature, if the request sets none. Default: the provider's. */
+  readonly temperature?: number;
+  /** Provider-specific options, by provider. Default: none. */
+  readonly providerOptions?: { readonly [provider: string]: { readonly [name: string]: Json } };
+}
+
+// Converts the options of requests to fields of calls of the AI SDK.
+
+/** The levels of specification v4. */
+const efforts = { none: "none", minimal: "minimal", low: "low", medium: "medium", high: "high", xhigh: "xhigh" };
+
+/** Returns the fields of the options. The SDK leaves parallel calls and caching to `providerOptions`, and before v4 effort too. */
+function optionFields(request: ModelRequest, model: string, version: string): UnknownObject {
+  const unsupported = ["parallelCalls", "cache", "logprobs", ...(version === "v4" ? [] : ["effort"] as const)] as const;
+  checkOptions(request, { model, api: `the AI SDK (${version})`, unsupported });
+  const { tools, options: { toolChoice, stop, seed, effort } } = request;
+  return {
+    ...(stop && { stopSequences: stop }),
+    ...(seed !== undefined && { seed }),
+    ...(effort && { reasoning: optionValue(model, "effort", effort, efforts) }),
+    ...(toolChoice && tools.length > 0 && {
+      toolChoice: typeof toolChoice === "object" ? { type: "tool", toolName: toolChoice.tool } : { type: toolChoice },
+    }),
+  };
+}
 
 /** Converts a request to a call, in the form of the model's specification. */
 export function callOf(

@@ -3,16 +3,105 @@
  *
  * @module
  */
-import type { Json } from "../../protocol/part.ts";
-import type { Model } from "../model.ts";
-import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
-import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";
-import { cacheControl, optionFields } from "./option_fields.ts";
-import { continuePaused } from "./paused_turn.ts";
 import { defers, requestFields } from "./request.ts";
 import { type MessageParser, responseParser } from "./response_parser.ts";
-
+import type { Model, ModelEvent, ModelRequest } from "../model.ts";
+import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";
+import { checkOptions, optionValue, strictSchema } from "../request.ts";
+import { addUsage, noUsage } from "../../protocol/message.ts";
+import type { AnswerPart, Json } from "../../protocol/part.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
+
+// Converts the options of requests to fields of the messages API.
+
+/** The levels of effort, each with the fields that set it. */
+const efforts: Readonly<Record<string, { readonly effort?: string; readonly thinking?: UnknownObject }>> = {
+  none: { thinking: { type: "disabled" } },
+  low: { effort: "low" },
+  medium: { effort: "medium" },
+  high: { effort: "high" },
+  xhigh: { effort: "xhigh" },
+  max: { effort: "max" },
+};
+
+/** Returns the fields of the options. */
+function optionFields(request: ModelRequest, model: string): UnknownObject {
+  checkOptions(request, { model, api: "the messages API", unsupported: ["seed", "logprobs"] });
+  const { output, stop, effort: level } = request.options;
+  const { effort, thinking } = level ? optionValue(model, "effort", level, efforts) : {};
+  const schema = strictSchema(output);
+  const format = schema?.type === "object" && { format: { type: "json_schema", schema } };
+  return {
+    ...((format || effort) && { output_config: { ...format, ...(effort && { effort }) } }),
+    thinking,
+    stop_sequences: stop,
+    tool_choice: toolChoiceOf(request),
+  };
+}
+
+/** The API sets parallel calls together with the choice of tools. */
+function toolChoiceOf({ tools, options: { toolChoice, parallelCalls } }: ModelRequest): UnknownObject | undefined {
+  if (tools.length === 0 || (toolChoice === undefined && parallelCalls === undefined)) return undefined;
+  const alone = parallelCalls === undefined ? {} : { disable_parallel_tool_use: !parallelCalls };
+  if (typeof toolChoice === "object") return { type: "tool", name: toolChoice.tool, ...alone };
+  if (toolChoice === "none") return { type: "none" };
+  return { type: toolChoice === "required" ? "any" : "auto", ...alone };
+}
+
+/** The cache control of a request, or none. A request overrides the adapter's option. */
+function cacheControl(
+  request: ModelRequest,
+  model: string,
+  option: "5m" | "1h" | false,
+): UnknownObject {
+  const { cache } = request.options;
+  const ttl = cache ? optionValue(model, "cache", cache, { none: false, short: "5m", long: "1h" } as const) : option;
+  return ttl === false ? {} : { cache_control: { type: "ephemeral", ...(ttl === "1h" && { ttl }) } };
+}
+
+// Continues responses that the provider pauses while it runs its own tools.
+
+/** Sends a request and parses its response. */
+type Send = (request: ModelRequest, parser: MessageParser) => AsyncIterable<readonly ModelEvent[]>;
+
+/** Sends a request, and sends it again together with the response so far whenever the provider pauses. */
+async function* continuePaused(
+  request: ModelRequest,
+  model: string,
+  send: Send,
+): AsyncGenerator<readonly ModelEvent[]> {
+  const parts: AnswerPart[] = [];
+  let usage = noUsage;
+  for (let isPaused = true; isPaused;) {
+    isPaused = false;
+    const parser = responseParser(model);
+    const messages = parts.length === 0
+      ? request.messages
+      : [...request.messages, { role: "assistant", parts } as const];
+    for await (const events of send({ ...request, messages }, parser)) {
+      const last = events.at(-1);
+      for (const event of events) append(parts, event);
+      if (last?.type !== "finish") yield events;
+      else {
+        usage = addUsage(usage, last.usage ?? noUsage);
+        isPaused = parser.isPaused();
+        yield [...events.slice(0, -1), ...(isPaused ? [] : [{ ...last, usage }])];
+      }
+    }
+  }
+}
+
+/** Appends an event to the parts of a response. The provider does not pause within a call. */
+function append(parts: AnswerPart[], event: ModelEvent): void {
+  if (event.type === "part") parts.push(event.part);
+  if (event.type !== "text" && event.type !== "reasoning") return;
+  const last = parts.at(-1);
+  if (last?.type === event.type && !("meta" in last)) {
+    parts.splice(-1, 1, { ...last, ...event, text: last.text + event.text });
+  } else parts.push(event);
+}
 
 /** Options of `anthropic()`. */
 export interface AnthropicOptions extends ProviderOptions {

@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelRequest, ToolDefinition } from "../model.ts";
 import { readNote } from "../provider_note.ts";
 import { providerNotice } from "../provider_tools.ts";
-import { callInput, fileNotice, generatedFileNotice, openingNotice, toolSchema } from "../request_parts.ts";
+import { callInput, fileNotice, generatedFileNotice, openingNotice, toolSchema } from "../request.ts";
 
 /** The tool that searches deferred tools. */
 const toolSearch = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" };

@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response_members.ts";
+import { numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
 
 /** A block that is being streamed. */
 interface Block {

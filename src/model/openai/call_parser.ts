@@ -7,7 +7,7 @@
 import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import { noteEvent } from "../provider_note.ts";
-import { objectIn, stringIn } from "../response_members.ts";
+import { objectIn, stringIn } from "../response.ts";
 
 /** A call whose pieces are being streamed. */
 interface OpenCall {

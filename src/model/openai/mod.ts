@@ -3,16 +3,61 @@
  *
  * @module
  */
-import type { UnknownObject } from "../../protocol/shape.ts";
-import type { Model } from "../model.ts";
-import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
-import { joinFields, splitTools } from "../provider_tools.ts";
-import { optionFields } from "./option_fields.ts";
-import { reasoningFallback } from "./reasoning_fallback.ts";
+import { type Model, ModelError, type ModelEvent, type ModelRequest } from "../model.ts";
 import { requestFields } from "./request.ts";
 import { responseParser } from "./response_parser.ts";
-
+import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
+import { joinFields, splitTools } from "../provider_tools.ts";
+import { checkOptions, optionValue } from "../request.ts";
+import type { UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
+
+// Converts the options of requests to fields of chat completions.
+
+/** Returns the fields of the options. `own` is true for OpenAI's servers, which alone have an option for caching. */
+function optionFields(request: ModelRequest, model: string, own: boolean): UnknownObject {
+  const api = own ? "chat completions" : "a compatible server";
+  checkOptions(request, { model, api, unsupported: own ? [] : ["cache"] });
+  const { tools, options: { toolChoice, parallelCalls, stop, seed, cache, logprobs } } = request;
+  return {
+    stop,
+    seed,
+    ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs }),
+    ...(cache && optionValue(model, "cache", cache, cacheFields)),
+    ...(tools.length > 0 && {
+      tool_choice: typeof toolChoice === "object"
+        ? { type: "function", function: { name: toolChoice.tool } }
+        : toolChoice,
+      parallel_tool_calls: parallelCalls,
+    }),
+  };
+}
+
+/** OpenAI caches for minutes by default, and has no option to turn that off. */
+const cacheFields = { short: {}, long: { prompt_cache_retention: "24h" } };
+
+// Fallback for OpenAI's newer models, which reject tools over chat completions unless reasoning is off.
+
+/** Sends the request with additional fields. */
+type Send = (more: UnknownObject) => AsyncIterable<readonly ModelEvent[]>;
+
+/** Returns a function that sends a request again with reasoning off if the server demands it, and turns it off for all later requests. */
+function reasoningFallback(): (send: Send) => AsyncGenerator<readonly ModelEvent[]> {
+  let isOff = false;
+  return async function* (send) {
+    try {
+      if (!isOff) return yield* send({});
+    } catch (error) {
+      if (!demandsNoReasoning(error)) throw error;
+      isOff = true;
+    }
+    yield* send({ reasoning_effort: "none" });
+  };
+}
+
+function demandsNoReasoning(error: unknown): boolean {
+  return error instanceof ModelError && error.status === 400 && /reasoning_effort to 'none'/.test(error.message);
+}
 
 /**
  * Creates a model that is reached over chat completions: OpenAI's own, or one of Ollama, vLLM, llama.cpp, Groq, OpenRouter and others at its `baseURL`,

@@ -3,18 +3,74 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
-import type { TokenLogprob } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
+import { callParser } from "./call_parser.ts";
+import { addItem, reasoningFields, reasoningLists, thinking } from "./request.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { listIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response_members.ts";
-import { audioParser } from "./audio.ts";
-import { callParser } from "./call_parser.ts";
-import { addItem, reasoningFields, reasoningLists, thinking } from "./reasoning.ts";
-import { usageOf } from "./usage.ts";
+import { listIn, numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
+import type { FinishReason } from "../../protocol/event.ts";
+import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
+import type { TokenLogprob } from "../../protocol/part.ts";
+import { isObject, type UnknownObject } from "../../protocol/shape.ts";
+
+// Token counts in chat completions, which servers report in different places and forms.
+
+/** Adds up the counts. Most servers count reasoning within the output, and some beside it: then it is larger, or the total shows it. */
+function usageOf(counts: UnknownObject): Usage {
+  const input = numberIn(counts, "prompt_tokens");
+  const written = numberIn(counts, "completion_tokens");
+  const total = numberIn(counts, "total_tokens");
+  const read = objectIn(counts, "prompt_tokens_details");
+  const reasoning = numberIn(objectIn(counts, "completion_tokens_details"), "reasoning_tokens") ||
+    numberIn(counts, "reasoning_tokens");
+  const isBeside = reasoning > written || (reasoning > 0 && total === input + written + reasoning);
+  return addUsage(noUsage, {
+    input,
+    output: isBeside ? written + reasoning : written,
+    cached: firstCount([read, "cached_tokens"], [counts, "prompt_cache_hit_tokens"], [counts, "cached_tokens"]),
+    cacheWrite: firstCount([read, "cache_write_tokens"], [read, "cache_creation_tokens"], [
+      counts,
+      "cache_creation_input_tokens",
+    ]),
+    reasoning,
+  });
+}
+
+/** Returns the first count that is not 0. Servers name it differently. */
+function firstCount(...places: readonly (readonly [UnknownObject, string])[]): number {
+  return places.map(([from, name]) => numberIn(from, name)).find((count) => count > 0) ?? 0;
+}
+
+// Speech of models that answer with audio, which chat completions stream in pieces beside a transcript.
+
+/** Collects the speech of one response. */
+export interface AudioParser {
+  /** Adds a piece. Returns its transcript. */
+  readonly add: (audio: UnknownObject) => string;
+  /** Returns the event of the recording; nothing if there is none. */
+  readonly end: () => readonly ModelEvent[];
+}
+
+/** Creates a parser for one response of `model`. Streams contain samples of 16 bits, at 24 kHz, without a header. */
+function audioParser(model: string): AudioParser {
+  const pieces: string[] = [];
+  let id = "";
+  return {
+    add(audio) {
+      id = stringIn(audio, "id") || id;
+      pieces.push(atob(stringIn(audio, "data")));
+      return stringIn(audio, "transcript");
+    },
+    end() {
+      const bytes = pieces.join("");
+      if (bytes === "") return [];
+      const meta = { model, audio: id }; // the provider keeps the recording for an hour
+      return [{ type: "part", part: { type: "media", mediaType: "audio/pcm;rate=24000", data: btoa(bytes), meta } }];
+    },
+  };
+}
 
 const reasons = new Map<string, FinishReason>([
   ["stop", "stop"],

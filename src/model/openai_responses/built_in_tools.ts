@@ -8,7 +8,7 @@ import type { Call, Json, MediaPart, ProviderCallPart, ProviderResultPart } from
 import { isObject, jsonOrText, type UnknownObject } from "../../protocol/shape.ts";
 import { callEvent, type PartEvent, resultEvent } from "../provider_note.ts";
 import { approved } from "../provider_tools.ts";
-import { stringIn } from "../response_members.ts";
+import { stringIn } from "../response.ts";
 
 /** The fields of the items: the input of the call, and the output. */
 const fields: Readonly<Record<string, readonly [name: string, input: string, output: string]>> = {

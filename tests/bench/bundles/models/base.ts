@@ -11,6 +11,11 @@ export {
   tokensOf,
 } from "../../../../src/model/provider_note.ts";
 export { joinFields, providerNotice, splitTools } from "../../../../src/model/provider_tools.ts";
-export { checkOptions, optionValue } from "../../../../src/model/request_options.ts";
-export { callInput, fileNotice, toolSchema } from "../../../../src/model/request_parts.ts";
-export { strictSchema } from "../../../../src/model/strict_schema.ts";
+export {
+  callInput,
+  checkOptions,
+  fileNotice,
+  optionValue,
+  strictSchema,
+  toolSchema,
+} from "../../../../src/model/request.ts";

@@ -1,11 +1,13 @@
 /**
- * Readers for the members of a provider's response. A member that is absent or null is empty. A member of another type than expected throws a
- * {@linkcode ModelError} that names it, because a value that is lost in silence changes the answer.
+ * Whole characters: joins a surrogate pair that a provider splits between two deltas, and replaces a half that stays alone. Half a character is no valid
+ * text: stores and strict JSON parsers reject it.
  *
  * @module
  */
-import { isObject, type UnknownObject } from "../protocol/shape.ts";
 import { ModelError, type ModelEvent } from "./model.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
+
+// Readers for the members of a provider's response. A member that is absent or null is empty. A member of another type than expected throws a {@linkcode ModelError} that names it, because a value that is lost in silence changes the answer.
 
 /** Returns the string in the member `name`, or an empty string. */
 export function stringIn(from: UnknownObject, name: string): string {
@@ -51,4 +53,44 @@ export function unreadWarnings(model: string): (content: string, events: ModelEv
     warned.add(content);
     events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   };
+}
+
+type Delta = Extract<ModelEvent, { readonly text: string }>;
+
+/** Creates a function that receives the events of one response, read by read, and returns them with whole characters only. */
+export function wholeCharacters(): (events: readonly ModelEvent[]) => readonly ModelEvent[] {
+  /** The first half of a character, as a delta that waits for the second. */
+  let held: Delta | undefined;
+
+  function join(event: ModelEvent): readonly ModelEvent[] {
+    const first = held;
+    held = undefined;
+    if (!isDelta(event)) return first ? [replaced(first), event] : [event];
+    const continues = first && continuesPart(first, event);
+    const before = first && !continues ? [replaced(first)] : [];
+    const text = continues ? first.text + event.text : event.text;
+    const half = "meta" in event ? "" : text.match(/[\ud800-\udbff]$/)?.[0] ?? "";
+    if (half) held = { ...event, text: half };
+    const rest = text.slice(0, text.length - half.length);
+    return half && rest === "" ? before : [...before, { ...event, text: rest.toWellFormed() }];
+  }
+
+  return (events) => !held && events.every(isWhole) ? events : events.flatMap(join);
+}
+
+function isDelta(event: ModelEvent): event is Delta {
+  return "text" in event;
+}
+
+function isWhole(event: ModelEvent): boolean {
+  return !isDelta(event) || event.text.isWellFormed();
+}
+
+function continuesPart(first: Delta, next: Delta): boolean {
+  return first.type === next.type &&
+    (first.type !== "call.delta" || first.id === (next.type === first.type && next.id));
+}
+
+function replaced(half: Delta): Delta {
+  return { ...half, text: "\ufffd" };
 }
