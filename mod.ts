@@ -20,34 +20,33 @@
  *
  * @module
  */
-export { CapacityError } from "./src/core/persistence/memory/bounded_cache.ts";
-export { type Agent, agent } from "./src/core/agent/agent.ts";
+export { CapacityError } from "./src/core/bounded_cache.ts";
 export {
+  type Agent,
+  agent,
   type AgentOptions,
   type PromptOptions,
   type ResumeOptions,
+  type RunHandle,
   type RunOptions,
   type Vars,
   vars,
-} from "./src/core/agent/options.ts";
-export type { RunHandle } from "./src/core/agent/run_handle.ts";
-export type { Infer, Schema } from "./src/core/agent/schema.ts";
+} from "./src/core/agent.ts";
 export {
   type AnyTool,
+  type Infer,
+  type Schema,
   type Tool,
   tool,
   ToolError,
   type ToolExecutionContext,
   type ToolOptions,
-} from "./src/core/agent/tool.ts";
-export type { SendOptions } from "./src/core/features/steering.ts";
-export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/hooks/interrupt.ts";
-export type { Middleware } from "./src/core/hooks/middleware.ts";
-export type { Hook, Next } from "./src/core/hooks/onion.ts";
-export type * from "./src/core/hooks/points/call.ts";
-export type * from "./src/core/hooks/points/failure.ts";
-export type * from "./src/core/hooks/points/run.ts";
-export type * from "./src/core/hooks/points/turn.ts";
+} from "./src/core/tool.ts";
+export type { SendOptions } from "./src/core/steering.ts";
+export { End, type EndOptions, isInterrupt, Pause, Paused } from "./src/core/interrupt.ts";
+export type { Middleware } from "./src/core/middleware.ts";
+export type { Hook, Next } from "./src/core/onion.ts";
+export type * from "./src/core/points.ts";
 export {
   abortRun,
   allow,
@@ -67,19 +66,18 @@ export {
   skipped,
   text,
   tryAgain,
-} from "./src/core/hooks/results.ts";
-export { rewrite, windowed } from "./src/core/hooks/rewrite.ts";
-export type { AskOptions, Change, QuestionOptions, Run, Scope } from "./src/core/hooks/scope.ts";
-export { only, when } from "./src/core/hooks/select.ts";
-export { type State, state } from "./src/core/hooks/state.ts";
-export { mapTexts } from "./src/core/lib/map_leaves.ts";
-export { SessionError } from "./src/core/persistence/session_error.ts";
-export { memory } from "./src/core/persistence/memory/memory.ts";
-export type { Session } from "./src/core/persistence/session.ts";
-export type { Store } from "./src/core/persistence/store.ts";
-export type { StopOptions } from "./src/core/run/control.ts";
-export type { OnError } from "./src/core/run/events.ts";
-export { defaultLimits, deploy, type Limits, workers } from "./src/core/run/limits.ts";
+} from "./src/core/results.ts";
+export { rewrite, windowed } from "./src/core/rewrite.ts";
+export type { AskOptions, Change, QuestionOptions, Run, Scope } from "./src/core/scope.ts";
+export { only, when } from "./src/core/select.ts";
+export { type State, state } from "./src/core/state.ts";
+export { mapTexts } from "./src/core/lib/json.ts";
+export { type Session, SessionError } from "./src/core/session.ts";
+export { memory } from "./src/core/memory.ts";
+export type { Store } from "./src/core/store.ts";
+export type { StopOptions } from "./src/core/control.ts";
+export type { OnError } from "./src/core/events.ts";
+export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
 export type {
   AnyEnv,
   Busy,

@@ -174,7 +174,7 @@ Deno.test("the README has at most 250 lines, and its first agent is examples/fir
 Deno.test("the README names every point, and every helper that answers at one", async () => {
   const readme = await Deno.readTextFile("README.md");
   const [, table = ""] = readme.match(/## Which point do I want\n([^]*?)\n## /) ?? [];
-  const answers = await Deno.readTextFile("src/core/hooks/results.ts");
+  const answers = await Deno.readTextFile("src/core/results.ts");
   const helpers = [...answers.matchAll(/^export function (\w+)/gm)].flatMap(([, name]) =>
     name === "result" ? [] : [`${name}()`] // the function that the others call
   );

@@ -9,7 +9,7 @@ export type Place = "guide" | "code";
 
 /** A section of a README, or a docblock. */
 export interface Passage {
-  /** The place, such as `README.md#sessions` or `src/core/agent/agent.ts#agent`. */
+  /** The place, such as `README.md#sessions` or `src/core/agent.ts#agent`. */
   readonly id: string;
   readonly place: Place;
   readonly title: string;
@@ -17,8 +17,13 @@ export interface Passage {
 }
 
 /** The READMEs that users read: that of the project, and those of the rooms. */
-const guides = ["", "src/core/run/", "src/http/", "src/model/", "src/session/", "src/wire/", "middleware/", "examples/"]
-  .map((folder) => `${folder}README.md`);
+const guides = [
+  "README.md",
+  "src/core/runs.md",
+  ...["src/http", "src/model", "src/session", "src/wire", "middleware", "examples"].map((folder) =>
+    `${folder}/README.md`
+  ),
+];
 
 /** Reads all passages of the project at `root`. */
 export async function readDocs(root: URL): Promise<readonly Passage[]> {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Agent, Middleware } from "../../mod.ts";
-import { asTool } from "../../src/core/features/subagents/mod.ts";
+import { asTool } from "../../src/core/features/subagents.ts";
 
 /**
  * Adds each agent as a tool with its name and its description. A call starts a run of that agent, whose events appear among those of the caller. The caller's

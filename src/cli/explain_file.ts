@@ -5,8 +5,8 @@
  */
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Agent } from "../core/agent/agent.ts";
-import { explain } from "../core/agent/explain.ts";
+import type { Agent } from "../core/agent.ts";
+import { explain } from "../core/explain.ts";
 
 /** Returns the hooks and tools of every agent that a module exports, as text. Throws a `TypeError` if it exports none. */
 export async function explainFile(file: string): Promise<string> {

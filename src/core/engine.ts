@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { StartCompactOptions, VarsOption } from "./agent/options.ts";
+export type { StartCompactOptions, VarsOption } from "./agent.ts";
 export {
   type AgentDefinition,
   type AgentParts,
@@ -12,14 +12,13 @@ export {
   type OnionOf,
   type Onions,
   type WrapHooks,
-} from "./agent/definition.ts";
-export type { Issue, Validation } from "./agent/schema.ts";
-export type { ToolTable } from "./agent/tool.ts";
-export { approvalPolicyOf } from "./calls/approval.ts";
-export { toolResultOf } from "./calls/tool_io.ts";
-export { compact, compactionHooks, type CompactOptions } from "./features/compaction.ts";
-export { type GroupContext, nameOf, type ToolHooks } from "./hooks/middleware.ts";
-export { compose, type Conditional, type Named, type Onion } from "./hooks/onion.ts";
+} from "./definition.ts";
+export type { Issue, ToolTable, Validation } from "./tool.ts";
+export { approvalPolicyOf } from "./approval.ts";
+export { toolResultOf } from "./tool_io.ts";
+export { compact, compactionHooks, type CompactOptions } from "./compaction.ts";
+export { type GroupContext, nameOf, type ToolHooks } from "./middleware.ts";
+export { compose, type Conditional, type Named, type Onion } from "./onion.ts";
 export {
   type Derive,
   type HookAnswer,
@@ -28,19 +27,40 @@ export {
   type PointPolicy,
   policyOf,
   type PolicyOptions,
-} from "./hooks/policy.ts";
-export type { RewriteOptions, Rewriter } from "./hooks/rewrite.ts";
-export type { Used } from "./hooks/scope.ts";
-export type { StateOptions } from "./hooks/state.ts";
-export type { ClaimOptions } from "./persistence/claim_options.ts";
-export type { MemoryOptions } from "./persistence/memory/memory.ts";
-export type { Lease, Mail } from "./persistence/session.ts";
-export type { ListOptions, OpenWriter, SessionStore } from "./persistence/store.ts";
-export type { SessionWriter, WriterOptions } from "./persistence/writer.ts";
-export type { NumberedEvent } from "./run/events.ts";
-export type * from "./run/position.ts";
-export type { Opened, Started } from "./start/options.ts";
-export type { Checkpoint, CheckpointOptions, Inner, Region, Step, Steps } from "./run/step.ts";
+} from "./policy.ts";
+export type { RewriteOptions, Rewriter } from "./rewrite.ts";
+export type { Used } from "./scope.ts";
+export type { StateOptions } from "./state.ts";
+export type { ClaimOptions } from "./claim.ts";
+export type { MemoryOptions } from "./memory.ts";
+export type { Lease, Mail } from "./session.ts";
+export type { ListOptions, OpenWriter, SessionStore, SessionWriter, WriterOptions } from "./store.ts";
+export type { NumberedEvent } from "./events.ts";
+export type {
+  AllowedCall,
+  AnsweredQuestion,
+  AskedText,
+  At,
+  CallRecord,
+  Checkpoint,
+  CheckpointOptions,
+  Counters,
+  Exit,
+  exits,
+  ExitStatus,
+  Inner,
+  Move,
+  noCounters,
+  Position,
+  PositionAt,
+  Region,
+  ReviewedResult,
+  RunSnapshot,
+  SavedApproval,
+  Step,
+  Steps,
+} from "./position.ts";
+export type { Opened, Started } from "./start.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
 export type {
   CompactTrigger,
@@ -57,3 +77,4 @@ export type {
 export { providerResultOf } from "../protocol/message.ts";
 export type { AddedPart, LogprobsPart, ProviderCallPart, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
 export type { Sink } from "../stream/channel.ts";
+export type { Asking } from "../protocol/question.ts";

@@ -4,20 +4,19 @@
  *
  * @module
  */
-export { describeIssues, schemaOf } from "./agent/schema.ts";
-export { withoutToolQuestion } from "./calls/approval.ts";
-export { jsonThatRuns } from "./calls/tool_io.ts";
-export { outputInstructions } from "./features/output.ts";
-export { type Division, groupMessages, splitTranscript } from "./features/trim.ts";
-export { Cleanups } from "./hooks/cleanups.ts";
-export { eachHook, points, type WrapHook } from "./hooks/each_hook.ts";
-export type { Conditional } from "./hooks/onion.ts";
-export { partEvent } from "./hooks/part_event.ts";
-export { mapLeaves } from "./lib/map_leaves.ts";
-export { onlyIf } from "./hooks/select.ts";
-export { type Shown, trackShownText } from "./hooks/shown_text.ts";
-export { anySignal } from "./lib/any_signal.ts";
+export { describeIssues, schemaOf } from "./tool.ts";
+export { withoutToolQuestion } from "./approval.ts";
+export { jsonThatRuns } from "./tool_io.ts";
+export { outputInstructions } from "./output.ts";
+export { type Division, groupMessages, splitTranscript } from "./compaction.ts";
+export { Cleanups } from "./state.ts";
+export { eachHook, points, type WrapHook } from "./each_hook.ts";
+export type { Conditional } from "./onion.ts";
+export { partEvent, type Shown, trackShownText } from "./rewrite.ts";
+export { canonicalJson, hashOf, mapLeaves } from "./lib/json.ts";
+export { onlyIf } from "./select.ts";
 export {
+  anySignal,
   type Cancellation,
   cancellationOf,
   delay,
@@ -26,17 +25,10 @@ export {
   withGracePeriod,
   withinTime,
 } from "./lib/cancellation.ts";
-export { canonicalJson } from "./lib/canonical_json.ts";
-export { estimateTokens } from "./lib/estimate.ts";
-export { expectChoice, expectTime } from "./lib/expect_option.ts";
+export { bordersOf, estimateTokens, visible, wildcard } from "./lib/text.ts";
+export { expectChoice, expectTime, startError } from "./lib/options.ts";
 export { expectNames } from "../protocol/shape.ts";
-export { hashOf } from "./lib/hash.ts";
-export { Locks } from "./lib/locks.ts";
-export { SharedWork } from "./lib/shared_work.ts";
-export type { WindowOptions } from "./lib/sliding_window.ts";
-export { Semaphore } from "./lib/semaphore.ts";
-export { windowCounter } from "./lib/shared_window.ts";
-export { startError } from "./lib/start_error.ts";
-export { bordersOf, visible, wildcard } from "./lib/text.ts";
+export { Locks, Semaphore, SharedWork } from "./lib/locks.ts";
+export { windowCounter, type WindowOptions } from "./lib/windows.ts";
 export type { IncrementOptions, KeyValue, KeyValueOptions } from "../protocol/key_value.ts";
 export type { FileChange, FileContent, FileEntry, Files, FileStat } from "../protocol/files.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context, ExecutionContext } from "hono";
-import { expectType } from "../core/lib/expect_option.ts";
+import { expectType } from "../core/lib/options.ts";
 import { ownedKey } from "../session/owned_store.ts";
 import type { Requester } from "../session/record/run_host.ts";
 import type { ServerOptions } from "./server_options.ts";

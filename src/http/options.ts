@@ -4,10 +4,10 @@
  * @module
  */
 import type { Context, Env } from "hono";
-import type { NumberedEvent } from "../core/run/events.ts";
-import type { Limits } from "../core/run/limits.ts";
-import type { Started } from "../core/start/options.ts";
-import type { Store } from "../core/persistence/store.ts";
+import type { NumberedEvent } from "../core/events.ts";
+import type { Limits } from "../core/limits.ts";
+import type { Started } from "../core/start.ts";
+import type { Store } from "../core/store.ts";
 import type { Log } from "../session/log.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
 import type { ResumeTokens } from "../session/resume_token/resume_token.ts";

@@ -7,7 +7,7 @@ import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import { idempotency } from "./admit/idempotency.ts";
 import { sessionQueue } from "./admit/session_queue.ts";
-import type { Recover } from "../core/persistence/recovery.ts";
+import type { Recover } from "../core/store.ts";
 import { liveRuns } from "./launch/live_runs.ts";
 import { recovery } from "./launch/recovery.ts";
 import { type AnyEnv, type RequestVars, type ServedAgent, type ServeOptions } from "./options.ts";

@@ -4,12 +4,12 @@
  * @module
  */
 import type { Context, Env } from "hono";
-import { expectChoice, expectTime } from "../core/lib/expect_option.ts";
+import { expectChoice, expectTime } from "../core/lib/options.ts";
 import { expectNames } from "../protocol/shape.ts";
-import { sessionsIn } from "../core/persistence/memory/sessions.ts";
-import type { RunStore } from "../core/persistence/store.ts";
-import { defaultLimits, limited } from "../core/run/limits.ts";
-import { logError } from "../core/run/log_error.ts";
+import { sessionsIn } from "../core/memory.ts";
+import type { RunStore } from "../core/store.ts";
+import { defaultLimits, limited } from "../core/limits.ts";
+import { logError } from "../core/events.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
 import type { ClientGone, RequestVars, ServeOptions } from "./options.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { boundedCache, boundNames, boundsOf } from "../core/persistence/memory/bounded_cache.ts";
+import { boundedCache, boundNames, boundsOf } from "../core/bounded_cache.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { followers } from "./followers.ts";
 import type { Addition, Log, LogPage } from "./log.ts";

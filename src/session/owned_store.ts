@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { sessionsOf } from "../core/persistence/session_version.ts";
-import type { RunStore, Store, StoredHead } from "../core/persistence/store.ts";
-import type { Session, SessionHead } from "../core/persistence/session.ts";
+import { sessionsOf } from "../core/session_version.ts";
+import type { RunStore, Store, StoredHead } from "../core/store.ts";
+import type { Session, SessionHead } from "../core/session.ts";
 
 /**
  * Returns the key under which a session or run of `owner` is stored; without an owner, its id. Two owners can use the same id.

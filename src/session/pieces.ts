@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { UnreadableError } from "../core/persistence/final_error.ts";
-import type { Entry, NumberedEntry } from "../core/persistence/entries.ts";
+import { UnreadableError } from "../core/store.ts";
+import type { Entry, NumberedEntry } from "../core/entries.ts";
 
 /** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
 export function piecesOf(text: string, length: number): string[] {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Mark } from "../core/persistence/store.ts";
+import type { Mark } from "../core/store.ts";
 
 /** Joins lists of statements to one text. Each list is an argument: bundlers keep a spread, even in an argument of a call with a `@__PURE__` comment. */
 export function schemaText(...statements: readonly (readonly string[])[]): string {

@@ -3,26 +3,32 @@
  *
  * @module
  */
-import { tool } from "../core/agent/tool.ts";
-import { End, Pause } from "../core/hooks/interrupt.ts";
-import type { Hook, Next } from "../core/hooks/onion.ts";
-import type { ApprovalContext, ExecuteContext, ToolContext } from "../core/hooks/points/call.ts";
-import type { AbortContext, ErrorContext } from "../core/hooks/points/failure.ts";
-import type { InputContext, PromptContext, SessionContext, SubagentContext } from "../core/hooks/points/run.ts";
+import { tool } from "../core/tool.ts";
+import { End, Pause } from "../core/interrupt.ts";
+import type { Hook, Next } from "../core/onion.ts";
 import type {
+  AbortContext,
+  ApprovalContext,
   CompactContext,
+  ErrorContext,
+  ExecuteContext,
+  InputContext,
   ModelContext,
   ModelResponse,
+  PromptContext,
+  SessionContext,
   StopContext,
+  SubagentContext,
+  ToolContext,
   TurnContext,
-} from "../core/hooks/points/turn.ts";
-import type { Run } from "../core/hooks/scope.ts";
-import { defaultLimits } from "../core/run/limits.ts";
-import { ResponseAccumulator } from "../core/steps/response.ts";
+} from "../core/points.ts";
+import type { Run } from "../core/scope.ts";
+import { defaultLimits } from "../core/limits.ts";
+import { ResponseAccumulator } from "../core/response.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { scripted } from "../model/scripted.ts";
 import { noUsage, user } from "../protocol/message.ts";
-import { freeze } from "../core/hooks/strict.ts";
+import { freeze } from "../core/strict.ts";
 import { anyInput } from "./middleware/test_agent.ts";
 
 /** The context of every point. */

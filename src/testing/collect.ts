@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { RunHandle } from "../core/agent/run_handle.ts";
-import type { RunResult } from "../core/hooks/points/run.ts";
+import type { RunHandle } from "../core/agent.ts";
+import type { RunResult } from "../core/points.ts";
 import type { Event } from "../protocol/event.ts";
 
 /** The events and the result of a run. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Agent } from "../core/agent/agent.ts";
-import type { RunResult } from "../core/hooks/points/run.ts";
+import type { Agent } from "../core/agent.ts";
+import type { RunResult } from "../core/points.ts";
 import type { Event } from "../protocol/event.ts";
 
 /** One case: a prompt for an agent. */

@@ -3,6 +3,6 @@
  *
  * @module
  */
-import { strictKey } from "../core/hooks/strict.ts";
+import { strictKey } from "../core/strict.ts";
 
 Reflect.set(globalThis, strictKey, true);

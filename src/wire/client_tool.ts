@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { canonicalJson } from "../core/lib/canonical_json.ts";
-import { Pause } from "../core/hooks/interrupt.ts";
-import { replySchema } from "../core/calls/question.ts";
-import { schemaOf } from "../core/agent/schema.ts";
-import { type AnyTool, tool, toolNamePattern, toolNameRule } from "../core/agent/tool.ts";
+import { canonicalJson } from "../core/lib/json.ts";
+import { Pause } from "../core/interrupt.ts";
+import { replySchema } from "../core/approval.ts";
+import { type AnyTool, schemaOf, tool, toolNamePattern, toolNameRule } from "../core/tool.ts";
 import type { Question } from "../protocol/question.ts";
 import { invalid, type Shape, string } from "../protocol/shape.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { canonicalJson } from "../core/lib/canonical_json.ts";
+import { canonicalJson } from "../core/lib/json.ts";
 
 /** Creates a counter of brackets. It takes a text in pieces, and returns the number of brackets that are open after each. */
 export function depthCounter(): (piece: string) => number {

@@ -25,5 +25,5 @@ export {
   variant,
   type Variants,
 } from "../protocol/shape.ts";
-export { type RepairedTranscript, repairTranscript } from "../core/lib/repair.ts";
+export { type RepairedTranscript, repairTranscript } from "../core/transcript.ts";
 export type * from "./wire.ts";

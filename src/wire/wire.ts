@@ -4,12 +4,12 @@
  *
  * @module
  */
-import type { AnswerFormat } from "../core/agent/definition.ts";
-import type { AnyTool } from "../core/agent/tool.ts";
+import type { AnswerFormat } from "../core/definition.ts";
+import type { AnyTool } from "../core/tool.ts";
 import type { Event } from "../protocol/event.ts";
 import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { Message } from "../protocol/message.ts";
-import type { Session } from "../core/persistence/session.ts";
+import type { Session } from "../core/session.ts";
 
 /** A client dialect. */
 export interface Wire {

@@ -5,7 +5,7 @@ import { agent, type Emit, type Event, type Limits, memory, type Middleware, tex
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { cancellationOf, delay, startTimer, withGracePeriod } from "../../src/core/lib/cancellation.ts";
-import { Semaphore } from "../../src/core/lib/semaphore.ts";
+import { Semaphore } from "../../src/core/lib/locks.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { recordingStore } from "../support/recording_store.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";

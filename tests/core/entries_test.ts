@@ -11,7 +11,7 @@ import {
   type NumberedEntry,
   type StoredTranscript,
   transcriptOf,
-} from "../../src/core/persistence/entries.ts";
+} from "../../src/core/entries.ts";
 import { seeded, seeds, withSeed } from "../support/seeded.ts";
 
 /** A session as a store keeps it. */

@@ -5,7 +5,7 @@ import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai
 import type { LeasedSession } from "@jizai/jizai/session/durable";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { repairTranscript } from "../../src/core/lib/repair.ts";
+import { repairTranscript } from "../../src/core/transcript.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { type Done, randomAgent } from "../support/random_agent/agent.ts";
 import { likeAtOnce, walk } from "../support/random_agent/legs.ts";

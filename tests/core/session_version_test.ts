@@ -4,7 +4,7 @@
 import { memory, user } from "@jizai/jizai";
 import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals, assertRejects } from "@std/assert";
-import { changeHead, openHead, openSession, SessionVersion } from "../../src/core/persistence/session_version.ts";
+import { changeHead, openHead, openSession, SessionVersion } from "../../src/core/session_version.ts";
 import { callingAgent, countedAdapters } from "../support/growth.ts";
 import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 

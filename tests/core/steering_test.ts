@@ -1,4 +1,4 @@
-import { waitingMessages } from "../../src/core/features/steering.ts";
+import { waitingMessages } from "../../src/core/steering.ts";
 import { assertEquals, assertRejects } from "@std/assert";
 import {
   agent,

@@ -17,7 +17,7 @@ import {
 import { scripted } from "@jizai/jizai/model/scripted";
 import { asTool } from "@jizai/jizai/subagents";
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { repairTranscript } from "../../src/core/lib/repair.ts";
+import { repairTranscript } from "../../src/core/transcript.ts";
 import { compacting } from "../support/compacting.ts";
 import { eventsOfRun } from "../support/run_events.ts";
 import { lines } from "../support/transcript_lines.ts";

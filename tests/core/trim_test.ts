@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { type Message, type Middleware, user } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { estimateTokens } from "../../src/core/lib/estimate.ts";
-import { repairTranscript } from "../../src/core/lib/repair.ts";
+import { estimateTokens } from "../../src/core/lib/text.ts";
+import { repairTranscript } from "../../src/core/transcript.ts";
 import { eventLines, eventsOfRun } from "../support/run_events.ts";
 import { look, short, someTranscript } from "../support/long.ts";
 import { compacting } from "../support/compacting.ts";

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { jsonSchemaOf, type Schema } from "../../src/core/agent/schema.ts";
+import { jsonSchemaOf, type Schema } from "../../src/core/tool.ts";
 import { strictSchema } from "../../src/model/request.ts";
 
 const of = (schema: Schema) => strictSchema(jsonSchemaOf(schema, "it"));

@@ -1,4 +1,4 @@
-import { sessionsOf } from "../../src/core/persistence/session_version.ts";
+import { sessionsOf } from "../../src/core/session_version.ts";
 import type { RunStore } from "@jizai/jizai/session/durable";
 import {
   agent,

@@ -11,7 +11,7 @@ import {
   type ModelContext,
   refused,
 } from "../../../mod.ts";
-import { screen, type Screening } from "../../../src/core/features/screen/mod.ts";
+import { screen, type Screening } from "../../../src/core/features/screen.ts";
 import { expectNames, expectTime, withinTime } from "../../../src/core/kit.ts";
 import type { Moderation, Moderator } from "./moderator.ts";
 

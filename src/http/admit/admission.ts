@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { SessionError } from "../../core/persistence/session_error.ts";
-import { isPaused, questionsOf, type SessionHead } from "../../core/persistence/session.ts";
+import { isPaused, questionsOf, SessionError, type SessionHead } from "../../core/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
 import { loadCaughtUp } from "../../session/record/caught_up.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";

@@ -3,16 +3,15 @@
  *
  * @module
  */
-import type { AnswerFormat } from "../../core/agent/definition.ts";
-import { schemaOf } from "../../core/agent/schema.ts";
-import { type AnyTool, toolNamePattern } from "../../core/agent/tool.ts";
-import { outputFormat } from "../../core/features/output.ts";
-import type { Scope } from "../../core/hooks/scope.ts";
-import type { Claimed } from "../../core/persistence/claimed.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
-import type { EngineRun } from "../../core/run/run.ts";
-import type { Beginning } from "../../core/start/options.ts";
-import { Refusal, reviewJson } from "../../core/start/review.ts";
+import type { AnswerFormat } from "../../core/definition.ts";
+import { type AnyTool, schemaOf, toolNamePattern } from "../../core/tool.ts";
+import { outputFormat } from "../../core/output.ts";
+import type { Scope } from "../../core/scope.ts";
+import type { Claimed } from "../../core/claim.ts";
+import { SessionError } from "../../core/session.ts";
+import type { EngineRun } from "../../core/run.ts";
+import type { Beginning } from "../../core/start.ts";
+import { Refusal, reviewJson } from "../../core/review.ts";
 import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 
 /** Throws if a client cannot have its tools. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SharedWork } from "../../core/lib/shared_work.ts";
+import { SharedWork } from "../../core/lib/locks.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import type { KeyedActions, KeyedRequest } from "../../session/record/idempotency_keys.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";

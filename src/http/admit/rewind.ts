@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { canonicalJson } from "../../core/lib/canonical_json.ts";
+import { canonicalJson } from "../../core/lib/json.ts";
 import type { Message, UserMessage } from "../../protocol/message.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import { inputContext } from "../../core/run/transcript.ts";
+import type { Session } from "../../core/session.ts";
+import { inputContext } from "../../core/transcript.ts";
 import { allMessages, waitingPrompt } from "../../session/record/run_state.ts";
 import { messageIdOf } from "../../wire/message_id.ts";
 import type { Prompt } from "../../wire/wire.ts";

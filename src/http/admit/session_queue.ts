@@ -5,7 +5,7 @@
  */
 import { cancellationOf, withGracePeriod } from "../../core/lib/cancellation.ts";
 import { Locks } from "../../core/lib/locks.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
+import { SessionError } from "../../core/session.ts";
 import { ownedKey } from "../../session/owned_store.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import type { Client } from "../identify.ts";

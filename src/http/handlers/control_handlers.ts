@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { TooManyMessagesError } from "../../core/features/steering.ts";
-import { withRetries } from "../../core/persistence/retries.ts";
+import { TooManyMessagesError } from "../../core/steering.ts";
+import { withRetries } from "../../core/store.ts";
 import type { LiveRun, RunAddress } from "../../session/record/run_host.ts";
 import { runOf } from "../../session/record/run_state.ts";
 import { outsideMessage } from "../admit/outside.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import { delay } from "../../core/lib/cancellation.ts";
-import { SharedWork } from "../../core/lib/shared_work.ts";
-import type { NumberedEvent } from "../../core/run/events.ts";
+import { SharedWork } from "../../core/lib/locks.ts";
+import type { NumberedEvent } from "../../core/events.ts";
 import { isLastEvent } from "../../protocol/event.ts";
 import type { reportEntriesOf } from "../../session/durable/report_entries.ts";
 import { ownedKey } from "../../session/owned_store.ts";

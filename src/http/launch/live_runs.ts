@@ -3,15 +3,14 @@
  *
  * @module
  */
-import { SharedWork } from "../../core/lib/shared_work.ts";
-import type { SendOptions } from "../../core/features/steering.ts";
-import { outage } from "../../core/persistence/retries.ts";
-import type { SessionHead } from "../../core/persistence/session.ts";
-import { changeHead, historyIn, type Opened, openHead, openSession } from "../../core/persistence/session_version.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
-import type { StopOptions } from "../../core/run/control.ts";
-import type { RunSnapshot } from "../../core/run/position.ts";
-import { nullSink, type Started } from "../../core/start/options.ts";
+import { SharedWork } from "../../core/lib/locks.ts";
+import type { SendOptions } from "../../core/steering.ts";
+import { outage } from "../../core/store.ts";
+import { SessionError, type SessionHead } from "../../core/session.ts";
+import { changeHead, historyIn, type Opened, openHead, openSession } from "../../core/session_version.ts";
+import type { StopOptions } from "../../core/control.ts";
+import type { RunSnapshot } from "../../core/position.ts";
+import { nullSink, type Started } from "../../core/start.ts";
 import type { UserMessage } from "../../protocol/message.ts";
 import { ownedKey, ownedSessions } from "../../session/owned_store.ts";
 import { isRunning } from "../../session/record/run_state.ts";

@@ -6,7 +6,7 @@
 import { type Artifact, type CallResult, type Message, user } from "../../protocol/message.ts";
 import type { AnswerPart, ContentPart, TokenLogprob } from "../../protocol/part.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
-import type { Mail } from "../../core/persistence/session.ts";
+import type { Mail } from "../../core/session.ts";
 import { answerFields } from "../../wire/answer.ts";
 import {
   array,

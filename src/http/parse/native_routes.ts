@@ -5,8 +5,8 @@
  */
 import type { Context } from "hono";
 import { invalid, type Shape } from "../../protocol/shape.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import type { HistoryOptions } from "../../core/persistence/store.ts";
+import type { Session } from "../../core/session.ts";
+import type { HistoryOptions } from "../../core/store.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
 import { runView } from "../../session/record/run_state.ts";
 import type { ServerOptions } from "../server_options.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { HistoryOptions } from "../../core/persistence/store.ts";
-import type { Mail, Session } from "../../core/persistence/session.ts";
+import type { HistoryOptions } from "../../core/store.ts";
+import type { Mail, Session } from "../../core/session.ts";
 import type { RunAddress } from "../../session/record/run_host.ts";
 import type { ChatInput, Prompt, RunParts } from "../../wire/wire.ts";
 import type { Busy } from "../options.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import type { Context } from "hono";
-import { expectType } from "../../core/lib/expect_option.ts";
-import { expectedInPlaceOf } from "../../core/persistence/store.ts";
+import { expectType } from "../../core/lib/options.ts";
+import { expectedInPlaceOf } from "../../core/store.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
 import type { ServerOptions } from "../server_options.ts";

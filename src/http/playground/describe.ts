@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AgentParts } from "../../core/agent/definition.ts";
+import type { AgentParts } from "../../core/definition.ts";
 import type { DescribedAgent, PageData, PlaygroundOptions } from "./page_data.ts";
 
 /** Returns the data of the page of an agent. */

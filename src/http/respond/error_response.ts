@@ -6,10 +6,10 @@
 import { brand } from "../../protocol/brand.ts";
 import type { Context } from "hono";
 import type { HTTPException } from "hono/http-exception";
-import { CapacityError } from "../../core/persistence/memory/bounded_cache.ts";
-import { callSafely } from "../../core/run/events.ts";
-import { UnreadableError } from "../../core/persistence/final_error.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
+import { CapacityError } from "../../core/bounded_cache.ts";
+import { callSafely } from "../../core/events.ts";
+import { UnreadableError } from "../../core/store.ts";
+import { SessionError } from "../../core/session.ts";
 import { RecordError } from "../../session/record/record_error.ts";
 import { ResumeTokenError } from "../../session/resume_token/resume_token_error.ts";
 import { ShapeError } from "../../protocol/shape.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import type { Context } from "hono";
-import type { NumberedEvent } from "../../core/run/events.ts";
-import { nullSink } from "../../core/start/options.ts";
+import type { NumberedEvent } from "../../core/events.ts";
+import { nullSink } from "../../core/start.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import { emittedForm } from "../../protocol/question.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectTime } from "../../core/lib/expect_option.ts";
+import { expectTime } from "../../core/lib/options.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import type { Event } from "../../protocol/event.ts";
 import { sentForm } from "../../protocol/question.ts";

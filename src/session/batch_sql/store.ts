@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Addition, Store, StoredHead } from "../../core/persistence/store.ts";
+import type { Addition, Store, StoredHead } from "../../core/store.ts";
 import { durable } from "../durable/mod.ts";
 import { entriesOf, type EntriesPiece, piecesOf, textOfEntries } from "../pieces.ts";
 import { pieceLength } from "../sql/storage.ts";

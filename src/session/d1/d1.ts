@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import type { Store } from "../../core/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { type BatchOptions, type ExecuteBatch, type Row, schemaStatements } from "../batch_sql/batch.ts";
 import { batchKeyValue } from "../batch_sql/key_value.ts";

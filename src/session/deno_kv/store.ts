@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { UnreadableError } from "../../core/persistence/final_error.ts";
+import { type Addition, type Mark, type Store, type StoredHead, UnreadableError } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
-import type { NumberedEntry } from "../../core/persistence/entries.ts";
-import { isSameMark } from "../../core/persistence/session_version.ts";
-import type { Addition, Mark, Store, StoredHead } from "../../core/persistence/store.ts";
+import type { NumberedEntry } from "../../core/entries.ts";
+import { isSameMark } from "../../core/session_version.ts";
 import { durable } from "../durable/mod.ts";
 import { usedUntil } from "../expiry.ts";
 import { entriesOf, type EntriesPiece, piecesOf, textOfEntries } from "../pieces.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { LeasedSession } from "../../core/persistence/session.ts";
-import type { StoreAdapter, StoredHead } from "../../core/persistence/store.ts";
+import type { LeasedSession } from "../../core/session.ts";
+import type { StoreAdapter, StoredHead } from "../../core/store.ts";
 
 /** Milliseconds after which the clocks are compared again. */
 const compareEvery = 60_000;

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { SharedWork } from "../../core/lib/shared_work.ts";
-import type { LeaseIndex, Recover } from "../../core/persistence/recovery.ts";
-import type { SessionHead } from "../../core/persistence/session.ts";
-import { openHead } from "../../core/persistence/session_version.ts";
+import { SharedWork } from "../../core/lib/locks.ts";
+import type { LeaseIndex, Recover } from "../../core/store.ts";
+import type { SessionHead } from "../../core/session.ts";
+import { openHead } from "../../core/session_version.ts";
 
 /** Continues the runs that are found. */
 export interface RecoveryHost {

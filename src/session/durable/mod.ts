@@ -3,29 +3,33 @@
  *
  * @module
  */
-import { durableWriter } from "../../core/persistence/durable/session_writer.ts";
-import { sessionsOf } from "../../core/persistence/session_version.ts";
-import { isListed, type Store, type StoreAdapter } from "../../core/persistence/store.ts";
+import { durableWriter } from "../../core/durable.ts";
+import { sessionsOf } from "../../core/session_version.ts";
+import { isListed, type Store, type StoreAdapter } from "../../core/store.ts";
 import { reportEntriesOf } from "./report_entries.ts";
 import { recoveryOf } from "./server_recovery.ts";
 
-export { FinalError } from "../../core/persistence/final_error.ts";
-export type { LeaseIndex, OpenRecovery, Recover, Recovered, RecoverOptions } from "../../core/persistence/recovery.ts";
-export type { Entry, NumberedEntry } from "../../core/persistence/entries.ts";
-export type { ExpectedReport, LeasedSession, Rule } from "../../core/persistence/session.ts";
-export type {
-  Addition,
-  ForkOptions,
-  HistoryOptions,
-  HistoryPage,
-  Mark,
-  OpenedSession,
-  OpenReports,
-  RunStore,
-  Sessions,
-  StoreAdapter,
-  StoredHead,
-} from "../../core/persistence/store.ts";
+export {
+  type Addition,
+  FinalError,
+  type ForkOptions,
+  type HistoryOptions,
+  type HistoryPage,
+  type LeaseIndex,
+  type Mark,
+  type OpenedSession,
+  type OpenRecovery,
+  type OpenReports,
+  type Recover,
+  type Recovered,
+  type RecoverOptions,
+  type RunStore,
+  type Sessions,
+  type StoreAdapter,
+  type StoredHead,
+} from "../../core/store.ts";
+export type { Entry, NumberedEntry } from "../../core/entries.ts";
+export type { ExpectedReport, LeasedSession, Rule } from "../../core/session.ts";
 export type { RecoveredRun } from "../record/run_host.ts";
 export { byDatabaseClock } from "./database_clock.ts";
 

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { NumberedEvent } from "../../core/run/events.ts";
-import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
-import { changeHead, SessionVersion } from "../../core/persistence/session_version.ts";
-import { hidden, type StoreAdapter } from "../../core/persistence/store.ts";
+import type { NumberedEvent } from "../../core/events.ts";
+import { isPaused, type SessionHead } from "../../core/session.ts";
+import { changeHead, SessionVersion } from "../../core/session_version.ts";
+import { hidden, type StoreAdapter } from "../../core/store.ts";
 import { sentForm } from "../../protocol/question.ts";
 import type { RecoveredRun, RunHost } from "../record/run_host.ts";
 import { knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";

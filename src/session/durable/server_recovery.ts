@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { LeaseIndex, Recover } from "../../core/persistence/recovery.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
-import type { SessionHead } from "../../core/persistence/session.ts";
+import type { LeaseIndex, Recover } from "../../core/store.ts";
+import { SessionError, type SessionHead } from "../../core/session.ts";
 import { idWithoutOwner } from "../owned_store.ts";
 import { RecordError } from "../record/record_error.ts";
 import type { Records } from "../record/records.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { LeaseIndex } from "../../core/persistence/recovery.ts";
-import type { SessionHead } from "../../core/persistence/session.ts";
-import type { NumberedEvent } from "../../core/run/events.ts";
+import type { LeaseIndex } from "../../core/store.ts";
+import type { SessionHead } from "../../core/session.ts";
+import type { NumberedEvent } from "../../core/events.ts";
 import { emittedForm } from "../../protocol/question.ts";
 import { type CaughtUpHost, loadCaughtUp } from "../record/caught_up.ts";
 import type { Records } from "../record/records.ts";

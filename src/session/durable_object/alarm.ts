@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { sessionsOf } from "../../core/persistence/session_version.ts";
-import type { Addition, Store } from "../../core/persistence/store.ts";
+import { sessionsOf } from "../../core/session_version.ts";
+import type { Addition, Store } from "../../core/store.ts";
 
 /** The part of a Durable Object's `ctx.storage` that sets its alarm. The class needs a function `alarm()`. */
 export interface ObjectAlarm {

@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import type { Store } from "../../core/store.ts";
 import { addSessionTables, type SqlStorage } from "../sql/storage.ts";
 import { sqlStore } from "../sql/store.ts";
 import { alarmed } from "./alarm.ts";

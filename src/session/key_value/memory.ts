@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import { boundedCache } from "../../core/persistence/memory/bounded_cache.ts";
+import { boundedCache } from "../../core/bounded_cache.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { sumOf } from "./encoding.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hashOf } from "../../core/lib/hash.ts";
+import { hashOf } from "../../core/lib/json.ts";
 import { expiry } from "../expiry.ts";
 import type { Addition } from "../log.ts";
 import { textOfLines } from "../pieces.ts";

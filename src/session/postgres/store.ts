@@ -6,7 +6,7 @@
 import { expectNames } from "../../protocol/shape.ts";
 import { expiry } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
-import type { Store, StoreAdapter, StoredHead } from "../../core/persistence/store.ts";
+import type { Store, StoreAdapter, StoredHead } from "../../core/store.ts";
 import { entriesOf, type EntriesPiece, textOfEntries } from "../pieces.ts";
 import { versionOf } from "../schema.ts";
 import { inGroups } from "./groups.ts";

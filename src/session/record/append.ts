@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Patience, withRetries } from "../../core/persistence/retries.ts";
+import { type Patience, withRetries } from "../../core/store.ts";
 import type { Addition, Log } from "../log.ts";
 
 /**

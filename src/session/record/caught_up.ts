@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
+import { isPaused, type SessionHead } from "../../core/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import type { Records } from "./records.ts";
 import { lastEventNumber } from "./run_state.ts";

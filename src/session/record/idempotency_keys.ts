@@ -4,8 +4,8 @@
  * @module
  */
 import { Locks } from "../../core/lib/locks.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
-import { hashOf } from "../../core/lib/hash.ts";
+import { SessionError } from "../../core/session.ts";
+import { hashOf } from "../../core/lib/json.ts";
 import type { Log } from "../log.ts";
 import { recordKey } from "./logged_pages.ts";
 import { RecordError } from "./record_error.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { anySignal } from "../../core/lib/any_signal.ts";
+import { anySignal } from "../../core/lib/cancellation.ts";
 import type { Log, LogPage } from "../log.ts";
 
 /** Options of `followWithLeaseCheck()`. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { UnreadableError } from "../../core/persistence/final_error.ts";
+import { UnreadableError } from "../../core/store.ts";
 import type { Event } from "../../protocol/event.ts";
 import { emittedForm } from "../../protocol/question.ts";
 import type { Log, LogPage } from "../log.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CallRecord, Position, ReviewedResult, RunSnapshot } from "../../core/run/position.ts";
+import type { CallRecord, Position, ReviewedResult, RunSnapshot } from "../../core/position.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { CallResult } from "../../protocol/message.ts";
 import type { Log } from "../log.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Patience } from "../../core/persistence/retries.ts";
+import type { Patience } from "../../core/store.ts";
 import { startTimer } from "../../core/lib/cancellation.ts";
-import type { NumberedEvent } from "../../core/run/events.ts";
+import type { NumberedEvent } from "../../core/events.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/sse.ts";

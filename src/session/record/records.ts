@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Mail, SessionHead } from "../../core/persistence/session.ts";
-import type { RunSnapshot } from "../../core/run/position.ts";
+import type { Mail, SessionHead } from "../../core/session.ts";
+import type { RunSnapshot } from "../../core/position.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { Lines, LogPage } from "../log.ts";

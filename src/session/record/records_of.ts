@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { anySignal } from "../../core/lib/any_signal.ts";
-import { withRetries } from "../../core/persistence/retries.ts";
-import { SessionError } from "../../core/persistence/session_error.ts";
-import { isPaused, type SessionHead } from "../../core/persistence/session.ts";
+import { anySignal } from "../../core/lib/cancellation.ts";
+import { withRetries } from "../../core/store.ts";
+import { isPaused, SessionError, type SessionHead } from "../../core/session.ts";
 import { noUsage } from "../../protocol/message.ts";
 import { lineOf } from "../../stream/sse.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { maxWaiting } from "../../core/features/steering.ts";
-import { reviewForRemoteRun, reviewsInput } from "../../core/start/remote_review.ts";
-import type { Mail, SessionHead } from "../../core/persistence/session.ts";
+import { maxWaiting } from "../../core/steering.ts";
+import { reviewForRemoteRun, reviewsInput } from "../../core/start.ts";
+import type { Mail, SessionHead } from "../../core/session.ts";
 import type { Requester, RunHost } from "./run_host.ts";
 import { addMail, isRunning, waitingMessages } from "./run_state.ts";
 

@@ -4,13 +4,12 @@
  * @module
  */
 import type { UserMessage } from "../../protocol/message.ts";
-import type { SendOptions } from "../../core/features/steering.ts";
-import type { StopOptions } from "../../core/run/control.ts";
-import type { OnError } from "../../core/run/events.ts";
-import type { Patience } from "../../core/persistence/retries.ts";
-import type { StartOptions } from "../../core/start/options.ts";
-import type { Session, SessionHead } from "../../core/persistence/session.ts";
-import type { HistoryOptions, HistoryPage } from "../../core/persistence/store.ts";
+import type { SendOptions } from "../../core/steering.ts";
+import type { StopOptions } from "../../core/control.ts";
+import type { OnError } from "../../core/events.ts";
+import type { HistoryOptions, HistoryPage, Patience } from "../../core/store.ts";
+import type { StartOptions } from "../../core/start.ts";
+import type { Session, SessionHead } from "../../core/session.ts";
 import type { HeldSession } from "../resume_token/held_session.ts";
 
 /** A request, a run or a session, by its owner. */

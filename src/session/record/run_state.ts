@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { waitingMessages as messagesInState } from "../../core/features/steering.ts";
-import type { PositionAt } from "../../core/run/position.ts";
-import { withoutContext } from "../../core/run/transcript.ts";
+import { waitingMessages as messagesInState } from "../../core/steering.ts";
+import type { PositionAt } from "../../core/position.ts";
+import { withoutContext } from "../../core/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import { type Mail, questionsOf, type Session, type SessionHead } from "../../core/persistence/session.ts";
+import { type Mail, questionsOf, type Session, type SessionHead } from "../../core/session.ts";
 
 /** A session, or nothing where there is none. */
 type Stored = SessionHead | undefined;

@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import type { Store } from "../../core/store.ts";
 import type { RedisOptions } from "../redis_scripts/script.ts";
 import { scriptStore } from "../redis_scripts/store.ts";
 import { type RedisClient, scriptsOf } from "./client.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { FinalError } from "../../core/persistence/final_error.ts";
+import { FinalError } from "../../core/store.ts";
 import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { followers, type FollowersOptions, notificationOf } from "../followers.ts";
 import { collectLines, textOfLines } from "../pieces.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Addition, Store, StoreAdapter, StoredHead } from "../../core/persistence/store.ts";
+import type { Addition, Store, StoreAdapter, StoredHead } from "../../core/store.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import { entriesOf, textOfEntries } from "../pieces.ts";
 import { listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { appendTo, sessionCache, sessionsIn } from "../../core/persistence/memory/sessions.ts";
-import type { NumberedEvent } from "../../core/run/events.ts";
+import { appendTo, sessionCache, sessionsIn } from "../../core/memory.ts";
+import type { NumberedEvent } from "../../core/events.ts";
 import type { Event } from "../../protocol/event.ts";
-import { openSession, SessionVersion } from "../../core/persistence/session_version.ts";
-import type { RunStore } from "../../core/persistence/store.ts";
-import { isPaused, type Session } from "../../core/persistence/session.ts";
+import { openSession, SessionVersion } from "../../core/session_version.ts";
+import type { RunStore } from "../../core/store.ts";
+import { isPaused, type Session } from "../../core/session.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 
 /** A session that the server holds for one run. */

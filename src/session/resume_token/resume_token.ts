@@ -10,7 +10,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import { isPaused, type Session } from "../../core/persistence/session.ts";
+import { isPaused, type Session } from "../../core/session.ts";
 import { ResumeTokenError, type ResumeTokenProblem } from "./resume_token_error.ts";
 import { type HeldSession, holdSession } from "./held_session.ts";
 import { encryption } from "./encryption.ts";

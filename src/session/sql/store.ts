@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Addition, Mark, Store, StoredHead } from "../../core/persistence/store.ts";
+import type { Addition, Mark, Store, StoredHead } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { durable } from "../durable/mod.ts";
 import { expiry } from "../expiry.ts";

@@ -5,7 +5,7 @@
  */
 import { expectNames } from "../../protocol/shape.ts";
 import { sweepEvery } from "../expiry.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import type { Store } from "../../core/store.ts";
 import { sqlStore } from "../sql/store.ts";
 
 import { type SqliteDatabase, type SqliteOptions, storageOf } from "./database.ts";

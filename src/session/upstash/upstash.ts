@@ -4,7 +4,7 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/persistence/store.ts";
+import type { Store } from "../../core/store.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import type { DeltaOptions, Log } from "../log.ts";
 import { scriptKeyValue } from "../redis_scripts/key_value.ts";

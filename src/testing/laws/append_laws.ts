@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Entry } from "../../core/persistence/entries.ts";
-import type { Addition, Mark, OpenedSession, StoredHead } from "../../core/persistence/store.ts";
+import type { Entry } from "../../core/entries.ts";
+import type { Addition, Mark, OpenedSession, StoredHead } from "../../core/store.ts";
 import { user } from "../../protocol/message.ts";
 import type { Expect, Laws } from "./run_laws.ts";
 import { oddText, type TestedStore } from "./sample_sessions.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { cancellationOf, withGracePeriod } from "../../core/lib/cancellation.ts";
-import { canonicalJson } from "../../core/lib/canonical_json.ts";
+import { canonicalJson } from "../../core/lib/json.ts";
 
 /** Reports a value whose JSON differs from the expected one. */
 export type Expect = (subject: string, seen: unknown, expected: unknown) => void;

@@ -4,9 +4,9 @@
  * @module
  */
 import { type Message, user } from "../../protocol/message.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import type { Sessions, StoreAdapter } from "../../core/persistence/store.ts";
-import type { RunSnapshot } from "../../core/run/position.ts";
+import type { Session } from "../../core/session.ts";
+import type { Sessions, StoreAdapter } from "../../core/store.ts";
+import type { RunSnapshot } from "../../core/position.ts";
 
 /** The store that laws test: an adapter, and the operations on whole sessions that are made of its operations. */
 export interface TestedStore extends StoreAdapter, Sessions {}

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { sessionsOf } from "../../core/persistence/session_version.ts";
-import type { StoreAdapter } from "../../core/persistence/store.ts";
+import { sessionsOf } from "../../core/session_version.ts";
+import type { StoreAdapter } from "../../core/store.ts";
 import { appendLaws } from "./append_laws.ts";
 import { leaseExpiryLaws, leaseLaws } from "./lease_laws.ts";
 import { checkLaws, expireIn, type ExpiryLaws, isList, type LawOptions, type Laws, type Make } from "./run_laws.ts";

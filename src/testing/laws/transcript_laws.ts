@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Session } from "../../core/persistence/session.ts";
+import type { Session } from "../../core/session.ts";
 import { type Message, user } from "../../protocol/message.ts";
 import type { Expect, Laws } from "./run_laws.ts";
 import { oddText, runningSession, type TestedStore } from "./sample_sessions.ts";

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { eachHook } from "../../core/hooks/each_hook.ts";
-import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
-import { freeze, isFrozenWrite } from "../../core/hooks/strict.ts";
-import type { Hook } from "../../core/hooks/onion.ts";
-import type { ModelResponse, TurnResult } from "../../core/hooks/points/turn.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import type { Change, Scope } from "../../core/hooks/scope.ts";
+import { eachHook } from "../../core/each_hook.ts";
+import { End, isInterrupt, Pause } from "../../core/interrupt.ts";
+import { freeze, isFrozenWrite } from "../../core/strict.ts";
+import type { Hook } from "../../core/onion.ts";
+import type { ModelResponse, TurnResult } from "../../core/points.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import type { Change, Scope } from "../../core/scope.ts";
 import type { Emit, Point } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Report } from "./findings.ts";

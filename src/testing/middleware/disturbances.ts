@@ -3,22 +3,12 @@
  *
  * @module
  */
-import {
-  cancelled,
-  continueWith,
-  declined,
-  denied,
-  deny,
-  refused,
-  reply,
-  skip,
-  skipped,
-} from "../../core/hooks/results.ts";
-import { callPoints } from "../../core/hooks/each_hook.ts";
-import { isInterrupt } from "../../core/hooks/interrupt.ts";
-import type { Hook } from "../../core/hooks/onion.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import type { Change, Scope } from "../../core/hooks/scope.ts";
+import { cancelled, continueWith, declined, denied, deny, refused, reply, skip, skipped } from "../../core/results.ts";
+import { callPoints } from "../../core/each_hook.ts";
+import { isInterrupt } from "../../core/interrupt.ts";
+import type { Hook } from "../../core/onion.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import type { Change, Scope } from "../../core/scope.ts";
 import type { Point } from "../../protocol/event.ts";
 import { expectAborted, half, type Participants, type Scenario, type Scene } from "./scenarios.ts";
 

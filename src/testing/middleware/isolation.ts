@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Agent } from "../../core/agent/agent.ts";
+import type { Agent } from "../../core/agent.ts";
 import type { ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import { collect } from "../collect.ts";

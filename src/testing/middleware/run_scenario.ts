@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { RunHandle } from "../../core/agent/run_handle.ts";
-import { isInterrupt } from "../../core/hooks/interrupt.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import type { RunResult } from "../../core/hooks/points/run.ts";
-import { memory } from "../../core/persistence/memory/memory.ts";
-import type { AnyTool } from "../../core/agent/tool.ts";
-import { repairTranscript } from "../../core/lib/repair.ts";
+import type { RunHandle } from "../../core/agent.ts";
+import { isInterrupt } from "../../core/interrupt.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import type { RunResult } from "../../core/points.ts";
+import { memory } from "../../core/memory.ts";
+import type { AnyTool } from "../../core/tool.ts";
+import { repairTranscript } from "../../core/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import { carries, checkedMiddleware } from "./checked_hooks.ts";
 import type { Report } from "./findings.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Limits } from "../../core/run/limits.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import { type AnyTool, tool } from "../../core/agent/tool.ts";
+import type { Limits } from "../../core/limits.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import { type AnyTool, tool } from "../../core/tool.ts";
 import { ModelError, type ModelEvent } from "../../model/model.ts";
 import type { ScriptedStep } from "../../model/scripted.ts";
 import type { Point } from "../../protocol/event.ts";

@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { type Agent, agent } from "../../core/agent/agent.ts";
-import { compactionHooks } from "../../core/features/compaction.ts";
-import { asTool } from "../../core/features/subagents/mod.ts";
-import type { Limits } from "../../core/run/limits.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import { type Schema, schemaOf } from "../../core/agent/schema.ts";
-import { type AnyTool, tool } from "../../core/agent/tool.ts";
+import { type Agent, agent } from "../../core/agent.ts";
+import { compactionHooks } from "../../core/compaction.ts";
+import { asTool } from "../../core/features/subagents.ts";
+import type { Limits } from "../../core/limits.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import { type AnyTool, type Schema, schemaOf, tool } from "../../core/tool.ts";
 import type { Model, ModelRequest } from "../../model/model.ts";
 import { scripted, type ScriptedStep } from "../../model/scripted.ts";
 import { textOf } from "../../protocol/message.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import type { AnyTool } from "../../core/agent/tool.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import type { AnyTool } from "../../core/tool.ts";
 import { checkIsolation } from "./isolation.ts";
 import { pointsOf } from "./checked_hooks.ts";
 import { findings } from "./findings.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Agent } from "../../core/agent/agent.ts";
-import { canonicalJson } from "../../core/lib/canonical_json.ts";
+import type { Agent } from "../../core/agent.ts";
+import { canonicalJson } from "../../core/lib/json.ts";
 import type { Event } from "../../protocol/event.ts";
 import { textOf } from "../../protocol/message.ts";
 import type { Execution } from "./player.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { canonicalJson } from "../../core/lib/canonical_json.ts";
+import { canonicalJson } from "../../core/lib/json.ts";
 import type { RecordedEntry, RecordedInput, RecordedOrder } from "./recording.ts";
 
 /** A source whose entries a run is reading: a response of the model, or an execution of a call. */

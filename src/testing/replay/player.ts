@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { skipped } from "../../core/hooks/results.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import type { ExecuteContext } from "../../core/hooks/points/call.ts";
-import type { Run } from "../../core/hooks/scope.ts";
+import { skipped } from "../../core/results.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import type { ExecuteContext } from "../../core/points.ts";
+import type { Run } from "../../core/scope.ts";
 import type { Model, ModelEvent } from "../../model/model.ts";
-import type { AnyTool } from "../../core/agent/tool.ts";
-import type { OpenCall } from "../../core/calls/call.ts";
+import type { AnyTool } from "../../core/tool.ts";
+import type { OpenCall } from "../../core/call.ts";
 import type { ToolResult, Usage } from "../../protocol/message.ts";
 import { EntryReader } from "./entry_reader.ts";
 import { errorOf } from "./recorded_error.ts";

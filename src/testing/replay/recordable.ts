@@ -3,17 +3,22 @@
  *
  * @module
  */
-import type { Agent } from "../../core/agent/agent.ts";
-import { type AgentDefinition, defineAgent } from "../../core/agent/definition.ts";
-import { expectRunOptions, type PromptOptions, type ResumeOptions, type VarsOption } from "../../core/agent/options.ts";
-import { type RunHandle, runHandle } from "../../core/agent/run_handle.ts";
-import type { RunResult } from "../../core/hooks/points/run.ts";
-import { memory } from "../../core/persistence/memory/memory.ts";
-import type { Store } from "../../core/persistence/store.ts";
-import type { NumberedEvent } from "../../core/run/events.ts";
-import type { StepScope } from "../../core/run/run.ts";
-import type { Started, StartOptions } from "../../core/start/options.ts";
-import { start } from "../../core/start/start.ts";
+import {
+  type Agent,
+  expectRunOptions,
+  type PromptOptions,
+  type ResumeOptions,
+  type RunHandle,
+  runHandle,
+  type VarsOption,
+} from "../../core/agent.ts";
+import { type AgentDefinition, defineAgent } from "../../core/definition.ts";
+import type { RunResult } from "../../core/points.ts";
+import { memory } from "../../core/memory.ts";
+import type { Store } from "../../core/store.ts";
+import type { NumberedEvent } from "../../core/events.ts";
+import type { StepScope } from "../../core/run.ts";
+import { start, type Started, type StartOptions } from "../../core/start.ts";
 import { user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
 import type { RecordedRequest, Recording } from "./recording.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { ToolError } from "../../core/agent/tool.ts";
-import { End, isInterrupt, Pause } from "../../core/hooks/interrupt.ts";
+import { ToolError } from "../../core/tool.ts";
+import { End, isInterrupt, Pause } from "../../core/interrupt.ts";
 import { ModelError, type ModelErrorCode } from "../../model/model.ts";
 import type { Question } from "../../protocol/question.ts";
 

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Session } from "../../core/persistence/session.ts";
-import type { RunResult } from "../../core/hooks/points/run.ts";
+import type { Session } from "../../core/session.ts";
+import type { RunResult } from "../../core/points.ts";
 import type { ModelEvent, ToolDefinition } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message, ToolResult, Usage, UserMessage } from "../../protocol/message.ts";

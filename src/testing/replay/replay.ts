@@ -3,17 +3,14 @@
  *
  * @module
  */
-import type { Agent } from "../../core/agent/agent.ts";
-import { type AgentDefinition, defineAgent } from "../../core/agent/definition.ts";
-import { schemaOf } from "../../core/agent/schema.ts";
-import { type AnyTool, tool } from "../../core/agent/tool.ts";
-import type { ExecuteContext } from "../../core/hooks/points/call.ts";
-import type { RunResult } from "../../core/hooks/points/run.ts";
-import { memory } from "../../core/persistence/memory/memory.ts";
-import type { NumberedEvent } from "../../core/run/events.ts";
-import type { StepScope } from "../../core/run/run.ts";
-import { nullSink } from "../../core/start/options.ts";
-import { start } from "../../core/start/start.ts";
+import type { Agent } from "../../core/agent.ts";
+import { type AgentDefinition, defineAgent } from "../../core/definition.ts";
+import { type AnyTool, schemaOf, tool } from "../../core/tool.ts";
+import type { ExecuteContext, RunResult } from "../../core/points.ts";
+import { memory } from "../../core/memory.ts";
+import type { NumberedEvent } from "../../core/events.ts";
+import type { StepScope } from "../../core/run.ts";
+import { nullSink, start } from "../../core/start.ts";
 import type { Model } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type Execution, Player } from "./player.ts";

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { AgentParts } from "../../core/agent/definition.ts";
-import type { Middleware } from "../../core/hooks/middleware.ts";
-import type { Run, Scope } from "../../core/hooks/scope.ts";
-import type { RecordedEmit } from "../../core/hooks/state.ts";
-import type { Session } from "../../core/persistence/session.ts";
-import { openSession } from "../../core/persistence/session_version.ts";
-import type { RunStore } from "../../core/persistence/store.ts";
+import type { AgentParts } from "../../core/definition.ts";
+import type { Middleware } from "../../core/middleware.ts";
+import type { Run, Scope } from "../../core/scope.ts";
+import type { RecordedEmit } from "../../core/state.ts";
+import type { Session } from "../../core/session.ts";
+import { openSession } from "../../core/session_version.ts";
+import type { RunStore } from "../../core/store.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage, usageSince } from "../../protocol/message.ts";

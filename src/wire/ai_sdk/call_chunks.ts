@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { canonicalJson } from "../../core/lib/canonical_json.ts";
+import { canonicalJson } from "../../core/lib/json.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type CallResult, textOf } from "../../protocol/message.ts";
 import type { Call, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";

@@ -6,7 +6,7 @@
 import type { Question } from "../../protocol/question.ts";
 import { type CallResult, providerResultOf, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { AnswerPart } from "../../protocol/part.ts";
-import { questionsOf, type Session } from "../../core/persistence/session.ts";
+import { questionsOf, type Session } from "../../core/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { outputOf } from "../frames.ts";
 import { messageIdOf } from "../message_id.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { AnswerFormat } from "../../core/agent/definition.ts";
-import { schemaOf } from "../../core/agent/schema.ts";
-import { outputFormat } from "../../core/features/output.ts";
+import type { AnswerFormat } from "../../core/definition.ts";
+import { schemaOf } from "../../core/tool.ts";
+import { outputFormat } from "../../core/output.ts";
 import { jsonObject, object, oneOf, type Shape, string, type UnknownObject } from "../../protocol/shape.ts";
 import { nullish } from "./content.ts";
 

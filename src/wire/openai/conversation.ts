@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { AnswerFormat } from "../../core/agent/definition.ts";
-import { parseInput } from "../../core/steps/response.ts";
+import type { AnswerFormat } from "../../core/definition.ts";
+import { parseInput } from "../../core/response.ts";
 import { type CallResult, callsOf, type Message, user, type UserMessage } from "../../protocol/message.ts";
 import type { AnswerPart, CallPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";

@@ -3,8 +3,8 @@ import { placeOf } from "./place.ts";
 
 Deno.test("code is placed by its folder, its package, or the runtime's module", () => {
   const root = new URL("../../../", import.meta.url).href;
-  assertEquals(placeOf(`${root}src/core/calls/call.ts`), { folder: "src/core/calls", file: "src/core/calls/call.ts" });
-  assertEquals(placeOf("src/core/calls/call.ts"), placeOf(`${root}src/core/calls/call.ts`));
+  assertEquals(placeOf(`${root}src/core/call.ts`), { folder: "src/core", file: "src/core/call.ts" });
+  assertEquals(placeOf("src/core/call.ts"), placeOf(`${root}src/core/call.ts`));
   assertEquals(placeOf("mod.ts"), { folder: "", file: "mod.ts" });
   const cache = "../../home/.cache/deno/npm/registry.example";
   assertEquals(placeOf(`${cache}/hono/4.13.1/dist/url.js`), { folder: "hono", file: "hono/dist/url.js" });

@@ -1,6 +1,6 @@
 import { type Message, user } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
-import { estimateTokens, tokenMeter } from "../../../src/core/lib/estimate.ts";
+import { estimateTokens, tokenMeter } from "../../../src/core/lib/text.ts";
 
 /** A tool message whose result has these parts. */
 function result(...parts: Extract<Message, { role: "user" }>["parts"]): Message {

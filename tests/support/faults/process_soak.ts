@@ -7,7 +7,7 @@
 import type { Event } from "@jizai/jizai";
 import { assertEquals } from "@std/assert";
 import { type Addresses, type Database, openDatabase } from "../../../examples/fleet/database.ts";
-import { repairTranscript } from "../../../src/core/lib/repair.ts";
+import { repairTranscript } from "../../../src/core/transcript.ts";
 import { seeded } from "../seeded.ts";
 import { checkResults } from "./laws.ts";
 import { type Delays, delaysOf, type Line, type ProcessEnd } from "./process_delays.ts";

@@ -7,7 +7,7 @@
 import "../simulation.ts"; // first, because it replaces the clocks that other modules read when they are loaded
 import type { Event, PersonAnswer, Session } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
-import { repairTranscript } from "../../../src/core/lib/repair.ts";
+import { repairTranscript } from "../../../src/core/transcript.ts";
 import { randomAgent } from "../random_agent/agent.ts";
 import { framesOf } from "../requests.ts";
 import { withSeed } from "../seeded.ts";

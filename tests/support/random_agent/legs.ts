@@ -5,7 +5,7 @@
  */
 import { memory, type PersonAnswer, type RunResult } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
-import { repairTranscript } from "../../../src/core/lib/repair.ts";
+import { repairTranscript } from "../../../src/core/transcript.ts";
 import { seeded } from "../seeded.ts";
 import { type Done, randomAgent } from "./agent.ts";
 

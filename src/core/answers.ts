@@ -1,0 +1,119 @@
+/**
+ * A person's answers to the questions of a paused run.
+ *
+ * @module
+ */
+import { canonicalJson } from "./lib/json.ts";
+import type { AnsweredQuestion, Position, SavedApproval } from "./position.ts";
+import { isPaused, questionsOf, type Rule, type Session, SessionError } from "./session.ts";
+import { type AnyTool, describeIssues } from "./tool.ts";
+import type { Message } from "../protocol/message.ts";
+import type { PersonAnswer, Question } from "../protocol/question.ts";
+
+const kinds: readonly unknown[] = ["approve", "deny", "reply"];
+const scopes: readonly unknown[] = ["tool", "input", undefined];
+
+/** Throws for an answer of an unknown type or scope. The question of a run, or of a subagent's run, accepts only a reply. */
+function checkKind(answer: PersonAnswer, question: Question | undefined, { messages }: Session): void {
+  const { callId, type } = answer;
+  const fail = (expected: string, got: unknown): never => {
+    const operation = `Cannot answer ${subjectOf(callId)}`;
+    throw new SessionError(`${operation}: ${expected}, got "${got}"`, "invalid", undefined, messages);
+  };
+  if (!kinds.includes(type)) fail('expected type "approve", "deny" or "reply"', type);
+  const isAboutRun = question ? question.tool === undefined : callId === undefined;
+  if (isAboutRun && type !== "reply") fail('expected type "reply"', type);
+  if (answer.type === "approve" && !scopes.includes(answer.always)) {
+    fail('expected always "tool" or "input"', answer.always);
+  }
+}
+
+/** Returns the subject of a question, for errors. */
+function subjectOf(callId: string | undefined): string {
+  return callId === undefined ? "the run" : `call ${callId}`;
+}
+
+/** Matches answers to the questions of a pause. Answers that were given before are accepted again. */
+export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]): readonly AnsweredQuestion[] {
+  const { run } = stored;
+  const lost = !isPaused(stored);
+  const questions = lost ? [] : questionsOf(stored);
+  const taken = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
+  const given = new Map<string | undefined, AnsweredQuestion>();
+  for (const answer of answers) {
+    const { callId } = answer;
+    const question = questions.find((question) => question.callId === callId);
+    checkKind(answer, question, stored);
+    const twice = given.has(callId);
+    if (question && !twice) given.set(callId, answeredQuestion(question, answer, run?.position));
+    else if (twice || !taken.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
+      throw new SessionError(
+        `Cannot answer ${subjectOf(callId)}: it is ${twice ? "answered twice" : "not asked"}`,
+        "unasked",
+        undefined,
+        stored.messages,
+      );
+    }
+  }
+  return [...given.values()];
+}
+
+/** Returns an answer with its question, without the schema that the client has seen, and with the decision that led to it. */
+function answeredQuestion(
+  { schema: _, suggestions: __, ...question }: Question,
+  answer: PersonAnswer,
+  position: Position | undefined,
+): AnsweredQuestion {
+  const approval = approvalOf(position, answer.callId);
+  return { question, answer, ...(approval && { approval }) };
+}
+
+/** Returns the saved decision about a call, which may be a call of a subagent: then it is in the session that the parent's call saved. */
+function approvalOf(position: Position | undefined, callId = ""): SavedApproval | undefined {
+  if (position?.at !== "tools") return undefined;
+  const end = callId.indexOf("/");
+  const record = position.calls.find(({ call }) => call.id === (end < 0 ? callId : callId.slice(0, end)));
+  if (record?.state !== "waiting") return undefined;
+  if (end < 0) return record.approval;
+  const { run }: Partial<Session> = Object(record.saved); // a subagent, which asks about calls of its own, saves its session
+  return approvalOf(run?.position, callId.slice(end + 1));
+}
+
+/** Validates edited inputs against the tools' schemas, while the person can still correct them. */
+export async function validateEdits(
+  { messages }: { readonly messages: readonly Message[] },
+  given: readonly AnsweredQuestion[],
+  tools: readonly AnyTool[],
+): Promise<void> {
+  for (const each of given) {
+    const { question, answer } = each;
+    const edit = editOf(each);
+    if (edit === undefined || question.path) continue;
+    const tool = tools.find(({ name }) => name === question.tool);
+    const { issues } = await tool?.input["~standard"].validate(edit) ?? {};
+    if (issues) {
+      const why = `its input is wrong: ${describeIssues(issues)}`;
+      throw new SessionError(`Cannot answer call ${answer.callId}: ${why}`, "invalid", undefined, messages);
+    }
+  }
+}
+
+/** Returns the input that a person put in place of the one that they saw, if they did. */
+export function editOf({ question, answer, approval }: AnsweredQuestion): unknown {
+  if (answer.type !== "approve" || answer.input === undefined) return undefined;
+  const edit = canonicalJson(answer.input);
+  const isSeen = edit === canonicalJson(question.input) || (approval && edit === canonicalJson(approval.input));
+  return isSeen ? undefined : answer.input;
+}
+
+/** Returns the rules of an answer that always allows such calls: one for each text of the question, which binds to the guard that asked. */
+export function rulesOf(answered: AnsweredQuestion): Rule[] {
+  const { question: { tool, path, input }, answer, approval } = answered;
+  if (answer.type !== "approve" || !answer.always || tool === undefined || !approval) return [];
+  return approval.asked.map(({ middleware, text, key = text }) => ({
+    tool,
+    ...(path && { path }),
+    ...(answer.always === "input" && { input: editOf(answered) ?? input }),
+    askedBy: { ...(middleware !== undefined && { middleware }), key },
+  }));
+}

@@ -1,0 +1,313 @@
+/**
+ * The `approval` point. A deny is final. A hook that saw an ask may answer it. No allow hides the verdicts of inner layers.
+ *
+ * @module
+ */
+import { editOf } from "./answers.ts";
+import { isInterrupt } from "./interrupt.ts";
+import { canonicalJson, expectJson } from "./lib/json.ts";
+import type { Approval, ApprovalContext } from "./points.ts";
+import { type HookAnswer, type HookFailure, type PointPolicy, policyOf } from "./policy.ts";
+import type { AnsweredQuestion, AskedText, SavedApproval } from "./position.ts";
+import { deny } from "./results.ts";
+import type { EngineRun, StepScope } from "./run.ts";
+import type { Change } from "./scope.ts";
+import type { ParsedInput } from "./tool_io.ts";
+import type { Call } from "../protocol/part.ts";
+import type { PersonAnswer, Question, Suggestion } from "../protocol/question.ts";
+
+// JSON Schemas of a person's answers, for clients that show questions.
+
+type JsonSchema = NonNullable<Question["schema"]>;
+
+const string = { type: "string" };
+
+/** The schema of a reply. */
+export const replySchema: JsonSchema = /* @__PURE__ */ answer("reply", { text: string }, ["text"]);
+
+/** Returns the schema of the answers about a call, given the schema of its input. */
+export function answerSchema(input: JsonSchema = {}): JsonSchema {
+  return {
+    oneOf: [
+      answer("approve", { input, always: { enum: ["tool", "input"] } }),
+      answer("deny", { reason: string }),
+      replySchema,
+    ],
+  };
+}
+
+/** The suggested answers about a call. */
+export const suggestions: readonly Suggestion[] = [
+  { type: "approve" },
+  { type: "approve", always: "tool" },
+  { type: "deny" },
+];
+
+function answer(type: string, properties: JsonSchema, required: readonly string[] = []): JsonSchema {
+  return { type: "object", properties: { type: { const: type }, ...properties }, required: ["type", ...required] };
+}
+
+// A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the questions that they were asked.
+
+/** A call, and the run that knows the answers and the rules. */
+interface CallOfRun {
+  readonly scope: StepScope;
+  readonly record: { readonly call: Call };
+}
+
+/** One form of a call: the tool and the input that would run. */
+export interface CallForm {
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input, before the tool's schema. */
+  readonly input: unknown;
+  /** The input after the tool's schema, as JSON. */
+  readonly parsed: unknown;
+}
+
+/** A person's word about one form of a call. */
+export type PersonsWord =
+  | { readonly type: "decided"; readonly answer: Exclude<PersonAnswer, { type: "approve" }> }
+  | { readonly type: "edited"; readonly answered: AnsweredQuestion; readonly input: unknown }
+  /** The person approved this form. `asked` is what they were asked then. Undefined for all questions: the person wrote this form. */
+  | { readonly type: "approved"; readonly asked: readonly AskedText[] | undefined };
+
+/**
+ * Returns a person's word about a form. A denial or a reply counts for the call in every form, an approval for the input that they saw, or that they wrote. The
+ * latest answer decides.
+ */
+export function wordOf(
+  { scope: { engine: { loop } }, record: { call } }: CallOfRun,
+  { name, input, parsed }: CallForm,
+): PersonsWord | undefined {
+  const answers = loop.answers.filter(({ answer }) => answer.callId === call.id);
+  const latest = answers.at(-1)?.answer;
+  if (latest && latest.type !== "approve") return { type: "decided", answer: latest };
+  let asked: AskedText[] | undefined;
+  for (const answered of answers.toReversed()) {
+    const { question, answer, approval } = answered;
+    if (answer.type !== "approve" || question.tool !== name) continue;
+    const isAsked = isSame(input, approval ? approval.input : question.input);
+    const edit = editOf(answered);
+    if (edit === undefined) {
+      if (!isAsked || !isSame(parsed, question.input)) continue;
+      if (!approval) return { type: "approved", asked: undefined }; // an earlier version did not save it
+      asked = [...asked ?? [], ...approval.asked];
+    } else if (isSame(input, edit)) return { type: "approved", asked: undefined };
+    else if (isAsked && !asked) return { type: "edited", answered, input: edit };
+  }
+  return asked && { type: "approved", asked };
+}
+
+/** Returns true if two values have the same JSON. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return canonicalJson(one) === canonicalJson(other);
+}
+
+/** Returns the verdict without the questions that a person's approval or their rules answer. Allows if none is left. */
+export function openQuestions(
+  approval: Approval,
+  { scope: { engine: { toolPath, rules } } }: Pick<CallOfRun, "scope">,
+  { name, parsed }: CallForm,
+  word: PersonsWord | undefined,
+): Approval {
+  if (approval.type !== "ask") return approval;
+  const path = canonicalJson(toolPath);
+  const answered = word?.type === "approved" ? word.asked : [];
+  const isRuled = ({ middleware, text, key = text }: AskedText) =>
+    rules.some((rule) =>
+      rule.tool === name && canonicalJson(rule.path ?? []) === path &&
+      rule.askedBy?.middleware === middleware && rule.askedBy?.key === key &&
+      (rule.input === undefined || isSame(rule.input, parsed))
+    );
+  const isOpen = (each: AskedText) =>
+    answered && !answered.some((other) => isSameQuestion(each, other)) && !isRuled(each);
+  return askOf(askedIn(approval).filter(isOpen), approval);
+}
+
+const rank = { allow: 0, ask: 1, deny: 2 } as const;
+
+/** An ask of the layers of the onion. Those of the engine know the source of each text. */
+export type Ask = Extract<Approval, { type: "ask" }> & { readonly "~asked"?: readonly AskedText[] };
+
+/** A decision in progress. */
+export interface Deciding {
+  readonly engine: EngineRun;
+  readonly parsed: ParsedInput;
+  /** The decision about the same tool and input, if it was saved while the call waited. */
+  readonly before?: SavedApproval | undefined;
+  /** The guards that were asked, and the questions of inner layers that they answered. */
+  readonly guards: Map<string, readonly AskedText[]>;
+}
+
+type Answer<E> = HookAnswer<ApprovalContext, Approval, E>;
+
+/** Creates the policy of `approval` around a core. */
+export function approvalPolicyOf<E>(
+  core: PointPolicy<ApprovalContext, Change, Approval, E>["core"],
+): PointPolicy<ApprovalContext, Change, Approval, E> {
+  return policyOf("approval", [], { core, finalize: (answer) => combine(answer, decisionOf(answer)) });
+}
+
+const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__PURE__ */ policyOf("approval", [], {
+  core: askTool,
+  enter: (name, { guards }) => void guards.set(name, []),
+  finalize(answer) {
+    const decision = decisionOf(answer);
+    answer.own.guards.set(answer.name, withoutTexts(askedIn(answer.below), askedIn(decision)));
+    return combine(answer, decision);
+  },
+  rescue,
+});
+
+/** Combines a hook's decision with that of the inner layers. */
+function combine<E>({ ctx, called, below, rest }: Answer<E>, returned: Approval): Approval | Promise<Approval> {
+  if (returned.type === "deny") return returned;
+  if (called) return below ? overriding(ctx, returned, below) ?? returned : deny("A guard failed.");
+  return rest().then((inner) => overriding(ctx, returned, inner) ?? stricter(returned, inner)); // the engine asks the inner layers that the hook did not ask
+}
+
+/**
+ * Returns the decision of a hook as a value that no hook can change. Each field is read once, since a getter may return another value the next time. Throws a
+ * `TypeError` for a value that is no decision: hooks written without types may return anything.
+ */
+function decisionOf<E>({ name, ctx, returned, below }: Answer<E>): Approval {
+  const fields = typeof returned === "object" && !Array.isArray(returned) ? { ...returned } : {};
+  expectJson("Cannot use the decision of a guard", fields);
+  const { type, input, questions, reason, key, ...more }: { readonly [field: string]: unknown } = fields;
+  if (type === "allow") {
+    return Object.freeze(input === undefined ? { type } : { type, input: JSON.parse(JSON.stringify(input)) });
+  }
+  if (type === "deny") return Object.freeze({ type, reason: isText(reason) ? reason : "" });
+  const texts: readonly unknown[] = Array.isArray(questions) ? [...questions] : [undefined];
+  if (type !== "ask" || !texts.every(isText) || (key !== undefined && !isText(key))) {
+    throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
+  }
+  const own = { middleware: name, ...(key !== undefined && { key }) };
+  const inner = [...askedIn(below)];
+  const asked = (texts.length > 0 ? texts : [`Run ${ctx.name}?`]).map((text) => {
+    const index = inner.findIndex((each) => each.text === text); // the hook repeats the question of an inner guard
+    return inner.splice(index, index < 0 ? 0 : 1)[0] ?? { text, ...own };
+  });
+  return askOf(asked, more);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** Returns an ask that no hook can change. Without texts, it allows. */
+function askOf(asked: readonly AskedText[], more: object = {}): Approval {
+  if (asked.length === 0) return Object.freeze({ type: "allow" });
+  const questions = Object.freeze(asked.map(({ text }) => text));
+  return Object.freeze({ ...more, type: "ask", questions, "~asked": Object.freeze(asked) });
+}
+
+/** Returns the texts of a decision, with the guards that ask them. */
+export function askedIn(approval: Approval | undefined): readonly AskedText[] {
+  if (approval?.type !== "ask") return [];
+  const { questions, "~asked": asked }: Ask = approval;
+  return asked ?? questions.map((text) => ({ text }));
+}
+
+/** Returns an ask without the question of the tool itself. If no guard asks, it allows. Other decisions stay. */
+export function withoutToolQuestion(approval: Approval): Approval {
+  if (approval.type !== "ask") return approval;
+  const { type: _, questions: __, ...more } = approval;
+  return askOf(askedIn(approval).filter((each) => !isOfTool(each)), more);
+}
+
+/** Returns true if two texts are one question: of the same middleware, with the same key. Texts without a key may differ. */
+function isSameQuestion(one: AskedText, other: AskedText): boolean {
+  return one.middleware === other.middleware && one.key === other.key;
+}
+
+/** Returns the texts that are not among `others`. */
+function withoutTexts(asked: readonly AskedText[], others: readonly AskedText[]): readonly AskedText[] {
+  return asked.filter((each) => !others.some((other) => isSameQuestion(each, other)));
+}
+
+/** Returns the verdict that overrides all others: a deny of the inner layers, or an edit, after which every guard is asked again. */
+function overriding(ctx: ApprovalContext, outer: Approval, inner: Approval): Approval | undefined {
+  if (inner.type === "deny" || isEdit(inner, ctx)) return inner;
+  return isEdit(outer, ctx) ? outer : undefined;
+}
+
+/** True if a verdict allows another input than the one that would run, in the form before or after the tool's schema. */
+export function isEdit(
+  approval: Approval,
+  { input, unparsed }: Pick<ApprovalContext, "input" | "unparsed">,
+): approval is Edit {
+  if (approval.type !== "allow" || approval.input === undefined) return false;
+  const edit = canonicalJson(approval.input);
+  return edit !== canonicalJson(input) && edit !== canonicalJson(unparsed);
+}
+
+/** A verdict with another input. */
+type Edit = Extract<Approval, { type: "allow" }> & { readonly input: unknown };
+
+/** Returns the stricter of two verdicts. Two asks become one. */
+function stricter(outer: Approval, inner: Approval): Approval {
+  if (outer.type !== "ask" || inner.type !== "ask") return rank[outer.type] >= rank[inner.type] ? outer : inner;
+  const suggestions = [...outer.suggestions ?? [], ...inner.suggestions ?? []];
+  const more = { ...inner, ...outer, ...(suggestions.length > 0 && { suggestions }) };
+  return askOf([...askedIn(outer), ...askedIn(inner)], more);
+}
+
+/** The core of `approval`: the tool's own `ask`. A function that forgot its `return` asks. */
+async function askTool(ctx: ApprovalContext, { engine, parsed, before }: Deciding): Promise<Approval> {
+  const { tool, name } = ctx;
+  let asks = Boolean(tool?.ask); // also a value that types forbid asks
+  if (typeof tool?.ask === "function" && "input" in parsed) {
+    try {
+      asks = await tool.ask(parsed.input as never, ctx) !== false; // parsed by the tool's own schema
+    } catch (error) {
+      if (!before) throw error;
+      keepDecision(error, engine);
+      asks = [before.asked, ...before.guards.map(([, answered]) => answered)].flat().some(isOfTool);
+    }
+  }
+  return askOf(asks ? [{ text: `Run ${name}?`, key: name }] : []);
+}
+
+function isOfTool({ middleware }: AskedText): boolean {
+  return middleware === undefined;
+}
+
+/**
+ * Decides in place of a guard that failed as it did before the pause: it asks the same, and answers the same questions of inner guards. A guard that had not
+ * decided then denies the call.
+ */
+async function rescue({ ctx, name, own, error, rest }: HookFailure<ApprovalContext, Approval, Deciding>) {
+  const { engine, before, guards } = own;
+  const [, answered] = before?.guards.find(([guard]) => guard === name) ?? [];
+  if (!before || !answered) throw error;
+  keepDecision(error, engine);
+  guards.set(name, answered);
+  const inner = await rest();
+  if (inner.type === "deny" || isEdit(inner, ctx)) return inner;
+  const asked = before.asked.filter(({ middleware }) => middleware === name);
+  const open = inner.type === "ask" ? askOf(withoutTexts(askedIn(inner), answered), inner) : inner;
+  return stricter(askOf(asked), open);
+}
+
+/** Reports that a guard failed whose decision from before the pause counts. Throws the error of a run that ends. */
+function keepDecision(error: unknown, { control, events }: EngineRun): void {
+  if (isInterrupt(error) || control.aborted) throw error;
+  events.warn("hook.failed", "A guard failed, so its decision from before the pause counts.", {
+    point: "approval",
+    error,
+  });
+}
+
+/** Runs the `approval` onion. A guard that throws denies the call; an interrupt passes. */
+export async function approve(ctx: ApprovalContext, deciding: Deciding): Promise<Approval> {
+  const { engine } = deciding;
+  try {
+    return await engine.definition.onions.approval(ctx, deciding, policy);
+  } catch (error) {
+    if (isInterrupt(error) || engine.control.aborted) throw error;
+    engine.events.warn("hook.failed", "A guard failed, so the call was denied.", { point: "approval", error });
+    return deny("A guard failed.");
+  }
+}

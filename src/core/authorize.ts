@@ -1,0 +1,276 @@
+/**
+ * The decision about one call: validates its input, runs `approval`, and applies a person's answer.
+ *
+ * @module
+ */
+import {
+  answerSchema,
+  approve,
+  type Ask,
+  askedIn,
+  type CallForm,
+  isEdit,
+  isSame,
+  openQuestions,
+  type PersonsWord,
+  suggestions,
+  wordOf,
+} from "./approval.ts";
+import { canonicalJson } from "./lib/json.ts";
+import { interrupted } from "./outcome.ts";
+import type { Approval, ApprovalContext, ToolContext } from "./points.ts";
+import type { AnsweredQuestion, AskedText, CallRecord, SavedApproval } from "./position.ts";
+import { denied, text } from "./results.ts";
+import type { StepScope } from "./run.ts";
+import type { Scope } from "./scope.ts";
+import type { AnyTool } from "./tool.ts";
+import { type ParsedInput, parseToolInput } from "./tool_io.ts";
+import type { Decider, Decision } from "../protocol/event.ts";
+import type { ToolResult } from "../protocol/message.ts";
+import type { Question } from "../protocol/question.ts";
+
+/** The number of times that hooks, guards and people may change one call after it has passed the `tool` hooks. */
+export const maxRevisions = 3;
+
+/** The decision about one call: execute it, answer it, ask a person, or decide again with another input. */
+export type CallDecision =
+  | {
+    readonly type: "execute";
+    readonly tool: AnyTool;
+    /** The parsed input. */
+    readonly input: unknown;
+    /** The input as JSON. */
+    readonly json: unknown;
+    /** The scope inside the `tool` hooks. */
+    readonly scope: Scope;
+    /** The decision of the guards, for a tool that pauses. Undefined after a crash. */
+    readonly approval?: SavedApproval;
+  }
+  | { readonly type: "answer"; readonly result: ToolResult }
+  | { readonly type: "ask"; readonly question: Question; readonly approval: SavedApproval }
+  | Revision;
+
+/** A call that passes the `tool` hooks once more: a guard or a person edited its input, or a hook renamed it. */
+export interface Revision {
+  readonly type: "revise";
+  readonly name: string;
+  readonly input: unknown;
+  /** True if a guard or a person edited the input. */
+  readonly edited: boolean;
+  /** True if a person did: the hooks may change the input as often as that of a new call. */
+  readonly byPerson?: boolean;
+}
+
+/** A call to decide. */
+export interface Undecided {
+  readonly scope: StepScope;
+  readonly record: CallRecord;
+  readonly place: { readonly turn: number; readonly barred?: ToolResult | undefined };
+  /** Receives a text for the model: that a person changed the input. */
+  note: string | undefined;
+  /** The number of times that the call has passed the `tool` hooks before. */
+  readonly revisions: number;
+  /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
+  readonly edits: string[];
+  /** The answers with an edit of a person that has passed the hooks since the run began or continued. */
+  readonly personsEdits: AnsweredQuestion[];
+  /** True if hooks renamed the call more often than it may pass them. */
+  readonly renamedTooOften: boolean;
+}
+
+/** Decides a call with its final name and input. `proposed` is the result of a hook that answered in place of the tool. */
+export async function authorize(
+  ctx: ToolContext,
+  call: Undecided,
+  proposed: ToolResult | undefined,
+): Promise<CallDecision> {
+  const { scope: { engine }, place } = call;
+  const { state } = call.record;
+  if (state === "ran" || state === "running") return await savedDecision(ctx, call, proposed);
+  if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
+  if (place.barred) return { type: "answer", result: place.barred };
+  if (call.renamedTooOften) return changedTooOften(ctx, call);
+  let { input } = ctx;
+  for (let edits = call.revisions; edits <= maxRevisions; edits++) {
+    const before = earlierApproval(call, ctx.name, input);
+    const checked = before ? parseAgain(ctx, call, input, before) : parseToolInput(engine, ctx, input);
+    const parsed = checked instanceof Promise ? await checked : checked; // a synchronous schema costs no turn of the microtask queue
+    if (!proposed && "wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
+    const form = { name: ctx.name, input, parsed: "wrong" in parsed ? input : parsed.json };
+    const guards = new Map<string, readonly AskedText[]>();
+    const approval = await approve(contextOf(ctx, form, proposed), { engine, parsed, before, guards });
+    const round = { form, parsed, proposed, saved: { ...form, asked: [], guards: [...guards] } };
+    const decision = apply(ctx, call, approval, round);
+    if (decision.type !== "revise" || decision.byPerson) return decision;
+    const edit = canonicalJson([ctx.name, decision.input]);
+    if (call.revisions < maxRevisions && !call.edits.includes(edit)) {
+      call.edits.push(edit);
+      return decision;
+    }
+    input = decision.input; // the hooks have seen this edit and put another input in its place: the guards decide about the edit as it is
+  }
+  return changedTooOften(ctx, call);
+}
+
+/** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
+async function savedDecision(
+  ctx: ToolContext,
+  { record, scope: { engine } }: Undecided,
+  proposed: ToolResult | undefined,
+): Promise<CallDecision> {
+  if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
+  const { name, input } = record as Extract<CallRecord, { state: "running" }>; // the other state that was allowed
+  const tool = engine.settings.toolsByName.get(name);
+  if (!tool?.idempotent) return { type: "answer", result: { ...interrupted, input } };
+  const parsed = await parseToolInput(engine, { ...ctx, tool, name }, input);
+  if ("wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
+  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };
+}
+
+/** Returns the decision about the same tool and input that was saved while the call waited, if there is one. */
+function earlierApproval({ record }: Undecided, name: string, input: unknown): SavedApproval | undefined {
+  const approval = record.state === "waiting" ? record.approval : undefined;
+  return approval && approval.name === name && isSame(approval.input, input) ? approval : undefined;
+}
+
+/**
+ * Validates an input that a person may have been asked about. If the tool's schema returns another value now, as one with a random default does, it returns the
+ * value that they saw, if the schema accepts that.
+ */
+async function parseAgain(
+  ctx: ToolContext,
+  call: Undecided,
+  input: unknown,
+  before: SavedApproval,
+): Promise<ParsedInput> {
+  const { scope: { engine } } = call;
+  const isSeen = (parsed: ParsedInput) => "json" in parsed && isSame(parsed.json, before.parsed);
+  const parsed = await parseToolInput(engine, ctx, input);
+  if (isSeen(parsed)) return parsed;
+  const again = await parseToolInput(engine, ctx, before.parsed);
+  return isSeen(again) ? again : parsed;
+}
+
+function changedTooOften(ctx: ToolContext, call: Undecided): CallDecision {
+  return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
+}
+
+/** The parts of a decision: the form of the call, the result of a hook that answered, and what is saved if the call waits. */
+interface Round {
+  readonly form: CallForm;
+  readonly parsed: ParsedInput;
+  readonly proposed: ToolResult | undefined;
+  readonly saved: SavedApproval;
+}
+
+/** Applies the guards' verdict and a person's answer. An edit leads to a revision. */
+function apply(ctx: ToolContext, call: Undecided, approval: Approval, round: Round): CallDecision {
+  const { tool, name } = ctx;
+  const { form, form: { input }, parsed, proposed, saved } = round;
+  if (approval.type === "deny") {
+    return decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed."));
+  }
+  const word = wordOf(call, form);
+  if (word?.type === "decided") return takeAnswer(ctx, call, word.answer, input); // also if no guard asks now
+  if (isEdit(approval, { input: form.parsed, unparsed: input })) {
+    return { type: "revise", name, input: approval.input, edited: true };
+  }
+  if (word?.type === "edited" && !call.personsEdits.includes(word.answered)) {
+    call.personsEdits.push(word.answered);
+    return { type: "revise", name, input: word.input, edited: true, byPerson: true };
+  }
+  const open = openQuestions(approval, call, form, word);
+  if (open.type === "ask") return isInVain(call, form) ? neverSame(ctx, call) : askPerson(ctx, call, open, round);
+  const by = word?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
+  if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
+  if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
+  call.note = noteOf(call, form);
+  announce(ctx, call, "allow", by);
+  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved };
+}
+
+/** True if a person has approved this input more often than it may change, and the tool's schema returned another value each time. */
+function isInVain(
+  { scope: { engine: { loop } }, record: { call } }: Undecided,
+  { name, input, parsed }: CallForm,
+): boolean {
+  const isOfOther = ({ answer, question, approval }: AnsweredQuestion) =>
+    answer.callId === call.id && answer.type === "approve" && question.tool === name &&
+    isSame(approval?.input, input) && !isSame(question.input, parsed);
+  return loop.answers.filter(isOfOther).length > maxRevisions;
+}
+
+/** Denies a call of which a person never sees the input that would run. */
+function neverSame(ctx: ToolContext, call: Undecided): CallDecision {
+  const expected = "its schema returns another value each time; expected the same one";
+  call.scope.engine.events.report(new TypeError(`Cannot ask a person about "${ctx.name}": ${expected}`));
+  const why = "Its tool returns another input each time, so a person cannot approve it.";
+  return decided(ctx, call, "deny", "policy", denied(why));
+}
+
+/** Applies a person's denial, or their reply in place of the tool. */
+function takeAnswer(
+  ctx: ToolContext,
+  call: Undecided,
+  answer: Extract<PersonsWord, { type: "decided" }>["answer"],
+  input: unknown,
+): CallDecision {
+  if (answer.type === "reply") return decided(ctx, call, "allow", "person", { ...text(answer.text), input });
+  const { reason } = answer;
+  return decided(ctx, call, "deny", "person", denied(reason ? `A person said no: ${reason}` : "A person said no."));
+}
+
+/** Returns the text for the model if a person's edit led to the input that runs. */
+function noteOf({ personsEdits, note }: Undecided, { name, input }: CallForm): string | undefined {
+  const edited = personsEdits.at(-1);
+  if (!edited || isSame(input, edited.approval?.input ?? edited.question.input)) return note;
+  return `A person changed the input of ${name} to ${JSON.stringify(input)}.`;
+}
+
+function contextOf(
+  { run, signal, emit, vars, call, tool, name, turn }: ToolContext,
+  { input, parsed }: CallForm,
+  proposed: ToolResult | undefined,
+): ApprovalContext {
+  const ctx = { run, signal, emit, vars, call, tool, name, input: parsed, parsed, unparsed: input, turn };
+  return proposed ? { ...ctx, proposed } : ctx;
+}
+
+/** Asks a person. If hooks have changed the person's edit, the question contains both forms. */
+function askPerson(
+  { emit, name, tool }: ToolContext,
+  call: Undecided,
+  open: Ask,
+  { form: { input, parsed }, saved }: Round,
+): CallDecision {
+  const { scope: { engine }, record: { call: { id } }, place: { turn } } = call;
+  const { type: _, "~asked": __, questions: texts, ...more } = open;
+  const edit = call.personsEdits.at(-1)?.answer;
+  const isTurned = edit?.type === "approve" && !isSame(edit.input, input);
+  const forms = isTurned
+    ? [`A hook changed your input ${JSON.stringify(edit.input)} to ${JSON.stringify(parsed)}.`]
+    : [];
+  const question: Question = { callId: id, tool: name, input: parsed, questions: [...texts, ...forms] };
+  engine.events.announce(emit, { type: "approval.asked", turn, call: id, ...question });
+  const schema = answerSchema(tool?.definition.schema);
+  const approval = { ...saved, asked: askedIn(open) };
+  return { type: "ask", question: { ...question, schema, suggestions, ...more }, approval };
+}
+
+/** Announces a decision that answers the call. */
+function decided(ctx: ToolContext, call: Undecided, verdict: Decision, by: Decider, result: ToolResult): CallDecision {
+  announce(ctx, call, verdict, by, verdict === "deny" ? result : undefined);
+  return { type: "answer", result };
+}
+
+function announce(
+  { emit }: ToolContext,
+  { scope: { engine }, record: { call }, place: { turn } }: Undecided,
+  decision: Decision,
+  by: Decider,
+  result?: ToolResult,
+): void {
+  const [part] = result?.parts ?? [];
+  const event = { type: "approval.decided", turn, call: call.id, decision, by } as const;
+  engine.events.announce(emit, part?.type === "text" ? { ...event, reason: part.text } : event);
+}

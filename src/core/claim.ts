@@ -1,0 +1,248 @@
+/**
+ * Claims of sessions: the saved state that a run starts from. A new prompt, answers to a pause, a crash and a compaction differ only in that state.
+ *
+ * @module
+ */
+import { matchAnswers, validateEdits } from "./answers.ts";
+import type { AgentDefinition } from "./definition.ts";
+import { closingMessages } from "./finish.ts";
+import type { Limits } from "./limits.ts";
+import { type AnsweredQuestion, type Exit, noCounters, type Position, type RunSnapshot } from "./position.ts";
+import { skipped } from "./results.ts";
+import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError } from "./session.ts";
+import { noSession, openSession, type SessionVersion } from "./session_version.ts";
+import { waitingMessages } from "./steering.ts";
+import type { RunStore } from "./store.ts";
+import type { AnyTool } from "./tool.ts";
+import { type Message, noUsage } from "../protocol/message.ts";
+import { type PersonAnswer, restoreSchemas } from "../protocol/question.ts";
+
+// The outcome of a claim.
+
+/** The saved state that a run starts from. */
+export interface Claimed {
+  /** The run as it starts here. Its events, usage and answers are those so far. */
+  readonly start: RunSnapshot;
+  /** The transcript. */
+  readonly messages: readonly Message[];
+  /** The number of compactions of the transcript. */
+  readonly compactions: number;
+  /** The stored version of the session. */
+  readonly version: SessionVersion;
+  /** The owner of the session, if there is one. */
+  readonly owner: string | undefined;
+  /** State of middleware for the session, by name. */
+  readonly state: readonly (readonly [string, unknown])[];
+  /** Calls that a person always allows. */
+  readonly rules: readonly Rule[];
+  /** Messages that other processes sent to the run. */
+  readonly mail: readonly Mail[];
+  /** True if the run continues after a pause or a crash. */
+  readonly resumed: boolean;
+  /** True if the run's process died. */
+  readonly lost: boolean;
+  /** The reason why the run ends as soon as its open calls have results, if it does. */
+  readonly closing: string | undefined;
+  /** True if the transcript is restored to the start of the run that is closed. */
+  readonly rollback: boolean;
+  /** The session as it was stored, if a run has it. A start that is undone restores it. */
+  readonly stored: Session | undefined;
+  /** The pause that is answered. */
+  readonly pause?: Exit | undefined;
+  /** The answers of this claim, which are the last ones in `start`. */
+  readonly given: readonly AnsweredQuestion[];
+}
+
+// The options of a claim.
+
+/** The session that a run claims, and how. */
+export interface ClaimOptions {
+  /** The idempotency id of the request. Default: none. */
+  readonly requestId?: string | undefined;
+  /** The id of a new run, or of the run to continue. Default: a new id, or the run that has the session. */
+  readonly run?: string | undefined;
+  /** The start of a new run, in milliseconds since 1970. Default: now. */
+  readonly startedAt?: number | undefined;
+  /** A new prompt: messages of which the last is the person's. */
+  readonly messages?: readonly Message[] | undefined;
+  /** Returns how many messages of the session stay when the prompt, the last of `messages`, is accepted; undefined for all. Default: all. */
+  readonly rewind?: ((session: Session, messages: readonly Message[]) => number | undefined) | undefined;
+  /** Answers to a paused run. Empty for a run whose process died. */
+  readonly answers?: readonly PersonAnswer[];
+  /** Only compacts the transcript, with these instructions. Throws if a run has the session. */
+  readonly compact?: { readonly instructions: string };
+  /** The session. Default: a new one, which a store saves only if the run pauses. */
+  readonly session?: string | undefined;
+  /** The store of sessions. */
+  readonly store: RunStore;
+  /** The owner of the session. Sessions of other owners count as unknown. Default: no owner is checked. */
+  readonly owner?: string | undefined;
+  /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
+  readonly lease?: number | undefined;
+  /** Returns true if a run is known to be dead. `until` is the end of its lease. Default: a run is dead after its lease. */
+  readonly lost?: ((run: string, until?: number) => boolean) | undefined;
+  /** The action if another run holds the session. Default: "refuse". */
+  readonly busy?: "refuse" | "replace" | undefined;
+  /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
+  readonly pausedAt?: number | undefined;
+  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
+  readonly reconcile?: ((run: RunSnapshot) => Promise<RunSnapshot>) | undefined;
+  /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
+  readonly closing?: string | undefined;
+  /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
+  readonly rollback?: boolean | undefined;
+}
+
+/** A run that must be closed before its session can be claimed. */
+interface MustClose {
+  /** The reason with which it is closed. */
+  readonly close: "lost" | "replaced";
+}
+
+/** The parts of a run that its claim depends on. */
+interface Claimant {
+  readonly definition: Pick<AgentDefinition<never>, "tools" | "reviewsInput">;
+  readonly options: ClaimOptions & { readonly tools?: readonly AnyTool[] | undefined; readonly parent?: unknown };
+  readonly limits: Pick<Limits, "recoveries">;
+  readonly session: string;
+}
+
+/** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
+export async function claim(claimant: Claimant): Promise<Claimed | MustClose> {
+  const { options, definition, session: id } = claimant;
+  const { store, session, messages, compact, owner, parent } = options;
+  const { session: stored, version } = session === undefined ? noSession : await openSession(store, session);
+  if (stored ? owner !== undefined && stored.owner !== owner : !messages) {
+    const verb = messages ? "run" : compact ? "compact" : "resume";
+    throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
+  }
+  const busy = busyWith(stored, id, options);
+  if (busy) return busy;
+  const claimed = { ...claimOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const { messages: kept } = claimed;
+  if (messages) {
+    const before = [...kept, ...leftBehind(stored)];
+    const keep = stored && options.rewind?.(stored, messages);
+    const at = definition.reviewsInput && !parent ? "arrived" : "input"; // a parent's prompt to its child does not come from outside
+    const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
+    return { ...claimed, messages: before, start: fresh(options, position, before.length) };
+  }
+  if (compact) return { ...claimed, start: fresh(options, { at: "compact", ...compact }, kept.length) };
+  return await resume(stored, claimed, claimant);
+}
+
+/** Returns the claim of a session, without the run. `owner` is that of a new session. */
+export function claimOf(
+  stored: Session | undefined,
+  version: SessionVersion,
+  owner?: string,
+): Omit<Claimed, "start"> {
+  return {
+    messages: stored?.messages ?? [],
+    version,
+    compactions: stored?.compactions ?? 0,
+    owner: stored?.owner ?? owner,
+    state: stored?.state ?? [],
+    rules: stored?.rules ?? [],
+    mail: [],
+    resumed: false,
+    lost: false,
+    closing: undefined,
+    rollback: false,
+    given: [],
+    stored: stored?.run && stored,
+  };
+}
+
+/** Throws if a live run has the session. Returns why the run that has it must be closed before a new prompt, if it must. */
+function busyWith(stored: Session | undefined, id: string, options: ClaimOptions): MustClose | undefined {
+  const { messages, compact, lost, busy } = options;
+  const { run, lease } = stored ?? {};
+  if (compact && run) throw new SessionError(`Cannot compact session "${id}": a run has it`, "busy", run.id);
+  const runs = run !== undefined && !run.exit;
+  const isLost = lost ?? ((_, until = Infinity) => Date.now() >= until);
+  const lives = runs && !isLost(run.id, lease?.until);
+  if (lives && busy !== "replace") {
+    throw new SessionError(`Cannot run session "${id}": another run has it`, "busy", run.id);
+  }
+  return messages && runs ? { close: lives ? "replaced" : "lost" } : undefined;
+}
+
+/** Returns the messages that a run leaves behind when a new prompt ends its pause: its open calls are answered, and messages to it are kept. */
+function leftBehind(stored: Session | undefined): readonly Message[] {
+  const { run, mail = [] } = stored ?? {};
+  if (!run) return [];
+  const rest = skipped("The conversation went on without an answer.");
+  return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state), ...mailedMessages(mail)];
+}
+
+/** Returns the snapshot of a new run. */
+function fresh(
+  { run, requestId, startedAt = Date.now() }: ClaimOptions,
+  position: Position,
+  before: number,
+): RunSnapshot {
+  return {
+    id: run ?? crypto.randomUUID(),
+    startedAt,
+    position,
+    counters: noCounters,
+    usage: noUsage,
+    state: [],
+    answers: [],
+    before,
+    events: 0,
+    ...(requestId !== undefined && { request: requestId }),
+  };
+}
+
+/** Returns the state of a run that continues. */
+async function resume(
+  stored: Session | undefined,
+  claimed: Omit<Claimed, "start">,
+  { definition, options, limits, session: id }: Claimant,
+): Promise<Claimed> {
+  const { run: saved, lease, mail = [] } = stored ?? {};
+  const { answers = [], reconcile, rollback = lease?.rollback === true, parent } = options;
+  if (!stored || !saved || hasMovedOn(stored, options)) {
+    const reason = saved ? "it has continued since" : "it is not paused";
+    throw new SessionError(
+      `Cannot resume session "${id}": ${reason}`,
+      "not-paused",
+      undefined,
+      stored?.messages,
+    );
+  }
+  const paused = isPaused(stored);
+  const lost = !paused && lease?.released !== true;
+  const given = matchAnswers(stored, answers);
+  if (!parent) await validateEdits(stored, given, [...definition.tools, ...options.tools ?? []]);
+  const run = await reconcile?.(saved) ?? saved;
+  const kept = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
+  const { exit: pause, request: asked, recoveries: earlier = 0, ...rest } = run;
+  const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
+  const closing = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
+  const request = options.requestId ?? (paused ? undefined : asked);
+  const start: RunSnapshot = {
+    ...rest,
+    answers: [...kept, ...given],
+    ...(request !== undefined && { request }),
+    ...(recoveries > 0 && { recoveries }),
+  };
+  return {
+    ...claimed,
+    start,
+    given,
+    mail,
+    resumed: true,
+    lost,
+    closing,
+    rollback,
+    pause: pause && restoreSchemas(pause),
+  };
+}
+
+/** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */
+function hasMovedOn({ run }: Session, { run: expected = run?.id, pausedAt = run?.events ?? 0 }: ClaimOptions): boolean {
+  return run?.id !== expected || (run?.exit !== undefined && pausedAt < run.events);
+}

@@ -1,0 +1,219 @@
+/**
+ * The life of a run that `open()` opens: it works inside the `session` hooks until it has an exit, and gives the session back.
+ *
+ * @module
+ */
+import { cleanUp, reportFatal } from "./failure.ts";
+import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "./finish.ts";
+import { withGracePeriod } from "./lib/cancellation.ts";
+import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
+import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "./policy.ts";
+import type { Position } from "./position.ts";
+import { refused } from "./results.ts";
+import { Refusal } from "./review.ts";
+import { type EngineRun, settingsOf, type StepScope } from "./run.ts";
+import { restoredSession, savedForm, savedSession, SessionError } from "./session.ts";
+import type { Beginning } from "./start.ts";
+import { contextMessages } from "./transcript.ts";
+import type { Event } from "../protocol/event.ts";
+
+/** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
+const graceFactor = 3;
+
+/** Runs a run from its opening to its last event. Never rejects. */
+export async function live(
+  beginning: Beginning,
+  ready: Promise<EngineRun>,
+  opened: Promise<unknown>,
+): Promise<RunResult> {
+  let run: EngineRun;
+  try {
+    run = await ready;
+    await opened; // callers that wait for it continue before the first event
+  } catch (error) {
+    return unopened(beginning, error);
+  }
+  try {
+    let result: RunResult;
+    try {
+      announce(run, beginning.early);
+      const left = run.claimed.resumed ? await takeUp(run) : undefined;
+      result = left ?? await enterSession(run, beginning);
+    } catch (error) {
+      await exitWith({ ...run.scope(), engine: run }, error, "session");
+      run.arrivals.close();
+      result = await conclude(run);
+    }
+    return await end(run, result);
+  } finally {
+    const { handOver } = run.control.stop;
+    if (handOver) await handOver;
+    else {
+      run.writer.close?.();
+      run.close();
+    }
+  }
+}
+
+/** Returns the result of a run that could not open its session. */
+function unopened({ control, arrivals, sink, options, session }: Beginning, error: unknown): RunResult {
+  control.close();
+  arrivals.close();
+  sink.close();
+  const messages = error instanceof SessionError ? error.messages : [];
+  return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
+}
+
+/** Emits the first events. */
+function announce(engine: EngineRun, early: readonly Event[]): void {
+  const { id: run, session, events, usage, claimed: { start: { request }, resumed } } = engine;
+  events.gather();
+  const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
+  events.emit({ type: "run.started", run, session, resumed, ...before });
+  events.emit({ type: "session.opened", source: sourceOf(engine) });
+  for (const event of early) events.emit(event);
+}
+
+/** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
+async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
+  const { writer, work, loop, claimed: { closing, pause } } = engine;
+  const left = pause ? undefined : await writer.takeOver?.();
+  if (left || closing === undefined) return left;
+  const cause = { reason: closing, source: "stop" } as const;
+  await work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
+  return undefined;
+}
+
+/** Reviews what the client of a new run gave beside its messages, before a hook receives it. Returns the result of a run that is refused. */
+async function refusalOf(
+  engine: EngineRun,
+  review: NonNullable<Beginning["options"]["review"]>,
+): Promise<RunResult | undefined> {
+  const scope = engine.scope();
+  const work = review(engine, scope).catch((error) => {
+    if (error instanceof Refusal) return error.reason;
+    throw error;
+  });
+  const reason = await reportFatal({ ...scope, engine }, "input", work);
+  return reason === undefined ? undefined : emptyResult(engine, "cancelled", reason);
+}
+
+/** Runs the hooks of a run, and waits for those that ignore an abort no longer than the grace periods. */
+function enterSession(engine: EngineRun, beginning: Beginning): Promise<RunResult> {
+  const { control, limits, claimed: { resumed } } = engine;
+  const { review } = beginning.options;
+  const result = review && !resumed
+    ? refusalOf(engine, review).then((refused) => refused ?? openSession(engine, beginning))
+    : openSession(engine, beginning);
+  return withGracePeriod(result, control, graceFactor * limits.grace, () => {
+    engine.events.warn("hook.abandoned", "A hook did not stop when its signal aborted.");
+  });
+}
+
+/** Runs the `session` onion with the settings of the run. */
+function openSession(engine: EngineRun, { options: { parent } }: Beginning): Promise<RunResult> {
+  const { limits, definition, tools } = engine;
+  const settings = settingsOf(definition, engine.scope(), { limits, tools, inherited: parent?.settings });
+  return settings instanceof Promise
+    ? settings.then((settings) => sessionResult(engine, settings))
+    : sessionResult(engine, settings);
+}
+
+/** Runs the `session` onion. */
+function sessionResult(engine: EngineRun, settings: Settings): Promise<RunResult> {
+  const { session, loop, definition, claimed: { resumed } } = engine;
+  const source = sourceOf(engine);
+  const prompt = arrivedPrompt(loop.position);
+  const ctx = { ...engine.scope(), session, source, resumed, ...prompt, settings, context: [] };
+  return definition.onions.session(ctx, engine, policy);
+}
+
+/** Whether the session of a run is new. */
+function sourceOf({ loop, claimed: { resumed } }: EngineRun): SessionContext["source"] {
+  return loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
+}
+
+const policy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf(
+  "session",
+  ["settings", "context"],
+  {
+    core: runSession,
+    derive: mergeSettings,
+    finalize: /* @__PURE__ */ requireStatus("session", endStatuses),
+  },
+);
+
+/** The core of `session`: runs the loop, and makes a result of its exit. */
+async function runSession(
+  { run, signal, emit, vars, settings, context }: SessionContext,
+  engine: EngineRun,
+): Promise<RunResult> {
+  const { loop, exit, control, arrivals, claimed: { closing }, definition } = engine;
+  const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
+  try {
+    exit.check();
+    engine.open(settings);
+    if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
+    if (closing !== undefined && !(closing === "lost" && completesFirst(engine))) control.abort(closing);
+    await loop.advance(scope, definition.steps);
+  } catch (error) {
+    await exitWith(scope, error, "prompt");
+  }
+  if (exit.current?.status !== "paused") arrivals.close();
+  return await conclude(engine);
+}
+
+/** True if a lost run first accepts its prompt, or records the results of its calls, before it ends. */
+function completesFirst({ loop: { position } }: EngineRun): boolean {
+  return position.at === "arrived" || position.at === "input" || position.at === "tools" || position.at === "turnEnd";
+}
+
+/** Returns the prompt that was not accepted yet, as a field of the context of `session`. */
+function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
+  const prompt = position.at === "arrived" || position.at === "input" ? position.messages.at(-1) : undefined;
+  return prompt?.role === "user" ? { prompt } : {};
+}
+
+/** Emits the last events, and gives the session back. */
+async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
+  const { id: run, session, events, loop, work, writer, arrivals, claimed, exit } = engine;
+  if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
+  arrivals.close();
+  if (engine.control.stop.handOver) return given;
+  if (!exit.current && claimed.pause) exit.offer(claimed.pause, undefined); // a hook refused to continue a paused run, which stays paused
+  const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
+  if (!stays) loop.append(arrivals.take()); // the next run reads them, except after a rollback
+  const { finish, transcript: { messages } } = loop;
+  const raw: RunResult = { ...given, run, session, ...(finish && { finish }), usage: engine.usage, messages };
+  events.emit({ type: "session.closed" });
+  let { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
+  try {
+    if (!await writer.end(stays ? undefined : last)) {
+      events.warn("session.unsaved", "The session was taken by another process.");
+    }
+  } catch (error) {
+    const id = events.report(error);
+    events.emit({ type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: id });
+    if (last.type === "run.paused") { // no answer would find the question
+      const message = "The run cannot pause: its session could not be saved.";
+      last = { type: "run.failed", error: id, message, code: "internal", usage: last.usage };
+      result = { ...result, status: "failed", reason: "failure", questions: [], error };
+    }
+  }
+  events.emit(last);
+  return result;
+}
+
+/** Returns a result and its last event as the middleware of the agent lets callers and clients see them: also if no hook has seen the end. */
+function shownForm(
+  run: EngineRun,
+  result: RunResult,
+  last: Event,
+): { readonly result: RunResult; readonly last: Event } {
+  const { definition } = run;
+  if (definition.savers.length === 0) return { result, last };
+  const { messages, last: form } = savedForm(definition, { ...savedSession(run), last: { run: run.id, event: last } });
+  const event = form?.event ?? last;
+  const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
+  return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };
+}

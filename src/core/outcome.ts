@@ -1,0 +1,78 @@
+/**
+ * The results of calls that did not complete, and the size limit of results.
+ *
+ * @module
+ */
+import { failed, result, skipped } from "./results.ts";
+import type { FinishReason } from "../protocol/event.ts";
+import type { ToolResult } from "../protocol/message.ts";
+import type { Call, ContentPart } from "../protocol/part.ts";
+
+/** The result of a call that was started before its process died: its effect is unknown. */
+export const interrupted: ToolResult = /* @__PURE__ */ result(
+  "aborted",
+  "Interrupted: it is not known whether it was done.",
+);
+
+/** The result of a call that was stopped while it ran. */
+export const stopped: ToolResult = /* @__PURE__ */ result("aborted", "Stopped before it was done.");
+
+/** Returns the result of a call whose own result no hook has reviewed. */
+export function withheld(reason: string): ToolResult {
+  return failed(`Withheld: ${reason}.`);
+}
+
+/** Returns the result of a call that did not run. */
+export function notRun(reason: string): ToolResult {
+  return result("aborted", `Not run: ${reason}.`);
+}
+
+/** Returns true if the provider, a check or the model itself stopped the response: none of its calls may run. */
+export function wasStopped(finish: FinishReason | undefined): boolean {
+  return finish === "filter" || finish === "refusal";
+}
+
+/** Returns the result of a call that may not run because of the way in which its response ended, as the model reads it. */
+export function unfinished({ name, incomplete }: Call, finish: FinishReason | undefined): ToolResult | undefined {
+  if (wasStopped(finish)) {
+    const by = finish === "refusal" ? "the response is a refusal" : "a filter stopped the response";
+    return skipped(`Not run: ${by}.`);
+  }
+  if (!incomplete) return undefined;
+  return finish === "length"
+    ? failed(
+      `Not run: your response reached the output limit within the input of ${name}. Call it again with a shorter input, or divide the work among several responses.`,
+    )
+    : failed(`Not run: your response ended within the input of ${name}. Call it again with its whole input.`);
+}
+
+/** Cuts the text of a result to `limit` characters. Hooks have seen it whole. */
+export function bounded(parts: readonly ContentPart[], limit: number): readonly ContentPart[] {
+  let left = limit;
+  return parts.map((part) => {
+    if (part.type !== "text") return part;
+    const { length } = part.text;
+    const fits = length <= left;
+    const kept = part.text.slice(0, left);
+    const text = fits ? part.text : `${kept.toWellFormed()}\n[cut: ${left} of ${length} characters]`;
+    left = Math.max(0, left - length);
+    return fits ? part : { ...part, text };
+  });
+}
+
+/** Returns a thrown value, or an error in its place if hooks and receivers of errors could not read it. */
+export function readable(thrown: unknown): unknown {
+  return isReadable(thrown)
+    ? thrown
+    : new TypeError("Cannot read what the tool threw: it is a proxy, or an error without a name or a message as text");
+}
+
+function isReadable(thrown: unknown): boolean {
+  try {
+    const { name, message } = Object(thrown);
+    const isText = !(thrown instanceof Error) || (typeof name === "string" && typeof message === "string");
+    return isText && !("~unreadable" in Object(thrown)); // asks a proxy too
+  } catch {
+    return false;
+  }
+}

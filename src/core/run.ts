@@ -1,0 +1,400 @@
+/**
+ * A run of the engine: its services, which steps use and never replace.
+ *
+ * @module
+ */
+import { replySchema } from "./approval.ts";
+import type { Claimed } from "./claim.ts";
+import { OpenWork, type RunControl } from "./control.ts";
+import type { AgentDefinition, AnswerFormat } from "./definition.ts";
+import { Events, logError, type NumberedEvent, type OnError } from "./events.ts";
+import { End, type EndOptions, Pause } from "./interrupt.ts";
+import { expectJson } from "./lib/json.ts";
+import { Semaphore } from "./lib/locks.ts";
+import { limited, type Limits } from "./limits.ts";
+import { ExitState, Loop } from "./loop.ts";
+import type { Settings } from "./points.ts";
+import { merged } from "./policy.ts";
+import type { RunSnapshot, TurnState } from "./position.ts";
+import type { QuestionOptions, Run, Scope, Used } from "./scope.ts";
+import type { Mail, Rule } from "./session.ts";
+import type { SessionWriter } from "./store.ts";
+import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
+import { Transcript } from "./transcript.ts";
+import type { Emit } from "../protocol/event.ts";
+import { addUsage, type ToolResult, type Usage, type UserMessage } from "../protocol/message.ts";
+import type { PersonAnswer } from "../protocol/question.ts";
+import { expectNames } from "../protocol/shape.ts";
+import type { Sink } from "../stream/channel.ts";
+
+// The port of arrivals: messages to a run while it works, and requests that it end.
+
+/** Messages and requests from outside. The engine asks for them at the end of each turn. `features/steering.ts` implements it. */
+export interface Arrivals {
+  /** True if messages wait. */
+  readonly waiting: boolean;
+  /** True if the run should end with one more answer, without tools. */
+  readonly finishing: boolean;
+  /** The reason why no further turn begins, if there is one. */
+  readonly draining: string | undefined;
+  /** The result of calls that have not begun, if something waits that does not wait for them. */
+  readonly skipped: ToolResult | undefined;
+  /** Returns the messages that wait, each after its context, and removes them. */
+  take(): readonly UserMessage[];
+  /** Adds requests of other processes, which were accepted before. */
+  receive(mail: readonly Mail[]): void;
+  /** Keeps the messages in the state of the run from now on. */
+  attach(state: Map<string, unknown>): void;
+  /** Accepts no further messages: the run is about to end. */
+  close(): void;
+}
+
+// The settings of a run: those that its `session` hooks receive, and those of its open session.
+
+/** The values of one run that take the place of its agent's. */
+interface RunSettings {
+  readonly limits: Limits;
+  /** Tools of this run only. One with the name of an agent's own tool is left out. */
+  readonly tools?: readonly AnyTool[] | undefined;
+  /** The settings of the parent run, which a child takes over. */
+  readonly inherited?: Partial<Settings> | undefined;
+}
+
+/** The part of an agent that its settings are made of. */
+type Definition = Pick<AgentDefinition<never>, "model" | "instructions" | "tools">;
+
+/** Returns the settings that the `session` hooks of a run receive. Returns no promise if the agent has its model and its instructions. */
+export function settingsOf(definition: Definition, scope: Scope, given: RunSettings): Settings | Promise<Settings> {
+  const { model, instructions, tools } = definition;
+  const { limits, tools: more = [], inherited } = given;
+  if (typeof model === "function" || typeof instructions === "function") {
+    return chosenSettings(definition, scope, given);
+  }
+  const own = more.filter(({ name }) => !tools.some((own) => own.name === name));
+  const settings: Settings = { model, instructions, tools: [...tools, ...own], limits };
+  return inherited ? merged(settings, inherited) : settings;
+}
+
+/** Calls the functions that choose the model and the instructions. */
+async function chosenSettings(definition: Definition, scope: Scope, given: RunSettings): Promise<Settings> {
+  const { model, instructions } = definition;
+  const chosen = {
+    ...definition,
+    model: typeof model === "function" ? await model(scope) : model,
+    instructions: typeof instructions === "function" ? await instructions(scope) : instructions,
+  };
+  return await settingsOf(chosen, scope, given);
+}
+
+/** The settings of a run whose session is open. */
+type OpenSettings = Settings & ToolTable;
+
+/** Completes the settings that the `session` hooks decided on. `base` are the limits of the run. */
+function openSettings(
+  settings: Settings,
+  { tools, toolTable: own }: Pick<AgentDefinition<never>, "tools" | "toolTable">,
+  base: Limits,
+): OpenSettings {
+  const limits = settings.limits === base ? base : limited(base, settings.limits);
+  const isUnchanged = settings.tools.length === tools.length && settings.tools.every((tool, at) => tool === tools[at]);
+  const table = isUnchanged ? own : toolTable(settings.tools as readonly AnyTool[]); // run() requires the vars that they need
+  return { ...settings, ...table, limits };
+}
+
+// A run as hooks and tools see it.
+
+/** The part of a run that its view shows. */
+export interface ViewedRun
+  extends Pick<Run, "id" | "session" | "owner" | "startedAt" | "path" | "call" | "state" | "sessionState"> {
+  readonly definition: { readonly name: string; readonly now: (() => number) | undefined };
+  readonly parent: ViewedRun | undefined;
+  readonly view: Run;
+  readonly events: Pick<Events, "report">;
+  readonly exit: Pick<ExitState, "offerInterrupt">;
+  readonly loop: Pick<Loop<never>, "answers" | "counters">;
+  readonly arrivals: Pick<Arrivals, "finishing">;
+  readonly usage: Usage;
+  readonly limits: Limits;
+}
+
+/** A run as hooks see it. A class, because an object literal with accessors costs a microsecond each time it is created. */
+export class RunView implements Run {
+  readonly id: string;
+  readonly session: string;
+  readonly owner: string | undefined;
+  readonly startedAt: number;
+  readonly path: readonly string[];
+  readonly agent: string;
+  readonly parent: Run | undefined;
+  readonly call: string | undefined;
+  readonly state: Map<string, unknown>;
+  readonly sessionState: Map<string, unknown>;
+  readonly #engine: ViewedRun;
+
+  constructor(engine: ViewedRun) {
+    this.id = engine.id;
+    this.session = engine.session;
+    this.owner = engine.owner;
+    this.startedAt = engine.startedAt;
+    this.path = engine.path;
+    this.agent = engine.definition.name;
+    this.parent = engine.parent?.view;
+    this.call = engine.call;
+    this.state = engine.state;
+    this.sessionState = engine.sessionState;
+    this.#engine = engine;
+  }
+
+  /** The run, for features of the engine. A property, so that it works across copies of the package. */
+  get "~engine"(): ViewedRun {
+    return this.#engine;
+  }
+  get answers(): readonly PersonAnswer[] {
+    return this.#engine.loop.answers.map(({ answer }) => answer);
+  }
+  get usage(): Usage {
+    return this.#engine.usage;
+  }
+  get used(): Used {
+    const { turns, calls, continuations } = this.#engine.loop.counters;
+    return { turns, calls, continuations };
+  }
+  get limits(): Limits {
+    return this.#engine.limits;
+  }
+  get finishing(): boolean {
+    return this.#engine.arrivals.finishing;
+  }
+
+  readonly now = (): number => (this.#engine.definition.now ?? Date.now)();
+
+  readonly report = (error: unknown): string => this.#engine.events.report(error);
+
+  readonly end = (reason: string, options: EndOptions = {}): End => {
+    expectJson("Cannot end the run", reason);
+    expectNames("Cannot end the run", options, ["as", "rollback", "withhold", "tree"]);
+    const end = new End(reason, options);
+    for (let run: ViewedRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
+      run.exit.offerInterrupt(end);
+    }
+    return end;
+  };
+
+  readonly pause = (question: string, options?: QuestionOptions): Pause => {
+    const pause = new Pause([{ questions: [question], schema: replySchema, ...options }]);
+    // after the constructor, which handles the rejection of a promise
+    if (typeof question !== "string") throw new TypeError("Cannot pause: expected a question as text");
+    return pause;
+  };
+}
+
+/** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
+export interface StepScope extends Scope {
+  readonly engine: EngineRun;
+  /** The `emit` outside of the prompt's hooks. */
+  readonly outside: Emit;
+  /** The prompt and the context, as the `prompt` hooks changed them. */
+  readonly prompt?: { readonly message: UserMessage; readonly context: readonly string[] };
+  /** The turn in progress. */
+  readonly turn?: TurnState;
+}
+
+/** The parts of a run that exist before it has its session. */
+export interface RunBeginning {
+  readonly definition: AgentDefinition<StepScope>;
+  readonly options: EngineOptions;
+  readonly limits: Limits;
+  readonly session: string;
+  readonly sink: Sink<NumberedEvent>;
+  readonly control: RunControl;
+  readonly arrivals: Arrivals;
+}
+
+/** The options of a run that its engine uses. */
+export interface EngineOptions {
+  readonly vars: unknown;
+  readonly onError?: OnError | undefined;
+  /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
+  readonly tools?: readonly AnyTool[] | undefined;
+  /** The format of the final answer, if the agent has none of its own. */
+  readonly answerFormat?: AnswerFormat | undefined;
+  readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
+}
+
+/** A run: its services and its loop. */
+export class EngineRun {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly definition: AgentDefinition<StepScope>;
+  readonly session: string;
+  readonly owner: string | undefined;
+  readonly vars: unknown;
+  readonly parent: EngineRun | undefined;
+  /** The id of the parent's call that this run works for. */
+  readonly call: string | undefined;
+  readonly path: readonly string[];
+  /** The names of the tools that lead to this run, outermost first. Unlike the names of agents, they are unique in an agent. */
+  readonly toolPath: readonly string[];
+  readonly view: Run;
+  readonly control: RunControl;
+  readonly arrivals: Arrivals;
+  readonly sink: Sink<NumberedEvent>;
+  readonly events: Events;
+  readonly exit: ExitState;
+  readonly loop: Loop<StepScope>;
+  /** The work in progress, which the end of the run cuts short. */
+  readonly work = new OpenWork();
+  readonly state: Map<string, unknown>;
+  readonly sessionState: Map<string, unknown>;
+  /** Calls that a person always allows, in the whole tree of agents. */
+  readonly rules: Rule[];
+  /** Failures that the `error` hooks have seen. */
+  readonly seenErrors: unknown[] = [];
+  readonly onError: OnError;
+  readonly writer: SessionWriter;
+  /** The saved state that the run started from. */
+  readonly claimed: Claimed;
+  readonly #limits: Limits;
+  #tools: readonly AnyTool[];
+  #answerFormat: AnswerFormat | undefined;
+  #usage: Usage;
+  #settings: OpenSettings | undefined;
+  #slots: Semaphore | undefined;
+  #agentSlots: Semaphore | undefined;
+
+  /** `openWriter` creates the writer of the session, which reads the run. */
+  constructor(beginning: RunBeginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
+    const {
+      definition,
+      sink,
+      control,
+      arrivals,
+      options: { vars, onError = logError, tools = [], answerFormat, parent },
+    } = beginning;
+    const { start, messages, compactions } = claimed;
+    this.id = start.id;
+    this.startedAt = start.startedAt;
+    this.claimed = claimed;
+    this.definition = definition;
+    this.session = beginning.session;
+    this.owner = parent ? parent.run.owner : claimed.owner;
+    this.vars = vars;
+    this.onError = onError;
+    this.#tools = tools;
+    this.#answerFormat = definition.format ?? answerFormat;
+    this.parent = parent?.run;
+    this.call = parent?.call;
+    this.path = parent ? [...parent.run.path, parent.run.definition.name] : [];
+    this.toolPath = parent ? [...parent.run.toolPath, parent.tool] : [];
+    this.control = control;
+    this.arrivals = arrivals;
+    this.sink = sink;
+    this.events = new Events(start.id, start.events, {
+      sink,
+      observers: definition.observers,
+      onError,
+      derive: definition.format?.stream?.derive(),
+    });
+    this.state = new Map(start.state);
+    this.sessionState = parent?.run.sessionState ?? new Map(claimed.state);
+    this.rules = parent?.run.rules ?? [...claimed.rules];
+    this.#limits = beginning.limits;
+    this.#usage = start.usage;
+    this.exit = new ExitState(control);
+    this.writer = openWriter(this);
+    const { events, exit, writer } = this;
+    const transcript = new Transcript({ messages, compactions, before: start.before }, events);
+    this.loop = new Loop({ start, transcript, exit, writer, events });
+    this.view = new RunView(this);
+    arrivals.attach(this.state);
+    arrivals.receive(claimed.mail);
+  }
+
+  /** Tools of this run only. */
+  get tools(): readonly AnyTool[] {
+    return this.#tools;
+  }
+  /** The format of the final answer. */
+  get answerFormat(): AnswerFormat | undefined {
+    return this.#answerFormat;
+  }
+  get limits(): Limits {
+    return this.#settings?.limits ?? this.#limits;
+  }
+  /** The estimated tokens that the transcript may have, also if a `session` hook lets it be compacted before. */
+  get window(): number {
+    return this.#limits.context;
+  }
+  /** True if the run ends or was aborted, and does not pause. */
+  get isEnding(): boolean {
+    return this.control.aborted || this.exit.isEnding;
+  }
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  /** The settings of the open session. */
+  get settings(): OpenSettings {
+    if (!this.#settings) throw new Error("Cannot read the settings: the session is not open");
+    return this.#settings;
+  }
+
+  /** The slots for running tools, shared with child runs. */
+  get slots(): Semaphore {
+    return this.#slots ??= this.parent?.slots ?? new Semaphore(this.limits.parallel);
+  }
+  /** The slots for child runs. */
+  get agentSlots(): Semaphore {
+    return this.#agentSlots ??= new Semaphore(this.limits.agents);
+  }
+
+  /** Returns the scope of the outermost hooks. */
+  scope(): Scope {
+    return { run: this.view, signal: this.control.signal, emit: this.events.emit, vars: this.vars };
+  }
+
+  /** Sets what its client gave to the run, as the `input` hooks have accepted it. */
+  receive(tools: readonly AnyTool[], answerFormat: AnswerFormat | undefined): void {
+    this.#tools = tools;
+    this.#answerFormat = this.definition.format ?? answerFormat;
+  }
+
+  /** Opens the session with its settings. */
+  open(settings: Settings): void {
+    const opened = openSettings(settings, this.definition, this.#limits);
+    const { limits } = opened;
+    if (limits.time !== this.#limits.time) this.control.setDeadline(limits.time);
+    this.definition.checkLimits(limits);
+    this.#settings = opened;
+  }
+
+  /** Counts tokens, in this run and in its parents. */
+  spend(usage: Usage): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.parent?.spend(usage);
+  }
+
+  /** Returns the snapshot: that of the loop, with the usage, the state and the number of events as they are now. */
+  snapshot(): RunSnapshot {
+    const { usage, state, events, loop } = this;
+    return {
+      ...loop.snapshot,
+      usage,
+      state: [...state],
+      events: this.exit.current?.status === "paused" ? events.count + 1 : events.count, // `run.paused` is still to come
+    };
+  }
+
+  /** Ends the run. Later events are dropped. */
+  close(): void {
+    this.control.close();
+    this.events.close();
+  }
+}
+
+/** Returns the run behind its view. Throws a `TypeError` for an object that no engine made. */
+export function engineOf(view: Run): EngineRun {
+  const engine = (view as Run & { readonly "~engine"?: EngineRun })["~engine"]; // a view has it
+  if (!engine) throw new TypeError(`Cannot use run "${view.id}": expected a run of an agent`);
+  return engine;
+}

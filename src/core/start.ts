@@ -1,0 +1,315 @@
+/**
+ * The start of a run, and its handle.
+ *
+ * @module
+ */
+import { rulesOf, validateEdits } from "./answers.ts";
+import { claim, type Claimed, claimOf, type ClaimOptions } from "./claim.ts";
+import { RunControl, type StopOptions } from "./control.ts";
+import type { AgentDefinition } from "./definition.ts";
+import type { NumberedEvent, OnError } from "./events.ts";
+import { expectJson } from "./lib/json.ts";
+import { expectChoice } from "./lib/options.ts";
+import { live } from "./life.ts";
+import { limited, type Limits } from "./limits.ts";
+import type { RunResult, Settings } from "./points.ts";
+import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
+import { type EngineOptions, EngineRun, type RunBeginning, type StepScope } from "./run.ts";
+import type { Scope } from "./scope.ts";
+import { type Mail, savedForm, type Session, SessionError } from "./session.ts";
+import { SessionVersion } from "./session_version.ts";
+import { type SendOptions, Steering } from "./steering.ts";
+import type { SessionWriter } from "./store.ts";
+import { expectMessages } from "./transcript.ts";
+import type { Event } from "../protocol/event.ts";
+import { user, type UserMessage } from "../protocol/message.ts";
+import { expectNames } from "../protocol/shape.ts";
+import type { Sink } from "../stream/channel.ts";
+
+// The options of a run, and the handle of a run that has started.
+
+/** The options of a run, however it starts. */
+export interface StartOptions extends ClaimOptions, EngineOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /** Events to emit after the first ones. */
+  readonly early?: readonly Event[] | undefined;
+  /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
+  readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
+  /** Runs the `input` hooks for what a client gave beside its messages, and changes the run accordingly. Throws a `Refusal`. Default: there is nothing. */
+  readonly review?: ((run: EngineRun, scope: Scope) => Promise<void>) | undefined;
+  readonly parent?: NonNullable<EngineOptions["parent"]> & { readonly settings: Partial<Settings> };
+}
+
+/** The parts of a run that exist before it has its session. */
+export interface Beginning extends RunBeginning {
+  readonly options: StartOptions;
+  /** Events of the `input` hooks that ran before the first event. */
+  readonly early: Event[];
+}
+
+/** A run that has its session. */
+export interface Opened {
+  /** The run's id. */
+  readonly run: string;
+  /** The number of the event before the first one: 0 unless the run continues. */
+  readonly after: number;
+}
+
+/** A run that has started. */
+export interface Started {
+  /** The session's id. */
+  readonly session: string;
+  /** Resolves once the run has its session. Rejects with a `SessionError` if it cannot have it. */
+  readonly opened: Promise<Opened>;
+  /** The result. Never rejects. */
+  readonly result: Promise<RunResult>;
+  /** Stops the run. Default reason: "stop". */
+  stop(reason?: string, options?: StopOptions): void;
+  /**
+   * Sends a message to the run, which receives it at the next safe place. Resolves once it is accepted; of a run that is saved as it works, once it is
+   * saved. Rejects with a `RangeError` if ten messages wait, and with a `SessionError` if the run is over or an `input` hook refuses the message.
+   */
+  send(message: string | UserMessage, options?: SendOptions): Promise<void>;
+  /**
+   * Asks the run to end with one more answer, without tools. Calls that have not begun are skipped. Resolves once the request is accepted; of a run that is
+   * saved as it works, once it is saved. Rejects with a `SessionError` if the run is over, or ends before the request is saved. Callers need not wait.
+   */
+  finish(): Promise<void>;
+  /** Ends the run after its turn, as a limit does. */
+  drain(reason: string): void;
+  /**
+   * Gives the run to another process, at the next safe place or after `grace` milliseconds. Its state is saved without its lease, and the stream of events
+   * ends without a last event. A run in memory is aborted with the reason "shutdown".
+   */
+  handOver(grace: number): void;
+}
+
+/** Discards events. */
+export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
+
+// The opening of a run: it claims its session, and prepares the engine.
+
+/** Closes the run that has the session, with a reason. */
+export type CloseOther = (reason: string) => Promise<{ readonly error?: unknown }>;
+
+/** Claims the session. A run that has it and must be closed is closed before. */
+async function open(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
+  const { definition, options, session } = beginning;
+  const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
+  if (options.compact && !definition.steps.compact) {
+    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
+    throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
+  }
+  for (const answer of options.answers ?? []) {
+    if (answer.type === "approve") expectJson(`Cannot resume session "${session}" with an edited input`, answer.input);
+  }
+  let claimed = await claim(beginning);
+  if ("close" in claimed) {
+    const { error } = await closeOther(claimed.close);
+    if (error !== undefined && !(error instanceof SessionError)) throw error; // the session would stay busy for ever
+    claimed = await claim({ ...beginning, options: { ...options, busy: "refuse" } });
+    if ("close" in claimed) throw busy();
+  }
+  options.check?.(beginning, claimed);
+  const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
+  if (claimed.rollback) run.control.rollBack();
+  if (!options.parent && claimed.resumed) await orRefuse(`Cannot resume run "${run.id}"`, reviewGiven(run, beginning));
+  if (!await run.writer.claim()) throw busy();
+  return run;
+}
+
+/** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
+function writerOf({ options: { store, session, parent, lease = 30_000 } }: Beginning, run: EngineRun): SessionWriter {
+  if (!store.writer) {
+    throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
+  }
+  return store.writer(store, run as never, { always: session !== undefined && !parent, lease }); // the writers of this package read runs
+}
+
+/** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `early`. */
+async function reviewGiven(run: EngineRun, { definition, options, early }: Beginning): Promise<void> {
+  const { claimed: { start: { answers }, given }, rules, loop } = run;
+  const scope = { ...run.scope(), emit: (event: Event) => void early.push(event) };
+  const accepted = await reviewAnswers(run, scope, given);
+  await options.review?.(run, scope);
+  if (definition.reviewsInput) await validateEdits(loop.transcript, accepted, [...definition.tools, ...run.tools]);
+  loop.receive([...answers.slice(0, answers.length - given.length), ...accepted]);
+  rules.push(...accepted.flatMap(rulesOf));
+}
+
+// The `input` point for a message to a run that another process executes.
+
+/** A request of another process that brings a message. */
+type MessageMail = Extract<Mail, { type: "message" }>;
+
+/** A message, the session of its run, the vars of the request that brought it, and the receiver of errors. */
+export interface RemoteMessage {
+  readonly session: Session;
+  readonly mail: MessageMail;
+  readonly vars: unknown;
+  readonly onError: OnError;
+}
+
+/** Saves nothing: the run is only looked at. */
+const noWriter: SessionWriter = {
+  claim: () => Promise.resolve(true),
+  checkpoint: () => undefined,
+  end: () => Promise.resolve(true),
+};
+
+/** Returns true if the agent reviews messages from outside: it has `input` hooks. */
+export function reviewsInput(agent: { readonly "~definition": object }): boolean {
+  return (agent["~definition"] as AgentDefinition<StepScope>).reviewsInput; // agent() made it
+}
+
+/**
+ * Runs the `input` hooks of `agent` for a message, before it is saved for the run that has `session`. Returns it with its context, in the form that
+ * the store keeps. The hooks see the run as it was saved last; their events and changes of its state are dropped. Throws a `SessionError` if the message is
+ * refused.
+ */
+export async function reviewForRemoteRun(
+  agent: { readonly "~definition": object },
+  { session, mail, vars, onError }: RemoteMessage,
+): Promise<Mail> {
+  const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const { run: start } = session;
+  if (!start || !definition.reviewsInput) return mail;
+  const beginning = {
+    definition,
+    options: { vars, onError },
+    limits: definition.limits,
+    session: session.id,
+    sink: nullSink,
+    control: new RunControl(),
+    arrivals: new Steering(),
+  };
+  const engine = new EngineRun(beginning, { ...claimOf(session, SessionVersion.none), start }, () => noWriter);
+  try {
+    const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
+    const accepted = await orRefuse(`Cannot send a message to run "${engine.id}"`, reviewed);
+    return storedForm(definition, session, { ...mail, ...fieldsOf(accepted) });
+  } finally {
+    engine.close();
+  }
+}
+
+/** Returns the parts of a request for a message after its context. */
+function fieldsOf(accepted: readonly UserMessage[]): Partial<MessageMail> {
+  const [message, context] = [accepted.at(-1), accepted.slice(0, -1)];
+  return { ...(message && { message }), ...(context.length > 0 && { context }) };
+}
+
+/** Returns a request as the middleware of an agent lets the store keep it. */
+function storedForm(definition: AgentDefinition<StepScope>, { id }: Session, mail: Mail): Mail {
+  const { mail: [stored = mail] = [] } = savedForm(definition, { id, messages: [], mail: [mail] });
+  return stored;
+}
+
+/** Starts a run, or continues one that has paused or whose process died. */
+export function start(
+  definition: AgentDefinition<StepScope>,
+  options: StartOptions,
+  sink: Sink<NumberedEvent>,
+): Started {
+  const { signal, session = crypto.randomUUID() } = options;
+  const limits = options.limits ? limited(definition.limits, options.limits) : definition.limits;
+  const control = new RunControl();
+  if (signal) control.follow(signal);
+  control.setDeadline(limits.time);
+  const closeOther = (closing: string) => {
+    const { messages: _, run: __, ...rest } = options;
+    return start(definition, { ...rest, answers: [], closing }, nullSink).result;
+  };
+  const early = [...options.early ?? []];
+  const beginning = { definition, options, limits, session, sink, control, arrivals: new Steering(), early };
+  return new StartedRun(beginning, open(beginning, closeOther));
+}
+
+/** A run that has started. A class, because a server keeps one for each stream, and a closure for each operation would take eight times the memory. */
+class StartedRun implements Started {
+  readonly session: string;
+  readonly opened: Promise<Opened>;
+  readonly result: Promise<RunResult>;
+  readonly #run: Promise<EngineRun>;
+  readonly #control: RunControl;
+  readonly #steering: Steering;
+  /** Settles when the `input` hooks have returned for the messages so far. Never rejects. */
+  #reviewed: Promise<unknown> | undefined;
+
+  constructor(beginning: Beginning & { readonly arrivals: Steering }, run: Promise<EngineRun>) {
+    this.session = beginning.session;
+    this.opened = run.then(({ id, claimed: { start } }): Opened => ({ run: id, after: start.events }));
+    this.opened.catch(() => {}); // the result reports it too
+    this.result = live(beginning, run, this.opened);
+    this.#run = run;
+    this.#control = beginning.control;
+    this.#steering = beginning.arrivals;
+  }
+
+  stop(reason = "stop", options: StopOptions = {}): void {
+    expectNames("Cannot stop the run", options, ["rollback", "leave", "undo", "handOver"]);
+    this.#control.abort(reason, options);
+  }
+
+  drain(reason: string): void {
+    this.#steering.drain(reason);
+  }
+
+  finish(): Promise<void> {
+    const accepted = this.#finish();
+    accepted.catch(() => {}); // callers need not wait
+    return accepted;
+  }
+
+  /** Requests the last answer at once, also before the run has its session, and waits until the request is saved. */
+  async #finish(): Promise<void> {
+    if (!this.#steering.closed) this.#steering.finish();
+    const run = await this.#run;
+    const failure = `Cannot finish run "${run.id}"`;
+    this.#expectOpen(failure);
+    await this.#saveNow(run, failure);
+  }
+
+  handOver(grace: number): void {
+    const hand = ({ writer, control }: EngineRun) =>
+      writer.handOver ? writer.handOver(grace) : control.abort("shutdown");
+    this.#run.then(hand, () => {}); // a run that cannot open ends by itself
+  }
+
+  async send(message: string | UserMessage, options: SendOptions = {}): Promise<void> {
+    const run = await this.#run; // messages that waited before come first
+    const failure = `Cannot send a message to run "${run.id}"`;
+    expectNames(failure, options, ["after"]);
+    expectChoice(failure, "after", options.after ?? "batch", ["batch", "calls"]);
+    this.#expectOpen(failure);
+    const given = typeof message === "string" ? user(message) : message;
+    expectMessages(failure, [given], ["user"]);
+    const accepted = run.definition.reviewsInput ? await this.#review(run, given, failure) : [given];
+    this.#expectOpen(failure);
+    this.#steering.add(accepted, options);
+    await this.#saveNow(run, failure);
+  }
+
+  /** Runs the `input` hooks for one message after another, so that messages stay in order. */
+  #review(run: EngineRun, message: UserMessage, failure: string): Promise<readonly UserMessage[]> {
+    const next = Promise.resolve(this.#reviewed).then(() =>
+      orRefuse(failure, reviewMessage(run, run.scope(), "steering", message))
+    );
+    this.#reviewed = next.catch(() => {}); // the caller of send() receives the failure
+    return next;
+  }
+
+  /** Throws if the run is over. */
+  #expectOpen(failure: string): void {
+    if (this.#steering.closed) throw new SessionError(`${failure}: it is over`, "unknown");
+  }
+
+  /** Saves the requests that wait for the run, if a store outlives the process. Throws if the run ends, which may be without them. */
+  async #saveNow({ writer, control }: EngineRun, failure: string): Promise<void> {
+    const saved = writer.saveNow?.();
+    if (!saved) return;
+    await saved;
+    if (control.aborted) throw new SessionError(`${failure}: it is ending`, "busy");
+  }
+}
