@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { schema as d1 } from "../session/batch_sql/batch.ts";
+import { schema as d1 } from "../session/batch_sql/store.ts";
 import { schema as postgres } from "../session/postgres/sql.ts";
-import { schema as sqlite } from "../session/sqlite/database.ts";
+import { schema as sqlite } from "../session/sqlite.ts";
 
 const schemas: ReadonlyMap<string, string> = new Map([
   ["d1", d1],

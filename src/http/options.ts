@@ -10,7 +10,7 @@ import type { Started } from "../core/start.ts";
 import type { Store } from "../core/store.ts";
 import type { Log } from "../session/log.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
-import type { ResumeTokens } from "../session/resume_token/resume_token.ts";
+import type { ResumeTokens } from "../session/resume_token/mod.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
 import type { Wire } from "../wire/wire.ts";

@@ -5,7 +5,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
-import { signatures } from "../../src/session/resume_token/signature.ts";
+import { signatures } from "../../src/session/resume_token/encryption.ts";
 import { eventsOf, first, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 const header = "x-jizai-forwarded";

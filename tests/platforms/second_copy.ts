@@ -14,4 +14,4 @@ export * as sessionModule from "../../src/session/mod.ts";
 export * as subagentsModule from "../../src/core/features/subagents.ts";
 export * as tokenModule from "../../src/session/resume_token/mod.ts";
 export * as wireModule from "../../src/wire/mod.ts";
-export { RecordError } from "../../src/session/record/record_error.ts";
+export { RecordError } from "../../src/session/record/records.ts";

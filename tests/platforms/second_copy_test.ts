@@ -15,7 +15,7 @@ import {
 } from "@jizai/jizai";
 import { ClientError } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { RecordError } from "../../src/session/record/record_error.ts";
+import { RecordError } from "../../src/session/record/records.ts";
 import { ResumeTokenError } from "@jizai/jizai/session/resume_token";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { ShapeError } from "@jizai/jizai/wire";

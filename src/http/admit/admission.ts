@@ -5,10 +5,10 @@
  */
 import { isPaused, questionsOf, SessionError, type SessionHead } from "../../core/session.ts";
 import { ifOwnedBy } from "../../session/owned_store.ts";
-import { loadCaughtUp } from "../../session/record/caught_up.ts";
+import { loadCaughtUp } from "../../session/record/records.ts";
 import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
 import { lastEventNumber, runOf } from "../../session/record/run_state.ts";
-import type { HeldSession } from "../../session/resume_token/held_session.ts";
+import type { HeldSession } from "../../session/resume_token/mod.ts";
 import type { Message } from "../../protocol/message.ts";
 import { invalid } from "../../protocol/shape.ts";
 import type { PendingQuestions } from "../../wire/wire.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { SharedWork } from "../../core/lib/locks.ts";
-import { RecordError } from "../../session/record/record_error.ts";
+import { RecordError } from "../../session/record/records.ts";
 import type { KeyedActions, KeyedRequest } from "../../session/record/idempotency_keys.ts";
 import type { RunPosition } from "../../session/record/run_host.ts";
 import { invalid } from "../../protocol/shape.ts";

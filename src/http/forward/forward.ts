@@ -7,8 +7,7 @@ import { expectNames } from "../../protocol/shape.ts";
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { hashOf } from "../../core/lib/json.ts";
-import type { SecretKey } from "../../session/resume_token/keys.ts";
-import { signatures } from "../../session/resume_token/signature.ts";
+import { type SecretKey, signatures } from "../../session/resume_token/encryption.ts";
 import { readBytes } from "../parse/read_body.ts";
 import { RequestError } from "../respond/error_response.ts";
 

@@ -3,5 +3,5 @@
  *
  * @module
  */
-export type { SecretKey } from "../../session/resume_token/keys.ts";
+export type { SecretKey } from "../../session/resume_token/encryption.ts";
 export * from "./forward.ts";

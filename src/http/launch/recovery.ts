@@ -4,7 +4,7 @@
  * @module
  */
 import type { Recover } from "../../core/store.ts";
-import type { recoveryOf } from "../../session/durable/server_recovery.ts";
+import type { recoveryOf } from "../../session/durable/recovery.ts";
 import type { ServerOptions } from "../server_options.ts";
 import { reportError } from "../respond/error_response.ts";
 import type { LiveRuns } from "./live_runs.ts";

@@ -10,8 +10,8 @@ import { CapacityError } from "../../core/bounded_cache.ts";
 import { callSafely } from "../../core/events.ts";
 import { UnreadableError } from "../../core/store.ts";
 import { SessionError } from "../../core/session.ts";
-import { RecordError } from "../../session/record/record_error.ts";
-import { ResumeTokenError } from "../../session/resume_token/resume_token_error.ts";
+import { RecordError } from "../../session/record/records.ts";
+import { ResumeTokenError } from "../../session/resume_token/mod.ts";
 import { ShapeError } from "../../protocol/shape.ts";
 import type { WireError } from "../../wire/wire.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expectMethods } from "../expect_methods.ts";
+import { expectMethods } from "../expiry.ts";
 
 /** Options of `denoKvStore()` and `denoKvLog()`. */
 export interface DenoKvOptions {

@@ -4,6 +4,5 @@
  * @module
  */
 export type { DenoKvOptions } from "./commit.ts";
-export { denoKvKeyValue } from "./key_value.ts";
-export { denoKvLog, type DenoKvLogOptions } from "./log.ts";
+export { denoKvKeyValue, denoKvLog, type DenoKvLogOptions } from "./log.ts";
 export { denoKvStore } from "./store.ts";

@@ -4,13 +4,11 @@
  * @module
  */
 import { expectNames } from "../../protocol/shape.ts";
-import { expiry } from "../expiry.ts";
+import { expiry, versionOf } from "../expiry.ts";
 import { byDatabaseClock, durable } from "../durable/mod.ts";
 import type { Store, StoreAdapter, StoredHead } from "../../core/store.ts";
 import { entriesOf, type EntriesPiece, textOfEntries } from "../pieces.ts";
-import { versionOf } from "../schema.ts";
-import { inGroups } from "./groups.ts";
-import { type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
+import { inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
 
 /**
  * Keeps sessions in Postgres. Each operation is one statement, so it also works through a pooler; saves of many sessions share one. Create the schema with `migrate()` before.

@@ -3,16 +3,32 @@
  *
  * @module
  */
-import type { Patience } from "../../core/store.ts";
-import { startTimer } from "../../core/lib/cancellation.ts";
 import type { NumberedEvent } from "../../core/events.ts";
+import { startTimer } from "../../core/lib/cancellation.ts";
+import { type Patience, withRetries } from "../../core/store.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
+import type { Addition, Lines, Log } from "../log.ts";
+import { RecordError } from "./records.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/sse.ts";
 import { turn } from "../../stream/tick.ts";
-import type { Lines, Log } from "../log.ts";
-import { append } from "./append.ts";
-import { RecordError } from "./record_error.ts";
+
+// Appending lines to a log, with retries.
+
+/**
+ * Appends to the log, and retries as long as `patience` returns if the log fails. Returns false if another process has appended to the record.
+ */
+function append(log: Log, key: string, addition: Addition, patience?: Patience): Promise<boolean> {
+  const work = async () => await log.append(key, addition) || await endsWith(log, key, addition);
+  return withRetries(work, patience);
+}
+
+/** Whether the record ends with these lines already: a failed append may have been made, and another process may have added the same end. */
+async function endsWith(log: Log, key: string, { after, lines }: Addition): Promise<boolean> {
+  const page = await log.read(key, after); // of many lines, the first tell whose addition it is
+  return page?.first === after + 1 && page.last === after + lines.length &&
+    page.lines.every((line, index) => line === lines[index]);
+}
 
 /** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {

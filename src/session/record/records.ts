@@ -3,14 +3,51 @@
  *
  * @module
  */
-import type { Mail, SessionHead } from "../../core/session.ts";
 import type { RunSnapshot } from "../../core/position.ts";
+import { isPaused, type Mail, type SessionHead } from "../../core/session.ts";
+import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
-import type { Sink } from "../../stream/channel.ts";
 import type { Lines, LogPage } from "../log.ts";
 import type { IdempotencyKeys } from "./idempotency_keys.ts";
 import type { Recorder } from "./recorder.ts";
-import type { LiveRun, Owned, Requester, RunAddress, RunPosition } from "./run_host.ts";
+import type { LiveRun, Owned, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
+import { lastEventNumber } from "./run_state.ts";
+import type { Sink } from "../../stream/channel.ts";
+
+// Errors of the records of runs.
+
+/**
+ * The reason of a `RecordError`.
+ *
+ * - `unknown`: there is no record of the run.
+ * - `forgotten`: the next events have been deleted.
+ * - `ahead`: the position is after the last event.
+ * - `key-reused`: another request has the idempotency key.
+ * - `repeated`: the same request is being handled, and its events cannot be joined.
+ * - `unrecorded`: the events could not be logged.
+ * - `unreachable`: another process may execute the run, and its session is not known.
+ */
+export type RecordProblem =
+  | "unknown"
+  | "forgotten"
+  | "ahead"
+  | "key-reused"
+  | "repeated"
+  | "unrecorded"
+  | "unreachable";
+
+/** A request that the record of a run does not allow. Its message may be sent to the client. */
+export class RecordError extends Error {
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "RecordError");
+
+  override readonly name = "RecordError";
+
+  /** Takes the message and the reason. */
+  constructor(message: string, readonly code: RecordProblem) {
+    super(message);
+  }
+}
 
 /** The records of runs. For a requester, the records of other owners do not exist. */
 export interface Records extends IdempotencyKeys {
@@ -58,4 +95,24 @@ export interface Records extends IdempotencyKeys {
    * would tell.
    */
   untilOver(run: string, requester: Requester, signal: AbortSignal): Promise<boolean>;
+}
+
+// Loading sessions whose pause has its final number.
+
+/** The part of a server that loads sessions. */
+export interface CaughtUpHost extends Pick<RunHost, "head"> {
+  /** The records of runs, if the server has a log. */
+  readonly records: Pick<Records, "catchUp"> | undefined;
+}
+
+/** Reads a session without its messages, and completes the record of its run before if the run is paused: the pause may receive a lower number then. */
+export async function loadCaughtUp(
+  { head, records }: CaughtUpHost,
+  id: string,
+  requester: Requester,
+): Promise<SessionHead | undefined> {
+  const session = await head(id, requester);
+  if (!session || !isPaused(session) || !records) return session;
+  const last = await records.catchUp(session, requester) ?? Infinity;
+  return last < lastEventNumber(session) ? await head(id, requester) : session;
 }

@@ -4,22 +4,244 @@
  * @module
  */
 import { anySignal } from "../../core/lib/cancellation.ts";
+import type { CallRecord, Position, ReviewedResult, RunSnapshot } from "../../core/position.ts";
+import { isPaused, type Mail, SessionError, type SessionHead } from "../../core/session.ts";
+import { reviewForRemoteRun, reviewsInput } from "../../core/start.ts";
+import { maxWaiting } from "../../core/steering.ts";
 import { withRetries } from "../../core/store.ts";
-import { isPaused, SessionError, type SessionHead } from "../../core/session.ts";
-import { noUsage } from "../../protocol/message.ts";
-import { lineOf } from "../../stream/sse.ts";
+import type { Event } from "../../protocol/event.ts";
+import { type CallResult, noUsage } from "../../protocol/message.ts";
 import type { Log, LogPage, RecordsOf } from "../log.ts";
-import { idempotencyKeys } from "./idempotency_keys.ts";
-import { followWithLeaseCheck } from "./lease_check.ts";
-import { lastEvent, readableLog, readEnd, recordKey } from "./logged_pages.ts";
-import { reconcile } from "./reconcile.ts";
-import { RecordError } from "./record_error.ts";
+import { idempotencyKeys, lastEvent, loggedPages, readableLog, readEnd, recordKey } from "./idempotency_keys.ts";
 import { recorder } from "./recorder.ts";
-import { sendToRemoteRun } from "./remote_messages.ts";
-import type { Owned, Requester, RunHost, RunPosition } from "./run_host.ts";
-import type { Records } from "./records.ts";
-import { runSessions, type SessionLookup } from "./run_sessions.ts";
-import { isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
+import { RecordError, type Records } from "./records.ts";
+import type { Owned, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
+import {
+  addMail,
+  hasEnded,
+  isRunning,
+  knownEnd,
+  lastEventNumber,
+  leaseEnd,
+  numberPause,
+  runOf,
+  waitingMessages,
+} from "./run_state.ts";
+import { lineOf } from "../../stream/sse.ts";
+
+// Following a log with a timer: if no event comes for the length of a lease, the process of the run may be dead.
+
+/** Options of `followWithLeaseCheck()`. */
+export interface LeaseCheckOptions {
+  /** The number of the event before the first that is returned. */
+  readonly after: number;
+  /** Ends the stream when it aborts. */
+  readonly signal: AbortSignal;
+  /** Milliseconds without an event after which `check` is called, each time. */
+  readonly lease: number;
+  /** Checks whether the run is still executed, and resumes or ends it if not. */
+  readonly check: () => Promise<void>;
+}
+
+/** Yields the logged events and then those that follow, until the run ends or pauses, or until some events have been deleted. */
+async function* followWithLeaseCheck(
+  log: Log,
+  key: string,
+  { after, signal, lease, check }: LeaseCheckOptions,
+): AsyncGenerator<LogPage> {
+  for (let at = after;;) {
+    const silence = new AbortController();
+    const startTimer = () => setTimeout(() => silence.abort(), lease);
+    let timer = startTimer();
+    try {
+      for await (const page of log.tail(key, at, anySignal([signal, silence.signal]))) {
+        clearTimeout(timer);
+        if (page.first > at + 1) return;
+        yield page;
+        at += page.lines.length;
+        timer = startTimer();
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+    if (signal.aborted || !silence.signal.aborted) return;
+    await check();
+  }
+}
+
+// Reconciliation: the results that a log has and a store has not, because the process of the run died between the two writes.
+
+/** A result, as clients have read it. */
+type Finished = Extract<Event, { readonly type: "tool.finished" }>;
+
+/** The text for the model in place of a result that has no parts in the log: clients did not receive them, or there are none. */
+const lostText = "Its result is not available.";
+
+/**
+ * Returns a snapshot with the events that were logged after it was saved. A call whose result is among them has this result: clients have read it, and the
+ * hooks have reviewed it. What else they did with the result in that turn is lost: texts for the model, a changed input, and the end of the run.
+ */
+async function reconcile(log: Log, key: string, run: RunSnapshot): Promise<RunSnapshot> {
+  const { unsent, position, ...rest } = run;
+  const logged = await resultsAfter(log, key, run.events);
+  if (!logged) return run;
+  const isUnsent = unsent && logged.last === run.events; // otherwise they were logged
+  return {
+    ...rest,
+    ...(isUnsent && { unsent }),
+    events: logged.last,
+    position: fillResults(position, logged.results),
+  };
+}
+
+/** Returns the results in the log after event `after`, and the number of the last event; undefined if there is no record. */
+async function resultsAfter(log: Log, key: string, after: number) {
+  const results: Finished[] = [];
+  let end: number | undefined;
+  for await (const { lines, last } of loggedPages(log, key, after)) {
+    for (const line of lines) if (line.startsWith(`{"type":"tool.finished"`)) results.push(JSON.parse(line));
+    end = last;
+  }
+  return end === undefined ? undefined : { results, last: end };
+}
+
+/** Gives the open calls of a position their logged results, in order: calls of one batch may have the same id. */
+function fillResults(position: Position, results: Finished[]): Position {
+  if (position.at !== "tools") return position;
+  const calls = position.calls.map((record): CallRecord => {
+    const { call, state } = record;
+    const found = results.findIndex((event) => event.turn === position.turn && event.call === call.id);
+    const [finished] = state === "done" || found < 0 ? [] : results.splice(found, 1);
+    return finished ? { call, state: "done", result: reviewed(finished.result, record) } : record;
+  });
+  return { ...position, calls };
+}
+
+/** Returns a logged result as the run keeps it, with the note that a person changed the input. */
+function reviewed(result: CallResult, record: CallRecord): ReviewedResult {
+  const note = "note" in record ? record.note : undefined;
+  const text = result.status === "ok" ? `It is done. ${lostText}` : lostText;
+  return {
+    ...result,
+    ...(result.parts.length === 0 && { parts: [{ type: "text", text }] }),
+    ...(note !== undefined && { context: [note] }),
+  };
+}
+
+// Messages to a run that another process executes. They are saved in the run's session, where the run's own next save finds them.
+
+/** Runs the `input` hooks for a message. Returns nothing if the run is over. */
+async function reviewedFor(
+  run: string,
+  id: string,
+  message: Mail,
+  requester: Requester,
+  { load, agent, onError }: RunHost,
+): Promise<Mail | undefined> {
+  if (message.type !== "message" || !reviewsInput(agent)) return message;
+  const session = await load(id, requester);
+  if (!session || !isRunning(session, run)) return undefined;
+  return await reviewForRemoteRun(agent, { session, mail: message, vars: requester.vars, onError });
+}
+
+/** Saves a message for a run, whatever the run saves meanwhile. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */
+async function sendToRemoteRun(
+  { run, session: id }: { readonly run: string; readonly session: string },
+  given: Mail,
+  requester: Requester,
+  host: RunHost,
+): Promise<boolean | undefined> {
+  let message = given;
+  for (let reviewed = given.type !== "message";;) {
+    if (!reviewed) {
+      const review = await reviewedFor(run, id, message, requester, host);
+      if (!review) return undefined;
+      message = review;
+      reviewed = true;
+    }
+    let isFull = false;
+    const add = (head: SessionHead) => {
+      if (!isRunning(head, run)) return undefined;
+      isFull = message.type === "message" && waitingMessages(head) >= maxWaiting;
+      return isFull ? undefined : addMail(head, message);
+    };
+    const isSaved = await host.changeHead(id, requester, add);
+    if (isFull) return false;
+    if (isSaved !== false) return isSaved;
+  }
+}
+
+// The sessions of runs, for requests that name only the run.
+
+/** Returns the id of the session of a run, if it is known. */
+type SessionLookup = () => Promise<string | undefined>;
+
+/** Finds the sessions of runs. */
+export interface RunSessions {
+  /**
+   * Creates the lookup of a run: it returns the named session, or else the one that the events name: each start and each resumption names it. It reads each
+   * event once. It finds none if sessions are not stored.
+   */
+  lookup(run: RunAddress, requester: Requester): SessionLookup;
+  /**
+   * Returns the id of the session through which a request reaches a run: the named one if it knows the run, or else the one that its events name. Returns
+   * undefined if the run is over. `end` is the end of the record. Throws a `RecordError` if the run may continue and its session is not found.
+   */
+  reach(run: RunAddress, end: LogPage, requester: Requester): Promise<string | undefined>;
+}
+
+/** The most runs whose sessions are remembered. */
+const mostFound = 1_000;
+
+/** Finds the sessions of the runs in `log`. */
+function runSessions(log: Log, host: RunHost): RunSessions {
+  /** The sessions that were found, by record: followers of one run ask for the same. */
+  const found = new Map<string, string>();
+
+  function remember(key: string, session: string): string {
+    const [oldest] = found.keys();
+    if (oldest !== undefined && found.size >= mostFound) found.delete(oldest);
+    found.set(key, session);
+    return session;
+  }
+
+  const lookup: RunSessions["lookup"] = ({ run, session: id }, requester) => {
+    const key = recordKey(run, requester);
+    let after = 0;
+    return async () => {
+      if (id !== undefined || !host.hasStore) return id;
+      const known = found.get(key);
+      if (known !== undefined) return known;
+      for await (const { first, lines } of loggedPages(log, key, after)) {
+        const started = lines.find((line) => line.startsWith(`{"type":"run.started"`));
+        if (started !== undefined) return remember(key, JSON.parse(started).session);
+        after = first + lines.length - 1;
+      }
+      return undefined;
+    };
+  };
+
+  /** Returns the id of a session if it knows the run. */
+  async function ifKnown({ run, session: id }: RunAddress, requester: Requester): Promise<string | undefined> {
+    const session = id === undefined ? undefined : await host.head(id, requester);
+    return runOf(session) === run || hasEnded(session, run) ? id : undefined;
+  }
+
+  return {
+    lookup,
+    async reach(address, end, requester) {
+      const { run } = address;
+      const id = await ifKnown(address, requester) ?? await lookup({ run }, requester)();
+      if (id !== undefined || (!host.hasStore && host.isDead(run, requester))) return id;
+      const last = await lastEvent(log, recordKey(run, requester), end);
+      if (last && last.type !== "run.paused") return undefined;
+      const reason = host.hasStore
+        ? "the events that name its session have been deleted; expected the session in ?session="
+        : "sessions are not stored";
+      throw new RecordError(`Cannot reach run "${run}" in another process: ${reason}`, "unreachable");
+    },
+  };
+}
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;

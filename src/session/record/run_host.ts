@@ -10,7 +10,7 @@ import type { OnError } from "../../core/events.ts";
 import type { HistoryOptions, HistoryPage, Patience } from "../../core/store.ts";
 import type { StartOptions } from "../../core/start.ts";
 import type { Session, SessionHead } from "../../core/session.ts";
-import type { HeldSession } from "../resume_token/held_session.ts";
+import type { HeldSession } from "../resume_token/mod.ts";
 
 /** A request, a run or a session, by its owner. */
 export interface Owned {

@@ -6,9 +6,8 @@
 import type { Addition, Mark, Store, StoredHead } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { durable } from "../durable/mod.ts";
-import { expiry } from "../expiry.ts";
+import { expiry, versionOf } from "../expiry.ts";
 import { entriesOf, piecesOf, textOfEntries } from "../pieces.ts";
-import { versionOf } from "../schema.ts";
 import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper, sweptSessions } from "./storage.ts";
 
 /** A row of `jizai_session`. */

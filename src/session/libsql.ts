@@ -1,16 +1,27 @@
 /**
- * The adapters for libSQL.
+ * Sessions, logs and texts by key in libSQL, such as Turso, with the client `@libsql/client`.
  *
  * @module
  */
-import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/store.ts";
-import type { KeyValue } from "../../protocol/key_value.ts";
-import { type BatchOptions, type ExecuteBatch, type Row, schemaStatements, type SqlValue } from "../batch_sql/batch.ts";
-import { batchKeyValue } from "../batch_sql/key_value.ts";
-import { batchLog, type BatchLogOptions } from "../batch_sql/log.ts";
-import { batchStore } from "../batch_sql/store.ts";
-import type { Log } from "../log.ts";
+import type { Store } from "../core/store.ts";
+import type { KeyValue } from "../protocol/key_value.ts";
+import { expectNames } from "../protocol/shape.ts";
+import { batchKeyValue } from "./batch_sql/key_value.ts";
+import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
+import {
+  type BatchOptions,
+  batchStore,
+  type ExecuteBatch,
+  type Row,
+  schemaStatements,
+  type SqlValue,
+} from "./batch_sql/store.ts";
+import type { Log } from "./log.ts";
+export type { BatchOptions as LibsqlOptions } from "./batch_sql/store.ts";
+export type { BatchLogOptions as LibsqlLogOptions } from "./batch_sql/log.ts";
+export { schema, type SqlValue } from "./batch_sql/store.ts";
+
+// The adapters for libSQL.
 
 /** The part of `@libsql/client` that is used: `createClient({ url })` has it. */
 export interface LibsqlClient {

@@ -1,16 +1,18 @@
 /**
- * The adapters for Upstash Redis.
+ * Sessions, logs and texts by key in Upstash Redis, by its REST API: for platforms that open no other connections.
  *
  * @module
  */
-import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/store.ts";
-import type { KeyValue } from "../../protocol/key_value.ts";
-import type { DeltaOptions, Log } from "../log.ts";
-import { scriptKeyValue } from "../redis_scripts/key_value.ts";
-import { scriptLog } from "../redis_scripts/log.ts";
-import type { RedisOptions, RunScript } from "../redis_scripts/script.ts";
-import { scriptStore } from "../redis_scripts/store.ts";
+import type { Store } from "../core/store.ts";
+import type { KeyValue } from "../protocol/key_value.ts";
+import { expectNames } from "../protocol/shape.ts";
+import type { DeltaOptions, Log } from "./log.ts";
+import { scriptLog } from "./redis_scripts/log.ts";
+import { type RedisOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
+import { scriptStore } from "./redis_scripts/store.ts";
+export type { RedisOptions } from "./redis_scripts/script.ts";
+
+// The adapters for Upstash Redis.
 
 /** The part of `@upstash/redis` that is used: `Redis.fromEnv()` has it. */
 export interface UpstashClient {

@@ -1,12 +1,19 @@
 /**
- * Recovery by leases: finds runs whose process died, and takes them over.
+ * Recovery on a server: runs whose process died continue without a request.
  *
  * @module
  */
 import { SharedWork } from "../../core/lib/locks.ts";
-import type { LeaseIndex, Recover } from "../../core/store.ts";
-import type { SessionHead } from "../../core/session.ts";
+import { SessionError, type SessionHead } from "../../core/session.ts";
 import { openHead } from "../../core/session_version.ts";
+import type { LeaseIndex, Recover } from "../../core/store.ts";
+import { redeliver, type StoredReports, type StoredRuns } from "./reports.ts";
+import { idWithoutOwner } from "../owned_store.ts";
+import { RecordError, type Records } from "../record/records.ts";
+import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
+import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
+
+// Recovery by leases: finds runs whose process died, and takes them over.
 
 /** Continues the runs that are found. */
 export interface RecoveryHost {
@@ -37,7 +44,7 @@ interface Taken {
 const mostSuspects = 4;
 
 /** Recovers the runs of a store by its index of leases. */
-export function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
+function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
   /** The runs that have died before and continue, and the places that they take. */
   const suspects = new Map<SharedWork, number>();
   /** The ids of sessions that could not be read, each of which is reported once. */
@@ -134,4 +141,57 @@ function placesOf({ run }: SessionHead): number {
 /** True if the run of a session was lost before. */
 function hasDied({ run }: SessionHead): boolean {
   return (run?.recoveries ?? 0) > 0;
+}
+
+/** A server whose runs are recovered. */
+export interface RecoveringServer extends StoredRuns, Pick<RunHost, "lease" | "signal" | "get" | "launch"> {
+  /** True if no other process uses the store. */
+  readonly singleProcess: boolean;
+  /** The records of runs, if the server has a log. */
+  readonly records: Records | undefined;
+  /** The reports of the ends of runs, if the server has the `onEnd` option. */
+  readonly reports: StoredReports | undefined;
+  /** Returns the vars for a run. Default: none. */
+  readonly recoveryVars?: ((run: RecoveredRun) => unknown) | undefined;
+}
+
+/** Returns the `recover()` of a server. The recovery that comes with a durable store. */
+export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover {
+  const { signal, recoveryVars, reports } = server;
+
+  /** Returns the session as its owner's requests know it; undefined if no run of this server can continue it. */
+  function recoverable(session: SessionHead): RecoveredRun | undefined {
+    const [run, id] = [runOf(session), idWithoutOwner(session)];
+    if (run === undefined || id === undefined || !isRunning(session)) return undefined;
+    const { owner } = session;
+    return { run, session: id, ...(owner !== undefined && { owner }) };
+  }
+
+  async function resume(stored: SessionHead): Promise<{ readonly over: Promise<unknown> } | undefined> {
+    if (stored.report && reports) return { over: redeliver(store, stored, reports, server) };
+    const recovered = recoverable(stored);
+    if (!recovered) return undefined;
+    const { run, session, owner } = recovered;
+    const after: Promise<unknown>[] = [];
+    const outlive = (work: Promise<unknown>) => void after.push(work);
+    const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
+    try {
+      await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
+      return { over: Promise.all(after) };
+    } catch (error) {
+      const isFaster = error instanceof SessionError || error instanceof RecordError;
+      if (isFaster || signal?.aborted) return undefined; // another process has continued the run, or will
+      throw error;
+    }
+  }
+
+  return leaseRecovery(store, {
+    ...server,
+    resume,
+    isLive(session) {
+      const run = session.report ?? recoverable(session);
+      const isReported = session.report && (!reports || reports.isPending(session.report));
+      return !run || isReported || server.get(run.run, run) !== undefined;
+    },
+  });
 }

@@ -1,16 +1,20 @@
 /**
- * The adapters for Cloudflare D1.
+ * Sessions, logs and texts by key in Cloudflare D1.
  *
  * @module
  */
-import { expectNames } from "../../protocol/shape.ts";
-import type { Store } from "../../core/store.ts";
-import type { KeyValue } from "../../protocol/key_value.ts";
-import { type BatchOptions, type ExecuteBatch, type Row, schemaStatements } from "../batch_sql/batch.ts";
-import { batchKeyValue } from "../batch_sql/key_value.ts";
-import { batchLog, type BatchLogOptions } from "../batch_sql/log.ts";
-import { batchStore } from "../batch_sql/store.ts";
-import type { Log } from "../log.ts";
+import type { Store } from "../core/store.ts";
+import type { KeyValue } from "../protocol/key_value.ts";
+import { expectNames } from "../protocol/shape.ts";
+import { batchKeyValue } from "./batch_sql/key_value.ts";
+import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
+import { type BatchOptions, batchStore, type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/store.ts";
+import type { Log } from "./log.ts";
+export type { BatchOptions as D1Options } from "./batch_sql/store.ts";
+export type { BatchLogOptions as D1LogOptions } from "./batch_sql/log.ts";
+export { schema, type SqlValue } from "./batch_sql/store.ts";
+
+// The adapters for Cloudflare D1.
 
 /** The part of a D1 database that is used: a binding of a Worker has it. */
 export interface D1 {
