@@ -3,8 +3,15 @@
  *
  * @module
  */
-import { textOf } from "../protocol/message.ts";
+import { type Message, textOf } from "../protocol/message.ts";
 import type { ContentPart } from "../protocol/part.ts";
+
+// Ids of messages, for clients that name a message later.
+
+/** Returns the id of a message of a session: the one that its client gave it, or else its place in the session. */
+export function messageIdOf(session: string, message: Message, index: number): string {
+  return (message.role === "user" ? message.id : undefined) ?? `${session}.${index}`;
+}
 
 /** Encodes `data` as one frame. */
 export function frameOf(data: object): string {

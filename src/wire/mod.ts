@@ -26,4 +26,20 @@ export {
   type Variants,
 } from "../protocol/shape.ts";
 export { type RepairedTranscript, repairTranscript } from "../core/transcript.ts";
-export type * from "./wire.ts";
+export type {
+  ChatInput,
+  EventEncoder,
+  Input,
+  JsonResponse,
+  ParsedRequest,
+  Pause,
+  PendingQuestions,
+  Prompt,
+  Reply,
+  ResponseCollector,
+  RunParts,
+  Wire,
+  WireError,
+  WireRequest,
+  WireRoute,
+} from "./wire.ts";

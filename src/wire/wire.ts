@@ -5,11 +5,50 @@
  * @module
  */
 import type { AnswerFormat } from "../core/definition.ts";
+import type { Session } from "../core/session.ts";
 import type { AnyTool } from "../core/tool.ts";
 import type { Event } from "../protocol/event.ts";
-import type { PersonAnswer, Question } from "../protocol/question.ts";
 import type { Message } from "../protocol/message.ts";
-import type { Session } from "../core/session.ts";
+import type { PersonAnswer, Question, Suggestion } from "../protocol/question.ts";
+import { json, oneOf, optional, string, type Variants } from "../protocol/shape.ts";
+
+// Encoders as tables of handlers, one for each type of event.
+
+/** The event of this type. */
+export type EventOf<T extends Event["type"]> = Extract<Event, { readonly type: T }>;
+
+/** Encodes the events of some types. A handler also receives the event's number, or another value that its caller passes with each event. */
+export type EventHandlers<V = number> = { readonly [T in Event["type"]]?: (event: EventOf<T>, value: V) => string };
+
+/** Encodes an event. */
+type Encode<V> = (event: Event, value: V) => string;
+
+/** Creates an encoder from a table of handlers. `otherwise` encodes an event without a handler. Default: it has no frame. */
+export function tableEncoder<V = number>(handlers: EventHandlers<V>, otherwise: Encode<V> = () => ""): Encode<V> {
+  const table = handlers as { readonly [type: string]: Encode<V> | undefined }; // each takes the events of its type
+  return (event, value) => (table[event.type] ?? otherwise)(event, value);
+}
+
+// Shapes of a person's answers, and the ids of the questions that they answer.
+
+/** Returns the id of a pause. */
+export function pauseId({ run, pausedAt }: Pause): string {
+  return `${run}@${pausedAt}`;
+}
+
+/** Returns the id of a question. An answer to another pause, or to another run with the same calls, has another id. */
+export function questionId(callId = "", pause: Pause): string {
+  return `${callId}@${pauseId(pause)}`;
+}
+
+/** Returns the fields of each kind of answer, without the id of the call that it answers. */
+export function answerFields(): Variants<"type", Suggestion> {
+  return {
+    approve: { input: optional(json), always: optional(oneOf("tool", "input")) },
+    deny: { reason: optional(string) },
+    reply: { text: string },
+  };
+}
 
 /** A client dialect. */
 export interface Wire {

@@ -8,7 +8,7 @@ import type { Message, UserMessage } from "../../protocol/message.ts";
 import type { Session } from "../../core/session.ts";
 import { inputContext } from "../../core/transcript.ts";
 import { allMessages, waitingPrompt } from "../../session/record/run_state.ts";
-import { messageIdOf } from "../../wire/message_id.ts";
+import { messageIdOf } from "../../wire/frames.ts";
 import type { Prompt } from "../../wire/wire.ts";
 
 /**

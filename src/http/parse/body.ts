@@ -7,7 +7,7 @@ import { type Artifact, type CallResult, type Message, user } from "../../protoc
 import type { AnswerPart, ContentPart, TokenLogprob } from "../../protocol/part.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 import type { Mail } from "../../core/session.ts";
-import { answerFields } from "../../wire/answer.ts";
+import { answerFields } from "../../wire/wire.ts";
 import {
   array,
   boolean,

@@ -18,9 +18,8 @@ import {
   string,
   variant,
 } from "../../protocol/shape.ts";
-import { answerFields, questionId } from "../answer.ts";
+import { answerFields, type Input, type PendingQuestions, questionId } from "../wire.ts";
 import { clientTools, type DeclaredTool, toolName } from "../client_tool.ts";
-import type { Input, PendingQuestions } from "../wire.ts";
 
 /** A message as the client holds it. Its other fields are read where they are used. */
 interface AgMessage {

@@ -8,11 +8,9 @@ import { type CallResult, providerResultOf, textOf, type UserMessage } from "../
 import type { AnswerPart } from "../../protocol/part.ts";
 import { questionsOf, type Session } from "../../core/session.ts";
 import { isForClient } from "../client_tool.ts";
-import { outputOf } from "../frames.ts";
-import { messageIdOf } from "../message_id.ts";
-import { questionId } from "../answer.ts";
-import type { Pause } from "../wire.ts";
-import { contentPart, isInside, partChunk, providerFields, steeringPart } from "./parts.ts";
+import { messageIdOf, outputOf } from "../frames.ts";
+import { type Pause, questionId } from "../wire.ts";
+import { contentPart, isInside, partChunk, providerFields, steeringPart } from "./chunks.ts";
 
 /** A message of a chat. */
 interface UiMessage {

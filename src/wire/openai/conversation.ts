@@ -4,14 +4,131 @@
  * @module
  */
 import type { AnswerFormat } from "../../core/definition.ts";
+import { outputFormat } from "../../core/output.ts";
 import { parseInput } from "../../core/response.ts";
+import { schemaOf } from "../../core/tool.ts";
 import { type CallResult, callsOf, type Message, user, type UserMessage } from "../../protocol/message.ts";
-import type { AnswerPart, CallPart } from "../../protocol/part.ts";
+import type { AnswerPart, CallPart, ContentPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Suggestion } from "../../protocol/question.ts";
-import { invalid, type ShapeError } from "../../protocol/shape.ts";
+import {
+  array,
+  invalid,
+  jsonObject,
+  lazy,
+  object,
+  oneOf,
+  type Shape,
+  type ShapeError,
+  string,
+  type UnknownObject,
+} from "../../protocol/shape.ts";
 import { clientTools, type DeclaredTool } from "../client_tool.ts";
 import type { ChatInput, Pause } from "../wire.ts";
-import { decodeCallId } from "./call_id.ts";
+
+// Call ids that contain their session. A request that brings the result of a call names no session, so the id has to.
+
+/** A call and its session. */
+export interface CallPlace {
+  /** The session's id. */
+  readonly session: string;
+  /** The call's id within the session. */
+  readonly call: string;
+}
+
+/** Encodes a call id for the client: the length of the session's id, the session's id, and the call's id. */
+export function encodeCallId({ session, call }: CallPlace): string {
+  return `${session.length}.${session}.${call}`;
+}
+
+/** Decodes a call id from a client. Returns undefined for an id that `encodeCallId()` did not make. */
+export function decodeCallId(id: string): CallPlace | undefined {
+  const [, length, rest] = /^(\d+)\.(.*)$/s.exec(id) ?? [];
+  const end = Number(length);
+  return rest?.[end] === "." ? { session: rest.slice(0, end), call: rest.slice(end + 1) } : undefined;
+}
+
+// The parts of a request that both of OpenAI's dialects share: content, tools, and parameters that may be null.
+
+/** Parses a value that may be missing or null. */
+export function nullish<T>(shape: Shape<T>): Shape<T | undefined> {
+  return (value, path) => value === undefined || value === null ? undefined : shape(value, path);
+}
+
+/** Rejects a parameter that the server does not implement, unless it has one of its default values. */
+export function unsupported(...defaults: readonly unknown[]): Shape<undefined> {
+  return (value, path) => {
+    if (value !== undefined && value !== null && !defaults.includes(value)) {
+      throw invalid(path, "no value other than its default");
+    }
+  };
+}
+
+/** Returns the declared tools; none if the client set `tool_choice` to "none". */
+export function declaredTools(
+  choice: string | undefined,
+  tools: readonly DeclaredTool[] = [],
+): readonly DeclaredTool[] {
+  return choice === "none" ? [] : tools;
+}
+
+const imageUrl: Shape<string> = (value, path) =>
+  typeof value === "string" ? value : object({ url: string })(value, path).url;
+
+const part = /* @__PURE__ */ lazy(() => {
+  const address = { file_data: nullish(string), file_url: nullish(string) };
+  return object({
+    text: nullish(string),
+    image_url: nullish(imageUrl),
+    input_audio: nullish(object({ data: string, format: string })),
+    file: nullish(object(address)),
+    ...address,
+    data: nullish(string),
+  });
+});
+
+/** Parses content: a string, or an array of texts, images, recordings and files. */
+export const content: Shape<readonly ContentPart[]> = (value, path) =>
+  typeof value === "string" ? [{ type: "text", text: value }] : array(contentPart)(value, path);
+
+/** Parses one part of content. Only an `output_audio`, a recording that the agent made, has its `data` directly. */
+export const contentPart: Shape<ContentPart> = (value, path) => {
+  const { text, image_url, input_audio, file, ...own } = part(value, path);
+  if (text !== undefined) return { type: "text", text };
+  if (image_url !== undefined) return fileAt(image_url, "image/*");
+  const { data, format } = input_audio ?? { data: own.data, format: "*" };
+  if (data) return { type: "media", mediaType: `audio/${format}`, data };
+  const { file_data, file_url } = file ?? own;
+  const url = file_data ?? file_url;
+  if (url === undefined) throw invalid(path, "a text, an image, a recording or a file");
+  return fileAt(url, "application/pdf");
+};
+
+function fileAt(url: string, otherwise: string): ContentPart {
+  const [, mediaType, data] = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/is.exec(url) ?? [];
+  return { type: "media", mediaType: mediaType || otherwise, ...(data === undefined ? { url } : { data }) };
+}
+
+/** Returns the parts of a refusal: its text, unless `before` is that text already, and the refusal itself. */
+export function refusalParts(refusal: string, before = ""): readonly AnswerPart[] {
+  if (refusal === "") return [];
+  return [...before === refusal ? [] : [{ type: "text", text: refusal } as const], { type: "refusal", text: refusal }];
+}
+
+// The format of the answer, for requests with a `response_format` or a `text.format`.
+
+/** Parses the format of the answer; `nested` is the field that contains the schema and its name, if they have a field of their own. */
+export function answerFormat(nested?: string): Shape<AnswerFormat | undefined> {
+  const kind = object({ type: oneOf("text", "json_object", "json_schema") });
+  const named = object({ name: string, schema: nullish(jsonObject) });
+  const schemaIn = (format: UnknownObject, path: string) =>
+    nested === undefined ? named(format, path) : named(format[nested], `${path}.${nested}`);
+  return nullish((value, path): AnswerFormat | undefined => {
+    const { type } = kind(value, path);
+    if (type === "text") return undefined;
+    const { schema = { type: "object" } } = type === "json_object" ? {} : schemaIn(Object(value), path);
+    return outputFormat(schemaOf(schema));
+  });
+}
 
 /** One entry of a conversation. */
 export type Entry =

@@ -3,6 +3,6 @@
  *
  * @module
  */
-export * from "./chat/chat_completions.ts";
+export { chatCompletions } from "./chat_completions.ts";
 export type { OpenaiOptions } from "./models.ts";
-export * from "./responses/responses.ts";
+export { responses } from "./responses.ts";

@@ -4,9 +4,32 @@
  * @module
  */
 import type { Event } from "../../protocol/event.ts";
-import type { RefusalPart } from "../../protocol/part.ts";
-import { refusalOf } from "../refusal.ts";
-import type { WireError } from "../wire.ts";
+import type { RefusalPart, TokenLogprob } from "../../protocol/part.ts";
+import { refusalOf } from "../failed_response.ts";
+import type { EventOf, WireError } from "../wire.ts";
+
+// Log probabilities in OpenAI's form.
+
+/** Encodes tokens, with their bytes. */
+export function encodeTokens(tokens: readonly TokenLogprob[]): readonly object[] {
+  const encoder = new TextEncoder();
+  return tokens.map(({ token, logprob, top = [] }) => ({
+    token,
+    logprob,
+    bytes: [...encoder.encode(token)],
+    top_logprobs: top.map(({ token, logprob }) => ({ token, logprob, bytes: [...encoder.encode(token)] })),
+  }));
+}
+
+// Names of responses, for their ids.
+
+/**
+ * Returns the name of the response that begins with this event: the id of its run. A run that pauses has several responses, so the later ones are also named by
+ * the number of the event.
+ */
+export function responseName({ run, resumed }: EventOf<"run.started">, number: number): string {
+  return resumed ? `${run}.${number}` : run;
+}
 
 /** The event that ends a response. */
 export type EndEvent = Extract<Event, { readonly type: "run.finished" | "run.paused" | "run.failed" | "run.aborted" }>;
