@@ -5,18 +5,13 @@
  */
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
-import { idempotency } from "./admit/idempotency.ts";
-import { sessionQueue } from "./admit/session_queue.ts";
+import { idempotency, sessionQueue } from "./queue.ts";
 import type { Recover } from "../core/store.ts";
-import { liveRuns } from "./launch/live_runs.ts";
-import { recovery } from "./launch/recovery.ts";
-import { type AnyEnv, type RequestVars, type ServedAgent, type ServeOptions } from "./options.ts";
-import { resolveOptions } from "./server_options.ts";
-import { nativeRoutes } from "./parse/native_routes.ts";
-import { wireRoute } from "./parse/wire_routes.ts";
-import type { Server } from "./server.ts";
-import { requestPath } from "./request_path.ts";
-import { errorResponse, RequestError, shuttingDown } from "./respond/error_response.ts";
+import { liveRuns, recovery } from "./launch.ts";
+import { type AnyEnv, type RequestVars, resolveOptions, type ServedAgent, type ServeOptions } from "./options.ts";
+import { nativeRoutes, wireRoute } from "./routes.ts";
+import { requestPath, type Server } from "./request.ts";
+import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
 import { promiseTry } from "../stream/tick.ts";
 
 /** An agent over HTTP. */

@@ -8,8 +8,8 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { hashOf } from "../../core/lib/json.ts";
 import { type SecretKey, signatures } from "../../session/resume_token/encryption.ts";
-import { readBytes } from "../parse/read_body.ts";
-import { RequestError } from "../respond/error_response.ts";
+import { readBytes } from "../request.ts";
+import { RequestError } from "../error_response.ts";
 
 /** Options of `forward()` and `forwarded()`: the same keys on both sides. */
 export interface ForwardOptions {

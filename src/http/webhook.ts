@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { expectTime } from "../../core/lib/options.ts";
-import { expectNames } from "../../protocol/shape.ts";
-import type { Event } from "../../protocol/event.ts";
-import { sentForm } from "../../protocol/question.ts";
-import type { OnEnd } from "../options.ts";
+import { expectTime } from "../core/lib/options.ts";
+import type { OnEnd } from "./options.ts";
+import type { Event } from "../protocol/event.ts";
+import { sentForm } from "../protocol/question.ts";
+import { expectNames } from "../protocol/shape.ts";
 
 /** Options of `webhook()`. */
 export interface WebhookOptions {

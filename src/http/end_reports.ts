@@ -3,17 +3,16 @@
  *
  * @module
  */
-import { delay } from "../../core/lib/cancellation.ts";
-import { SharedWork } from "../../core/lib/locks.ts";
-import type { NumberedEvent } from "../../core/events.ts";
-import { isLastEvent } from "../../protocol/event.ts";
-import type { reportEntriesOf, StoredReports } from "../../session/durable/reports.ts";
-import { ownedKey } from "../../session/owned_store.ts";
-import type { RecoveredRun, RunHost } from "../../session/record/run_host.ts";
-import { type Sink, SinkFilter } from "../../stream/channel.ts";
-import type { RunEnd } from "../options.ts";
-import type { ServerOptions } from "../server_options.ts";
-import { reportError } from "../respond/error_response.ts";
+import type { NumberedEvent } from "../core/events.ts";
+import { delay } from "../core/lib/cancellation.ts";
+import { SharedWork } from "../core/lib/locks.ts";
+import { reportError } from "./error_response.ts";
+import type { RunEnd, ServerOptions } from "./options.ts";
+import { isLastEvent } from "../protocol/event.ts";
+import type { reportEntriesOf, StoredReports } from "../session/durable/reports.ts";
+import { ownedKey } from "../session/owned_store.ts";
+import type { RecoveredRun, RunHost } from "../session/record/run_host.ts";
+import { type Sink, SinkFilter } from "../stream/channel.ts";
 
 /** Reports the ends of runs to the `onEnd` option. */
 export interface EndReports extends StoredReports {

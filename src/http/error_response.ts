@@ -3,17 +3,17 @@
  *
  * @module
  */
-import { brand } from "../../protocol/brand.ts";
 import type { Context } from "hono";
 import type { HTTPException } from "hono/http-exception";
-import { CapacityError } from "../../core/bounded_cache.ts";
-import { callSafely } from "../../core/events.ts";
-import { UnreadableError } from "../../core/store.ts";
-import { SessionError } from "../../core/session.ts";
-import { RecordError } from "../../session/record/records.ts";
-import { ResumeTokenError } from "../../session/resume_token/mod.ts";
-import { ShapeError } from "../../protocol/shape.ts";
-import type { WireError } from "../../wire/wire.ts";
+import { CapacityError } from "../core/bounded_cache.ts";
+import { callSafely } from "../core/events.ts";
+import { SessionError } from "../core/session.ts";
+import { UnreadableError } from "../core/store.ts";
+import { brand } from "../protocol/brand.ts";
+import { ShapeError } from "../protocol/shape.ts";
+import { RecordError } from "../session/record/records.ts";
+import { ResumeTokenError } from "../session/resume_token/mod.ts";
+import type { WireError } from "../wire/wire.ts";
 
 /** A request that is refused. The message is sent to the client. */
 export class RequestError extends Error {

@@ -3,20 +3,126 @@
  *
  * @module
  */
-import { isPaused, questionsOf, SessionError, type SessionHead } from "../../core/session.ts";
-import { ifOwnedBy } from "../../session/owned_store.ts";
-import { loadCaughtUp } from "../../session/record/records.ts";
-import type { LaunchInput, RunPosition } from "../../session/record/run_host.ts";
-import { lastEventNumber, runOf } from "../../session/record/run_state.ts";
-import type { HeldSession } from "../../session/resume_token/mod.ts";
-import type { Message } from "../../protocol/message.ts";
-import { invalid } from "../../protocol/shape.ts";
-import type { PendingQuestions } from "../../wire/wire.ts";
-import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation } from "../parse/operation.ts";
-import { notFound, RequestError } from "../respond/error_response.ts";
-import { outsideMessages } from "./outside.ts";
-import { messagesBefore } from "./rewind.ts";
-import type { RequestScope } from "../server.ts";
+import { canonicalJson } from "../core/lib/json.ts";
+import { isPaused, questionsOf, type Session, SessionError, type SessionHead } from "../core/session.ts";
+import { inputContext } from "../core/transcript.ts";
+import { notFound, RequestError } from "./error_response.ts";
+import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation, RequestScope } from "./request.ts";
+import type { Message, UserMessage } from "../protocol/message.ts";
+import type { AnswerPart, ContentPart } from "../protocol/part.ts";
+import { invalid } from "../protocol/shape.ts";
+import { ifOwnedBy } from "../session/owned_store.ts";
+import { loadCaughtUp } from "../session/record/records.ts";
+import type { LaunchInput, RunPosition } from "../session/record/run_host.ts";
+import { allMessages, lastEventNumber, runOf, waitingPrompt } from "../session/record/run_state.ts";
+import type { HeldSession } from "../session/resume_token/mod.ts";
+import { messageIdOf } from "../wire/frames.ts";
+import type { PendingQuestions, Prompt } from "../wire/wire.ts";
+
+// The content of messages from outside: texts, files, calls and results. All that only this server or its providers write is left out.
+
+/** The authors of the messages that the engine and `compaction()` add, by which they recognise them. */
+const reservedAuthors: readonly unknown[] = [
+  "compaction",
+  "context",
+  "input",
+  "output",
+  "prompt",
+  "session",
+  "stop",
+  "turn",
+];
+
+/** Counts the provider notes that are left out. */
+interface Dropped {
+  notes: number;
+}
+
+/** Messages from outside, and the number of provider notes that they had. */
+export interface OutsideMessages extends Readonly<Dropped> {
+  readonly messages: readonly Message[];
+}
+
+/**
+ * Returns the messages of a client without their provider notes. Adapters make raw items for a provider of notes, so only those that this server has written
+ * count: they are in the stored session. Messages that are empty then, and reserved authors, are left out. Throws a `ShapeError` for the address of a file
+ * that a provider would open with the server's own rights.
+ */
+function outsideMessages(given: readonly Message[]): OutsideMessages {
+  const dropped: Dropped = { notes: 0 };
+  const messages = given.flatMap((message, index): readonly Message[] => {
+    const path = `messages.${index}`;
+    if (message.role === "user") return [userMessageOf(message, path, dropped)];
+    if (message.role === "tool") {
+      const results = message.results.map((result, index) => ({
+        ...result,
+        parts: partsOf(result.parts, `${path}.results.${index}.parts`, dropped),
+      }));
+      return [{ ...message, results }];
+    }
+    const parts = partsOf(message.parts, `${path}.parts`, dropped);
+    return parts.length > 0 ? [{ ...message, parts }] : [];
+  });
+  return { messages, ...dropped };
+}
+
+/** Returns one message of a client in the same way. */
+export function outsideMessage(message: UserMessage): UserMessage {
+  return userMessageOf(message, "", { notes: 0 });
+}
+
+function userMessageOf({ from, ...message }: UserMessage, path: string, dropped: Dropped): UserMessage {
+  const author = from !== undefined && !reservedAuthors.includes(from) && { from };
+  return { ...message, ...author, parts: partsOf(message.parts, path === "" ? "parts" : `${path}.parts`, dropped) };
+}
+
+/** Returns the parts without notes. Reasoning that is nothing but a note is left out. */
+function partsOf<P extends AnswerPart | ContentPart>(parts: readonly P[], path: string, dropped: Dropped): P[] {
+  return parts.flatMap((part, index): P[] => {
+    if (part.type === "media" && part.url !== undefined) checkAddress(part.url, `${path}.${index}.url`);
+    if (!("meta" in part) || part.meta === undefined) return [part];
+    dropped.notes++;
+    const { meta: _, ...rest } = part;
+    return part.type === "reasoning" && part.text === "" ? [] : [rest as P]; // the same part, without its optional field
+  });
+}
+
+/** Throws unless an address is public: a provider opens others, such as `gs:` and its own files, with the server's rights. */
+function checkAddress(url: string, path: string): void {
+  const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: "", hostname: "" };
+  const isOfProvider = /generativelanguage|(^|\.)storage\.(mtls\.)?cloud\.google\.com\.?$/.test(hostname);
+  if (isOfProvider || !/^(https?|data):$/.test(protocol)) throw invalid(path, "a public http, https or data URL");
+}
+
+// Finds the prompt of a session that a new one replaces.
+
+/**
+ * Returns the number of messages before the prompt that the last of `given` replaces: the last prompt with its id, or, with "id-or-content", else the
+ * last one with its content. Undefined if there is none.
+ */
+function messagesBefore(
+  session: Session,
+  given: readonly Message[],
+  replaces: NonNullable<Prompt["replaces"]>,
+): number | undefined {
+  const prompt = given.at(-1);
+  if (prompt?.role !== "user") return undefined;
+  const messages = allMessages(session);
+  const lastPrompt = (matches: (message: UserMessage, index: number) => boolean) =>
+    messages.findLastIndex((message, index) =>
+      message.role === "user" && message.from === undefined && matches(message, index)
+    );
+  let index = lastPrompt((message, index) => messageIdOf(session.id, message, index) === prompt.id);
+  if (index < 0 && replaces === "id-or-content") {
+    const content = canonicalJson(prompt.parts);
+    index = lastPrompt(({ parts }) => canonicalJson(parts) === content);
+  }
+  if (index < 0) return undefined;
+  const before = messages[index - 1];
+  const hasContext = before?.role === "user" && before.from === inputContext; // hooks add it again
+  const { keep = session.messages.length } = waitingPrompt(session) ?? {};
+  return Math.min(hasContext ? index - 1 : index, keep);
+}
 
 /** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(

@@ -1,29 +1,131 @@
 /**
- * The runs that this process executes.
+ * Step 4 of the request path: launches a run that writes its events to the response.
  *
  * @module
  */
-import { SharedWork } from "../../core/lib/locks.ts";
-import type { SendOptions } from "../../core/steering.ts";
-import { outage } from "../../core/store.ts";
-import { SessionError, type SessionHead } from "../../core/session.ts";
-import { changeHead, historyIn, type Opened, openHead, openSession } from "../../core/session_version.ts";
-import type { StopOptions } from "../../core/control.ts";
-import type { RunSnapshot } from "../../core/position.ts";
-import { nullSink, type Started } from "../../core/start.ts";
-import type { UserMessage } from "../../protocol/message.ts";
-import { ownedKey, ownedSessions } from "../../session/owned_store.ts";
-import { isRunning } from "../../session/record/run_state.ts";
-import type { recordsOf } from "../../session/record/records_of.ts";
-import type { Recorder } from "../../session/record/recorder.ts";
-import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "../../session/record/run_host.ts";
-import type { Records } from "../../session/record/records.ts";
-import type { ServedAgent } from "../options.ts";
-import type { ServerOptions } from "../server_options.ts";
+import type { Claimed } from "../core/claim.ts";
+import type { StopOptions } from "../core/control.ts";
+import type { AnswerFormat } from "../core/definition.ts";
+import { SharedWork } from "../core/lib/locks.ts";
+import { outputFormat } from "../core/output.ts";
+import type { RunSnapshot } from "../core/position.ts";
+import { Refusal, reviewJson } from "../core/review.ts";
+import type { EngineRun } from "../core/run.ts";
+import type { Scope } from "../core/scope.ts";
+import { SessionError, type SessionHead } from "../core/session.ts";
+import { changeHead, historyIn, type Opened, openHead, openSession } from "../core/session_version.ts";
+import { type Beginning, nullSink, type Started } from "../core/start.ts";
+import type { SendOptions } from "../core/steering.ts";
+import { outage, type Recover } from "../core/store.ts";
+import { type AnyTool, schemaOf, toolNamePattern } from "../core/tool.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
-import { checkClientTools, reviewClientParts } from "../admit/client_tools.ts";
-import { isRefusal, reportError, shuttingDown } from "../respond/error_response.ts";
-import type { EventOutput } from "../respond/response_format.ts";
+import { isRefusal, reportError, RequestError, shuttingDown } from "./error_response.ts";
+import { type ClientGone, expectClientGone, type ServedAgent, type ServerOptions } from "./options.ts";
+import type { RequestScope } from "./request.ts";
+import { accepted, type EventOutput, type Launched, prefersAsync, type ResponseFormat } from "./respond.ts";
+import type { UserMessage } from "../protocol/message.ts";
+import { isObject, type UnknownObject } from "../protocol/shape.ts";
+import type { recoveryOf } from "../session/durable/recovery.ts";
+import { ownedKey, ownedSessions } from "../session/owned_store.ts";
+import type { Recorder } from "../session/record/recorder.ts";
+import type { Records } from "../session/record/records.ts";
+import type { recordsOf } from "../session/record/records_of.ts";
+import type { LaunchInput, LiveRun, Owned, Requester, RunHost } from "../session/record/run_host.ts";
+import { isRunning } from "../session/record/run_state.ts";
+
+// The parts of a run that its client gives beside messages: the tools that it runs, and the format of the answer.
+
+/** Throws if a client cannot have its tools. */
+function checkClientTools(
+  { definition, session, options: { tools = [] } }: Beginning,
+  { pause }: Claimed,
+): void {
+  const wrong = wrongName(definition, tools, pause);
+  if (wrong) throw new SessionError(`Cannot add a tool to session "${session}": ${wrong}`, "invalid");
+}
+
+/** Reviews the tools and the format of a client, as the `review` of a run. */
+async function reviewClientParts(run: EngineRun, scope: Scope): Promise<void> {
+  const { definition, tools, answerFormat: format, claimed: { pause } } = run;
+  if (!definition.reviewsInput) return;
+  const reviews = await Promise.allSettled(tools.map((tool) => reviewTool(run, scope, tool)));
+  const accepted = reviews.map((review) => {
+    if (review.status === "rejected") throw review.reason;
+    return review.value;
+  });
+  const wrong = wrongName(definition, accepted, pause);
+  if (wrong) throw new Refusal(`a hook changed the name of a tool: ${wrong}`);
+  run.receive(accepted, format && format !== definition.format ? await reviewFormat(run, scope, format) : format);
+}
+
+/** Reviews a tool. Returns the tool as hooks have changed it. */
+async function reviewTool(run: EngineRun, scope: Scope, tool: AnyTool): Promise<AnyTool> {
+  const { definition, "~client": create } = tool;
+  if (!create) return tool;
+  const accepted = await reviewJson(run, scope, "client_tool", definition);
+  if (accepted === definition) return tool;
+  const { name, description, schema }: UnknownObject = Object(accepted);
+  const isTool = typeof name === "string" && toolNamePattern.test(name) && typeof description === "string";
+  if (isTool && isObject(schema)) return create({ name, description, schema });
+  throw new Refusal(`a hook changed the tool "${tool.name}" to no tool`);
+}
+
+/** Reviews a format. Returns the format as hooks have changed it. */
+async function reviewFormat(run: EngineRun, scope: Scope, format: AnswerFormat): Promise<AnswerFormat> {
+  const accepted = await reviewJson(run, scope, "format", format.schema);
+  if (accepted === format.schema) return format;
+  if (isObject(accepted)) return outputFormat(schemaOf(accepted));
+  throw new Refusal("a hook changed the format of the answer to no JSON Schema");
+}
+
+/** Returns why a tool cannot have its name: the agent has a tool of this name, or a middleware may add one, which it would replace. */
+function wrongName(
+  { tools: own, use }: EngineRun["definition"],
+  tools: readonly AnyTool[],
+  pause: Claimed["pause"],
+): string | undefined {
+  for (const { name } of tools) {
+    const isOwn = own.some((tool) => tool.name === name);
+    const prefix = use.flatMap(({ toolPrefixes = [] }) => toolPrefixes).find((each) => name.startsWith(each));
+    const isAsked = pause?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
+    if (isAsked || (!isOwn && prefix === undefined)) continue;
+    return isOwn
+      ? `the agent has a tool "${name}"; expected another name`
+      : `a middleware adds tools with the prefix "${prefix}"; expected a name without it, got "${name}"`;
+  }
+  return undefined;
+}
+
+// The recovery of a server's runs, and the end of its work.
+
+/** Returns the `recover()` and the `settled()` of a server. The store brings the code for the first. */
+export function recovery(
+  runs: LiveRuns,
+  { store, singleProcess, signal, vars, recoveryVars, onError }: ServerOptions,
+): { readonly recover: Recover; readonly settled: () => Promise<void> } {
+  const report = (error: unknown, run?: string) => void reportError(onError, error, run);
+  // its type is `recoveryOf` of the same package
+  const open = store?.recovery as typeof recoveryOf | undefined;
+  const recoverRuns = store && open?.(store, { ...runs, singleProcess, recoveryVars, report });
+  return {
+    async recover(given) {
+      const limit = given?.limit;
+      if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {
+        throw new RangeError(`Cannot recover runs: \`limit\` is ${limit}; expected a whole number of at least 1`);
+      }
+      if (vars && !recoveryVars) {
+        throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
+      }
+      if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
+      const recovered = recoverRuns(given);
+      runs.track(recovered.then(() => {}, () => {})); // the caller receives the failure
+      return await recovered;
+    },
+    settled: runs.settled,
+  };
+}
+
+// The runs that this process executes.
 
 /** The runs that this process executes, and the records of all runs. */
 export interface LiveRuns extends RunHost {
@@ -297,4 +399,37 @@ class SharedRun implements LiveRun {
       return true;
     });
   }
+}
+
+const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
+  stop: (run) => run.stop("client-gone"),
+  drain: (run) => run.drain("client-gone"),
+  detach: () => {},
+};
+
+/** Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. */
+export async function launch(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
+  const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
+  if (prefersAsync(c, format)) return await launchInBackground(scope, input);
+  const onGone = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
+  const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) }); // no client can leave before `respond`, which follows the launch
+  const run = await runs.launch(input, client, out).catch((error) => {
+    out.close();
+    throw error;
+  });
+  client.onLeave(() => onCancel[onGone](run));
+  return { run, respond };
+}
+
+/** Launches a run whose client does not wait for it. */
+async function launchInBackground(
+  { c, server: { runs }, client }: RequestScope,
+  input: LaunchInput,
+): Promise<Launched> {
+  if (!runs.hasStore && !runs.records) {
+    const expected = "the server keeps neither sessions nor events; expected a `log`";
+    throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
+  }
+  const run = await runs.launch(input, client);
+  return { run, respond: () => accepted(c, input, runs.records !== undefined) };
 }
