@@ -4,11 +4,11 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Hono } from "hono";
 import * as z from "zod";
-import { script, sources } from "../../src/http/playground/bundle.ts";
-import { readFrames } from "../../src/http/playground/page/state/read_frames.ts";
-import { reduce } from "../../src/http/playground/page/state/reduce.ts";
-import { type TraceNode, traceTree } from "../../src/http/playground/page/state/trace_tree.ts";
-import { emptyView, type Frame, type View } from "../../src/http/playground/page/state/view.ts";
+import { script, sources } from "../../src/playground/bundle.ts";
+import { readFrames } from "../../src/playground/page/connection.ts";
+import { reduce } from "../../src/playground/page/reduce.ts";
+import { type TraceNode, traceTree } from "../../src/playground/page/trace_tree.ts";
+import { emptyView, type Frame, type View } from "../../src/playground/page/view.ts";
 import { order } from "../support/asking.ts";
 import { digestOfSources, filesOfPage } from "../support/page_bundle.ts";
 import { asTool } from "@jizai/jizai/subagents";
@@ -83,7 +83,7 @@ Deno.test("the committed bundle was made from the sources of the page", async ()
   assertEquals(
     sources,
     await digestOfSources(),
-    "Run `deno task playground`, and commit src/http/playground/bundle.ts",
+    "Run `deno task playground`, and commit src/playground/bundle.ts",
   );
 });
 

@@ -10,9 +10,9 @@
 import { list } from "./source.ts";
 
 /** The module that contains the bundle. */
-export const target = "src/http/playground/bundle.ts";
+export const target = "src/playground/bundle.ts";
 
-const folder = "src/http/playground/page";
+const folder = "src/playground/page";
 const entry = `${folder}/main.tsx`;
 
 if (import.meta.main) {

@@ -3,11 +3,10 @@
  *
  * @module
  */
-import type { Event } from "../../../../protocol/event.ts";
-import * as entries from "./entries.ts";
 import * as spans from "./spans.ts";
-import type { Entry, Frame, View } from "./view.ts";
-import { verdictOf } from "./words.ts";
+import * as entries from "./view.ts";
+import { type Entry, type Frame, verdictOf, type View } from "./view.ts";
+import type { Event } from "../../protocol/event.ts";
 
 /** When an event arrived, its number, and the path of the subagent calls that it comes from, such as `call_1/`. */
 interface Moment {

@@ -3,11 +3,59 @@
  *
  * @module
  */
-import { expectNames } from "../../protocol/shape.ts";
+import type { AgentParts } from "../core/definition.ts";
 import { script, style } from "./bundle.ts";
-import { pageData } from "./describe.ts";
-import { html } from "./html.ts";
-import type { DescribedAgent, PlaygroundOptions, Price } from "./page_data.ts";
+import type { DescribedAgent, PageData, PlaygroundOptions, Price } from "./page_data.ts";
+import { expectNames } from "../protocol/shape.ts";
+
+// Describes an agent for the page.
+
+/** Returns the data of the page of an agent. */
+function pageData(
+  { name, "~definition": definition }: DescribedAgent,
+  { prompts = [], prices = {} }: PlaygroundOptions,
+): PageData {
+  const { model, tools } = definition as AgentParts<unknown>; // agent() made it
+  return {
+    agent: name,
+    ...(typeof model !== "function" && { model: model.id }),
+    tools: tools.map(({ name, description }) => ({ name, description })),
+    prompts,
+    prices,
+  };
+}
+
+// The HTML of the page.
+
+/** The parts of the document. */
+interface HtmlParts {
+  readonly style: string;
+  readonly script: string;
+  readonly data: PageData;
+  /** The nonce of the content security policy, which allows only the script and the style that have it. */
+  readonly nonce: string;
+}
+
+/** Returns the document. The data is in an attribute of its root. */
+function html({ style, script, data, nonce }: HtmlParts): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Playground</title>
+<link rel="icon" href="data:,">
+<style nonce="${nonce}">${style}</style>
+<body>
+<div id="root" data-page="${escaped(JSON.stringify(data))}"></div>
+<script nonce="${nonce}">${script}</script>
+</html>
+`;
+}
+
+/** Returns a text as the value of an attribute. */
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+}
 
 export type { DescribedAgent, PlaygroundOptions, Price };
 

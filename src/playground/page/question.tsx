@@ -4,7 +4,7 @@
  * @module
  */
 import { useRef, useState } from "hono/jsx/dom";
-import type { PersonAnswer, Question } from "../../../../protocol/question.ts";
+import type { PersonAnswer, Question } from "../../protocol/question.ts";
 
 /** The properties of the card. */
 interface QuestionProps {

@@ -3,15 +3,103 @@
  *
  * @module
  */
-import { useState, useSyncExternalStore } from "hono/jsx/dom";
-import type { PageData } from "../../page_data.ts";
-import type { Conversation } from "../state/conversation.ts";
-import { isRunning } from "../state/view.ts";
-import { Composer } from "./composer.tsx";
-import { Empty } from "./empty.tsx";
+import { useEffect, useRef, useState, useSyncExternalStore } from "hono/jsx/dom";
+import type { Conversation } from "./conversation.ts";
 import { QuestionCard } from "./question.tsx";
 import { Runs } from "./runs.tsx";
 import { Transcript } from "./transcript.tsx";
+import { isRunning } from "./view.ts";
+import type { PageData } from "../page_data.ts";
+
+// The text field.
+
+/** The properties of the text field. */
+interface ComposerProps {
+  readonly status: string;
+  /** A text to put back. */
+  readonly refused: string;
+  readonly submit: (text: string) => void;
+  readonly stop: () => void;
+}
+
+/** The text field. Enter sends, Shift and Enter add a line, and Escape stops the run. */
+function Composer({ status, refused, submit, stop }: ComposerProps) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  useEffect(() => {
+    if (field.current) field.current.value ||= refused;
+  }, [refused]);
+  const isRunning = status === "running";
+  return (
+    <form id="composer" onSubmit={send}>
+      <label>
+        <span class="hidden">Message</span>
+        <textarea
+          id="words"
+          ref={field}
+          rows={1}
+          placeholder={isRunning ? "Send a message to the run" : "Send a message"}
+          aria-describedby="keys"
+          onKeyDown={onKey}
+        />
+      </label>
+      <button id="send" type="submit" class="primary">Send</button>
+      <p id="keys" class="hint">
+        <kbd>Enter</kbd> sends, <kbd>Shift Enter</kbd> adds a line, <kbd>Esc</kbd> stops the run
+      </p>
+    </form>
+  );
+
+  function send(event: Event): void {
+    event.preventDefault();
+    const text = field.current?.value.trim();
+    if (!field.current || !text) return;
+    field.current.value = "";
+    submit(text);
+  }
+
+  function onKey(event: KeyboardEvent): void {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) send(event);
+    if (event.key === "Escape" && isRunning) stop();
+  }
+}
+
+// The empty conversation: the agent, its model, its tools, and prompts to begin with.
+
+/** The properties of the empty conversation. */
+interface EmptyProps {
+  readonly data: PageData;
+  readonly submit: (prompt: string) => void;
+}
+
+/** Introduces the agent. */
+function Empty({ data: { agent, model, tools, prompts }, submit }: EmptyProps) {
+  return (
+    <div id="empty">
+      <h2>{agent}</h2>
+      <dl>
+        <dt>Model</dt>
+        <dd class="code">{model ?? "picked for each request"}</dd>
+        <dt>Tools</dt>
+        <dd>
+          {tools.length === 0 && "none"}
+          <ul class="tools">
+            {tools.map((tool) => <li key={tool.name} class="code" title={tool.description}>{tool.name}</li>)}
+          </ul>
+        </dd>
+      </dl>
+      {prompts.length > 0 && <h3>Try</h3>}
+      <ul class="prompts">
+        {prompts.map((prompt) => (
+          <li key={prompt}>
+            <button type="button" onClick={() => submit(prompt)}>{prompt}</button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
 
 const tabs = ["Conversation", "Trace"] as const;
 type Tab = typeof tabs[number];

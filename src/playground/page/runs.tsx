@@ -1,13 +1,25 @@
 /**
- * The trace of a run: nested brackets, each with its acts in plain words and its time.
+ * The runs of the conversation, and the trace of one of them.
  *
  * @module
  */
-import { memo, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
-import { type TraceNode, traceTree, unchangedNodes } from "../state/trace_tree.ts";
-import { timeOf } from "../state/usage.ts";
-import type { Span } from "../state/view.ts";
-import { actsOf, legend, symbolOf } from "../state/words.ts";
+import { memo, useEffect, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { type TraceNode, traceTree, unchangedNodes } from "./trace_tree.ts";
+import {
+  actsOf,
+  legend,
+  type Prices,
+  recordOf,
+  type RunRecord,
+  type Span,
+  spendingOf,
+  symbolOf,
+  timeOf,
+  type View,
+  wordsOf,
+} from "./view.ts";
+
+// The trace of a run: nested brackets, each with its acts in plain words and its time.
 
 /** The properties of the trace. */
 interface TraceProps {
@@ -17,7 +29,7 @@ interface TraceProps {
 }
 
 /** The trace, with its legend. If it was scrolled to its end, it stays there. */
-export const Trace = memo(({ spans, isRunning }: TraceProps) => {
+const Trace = memo(({ spans, isRunning }: TraceProps) => {
   const list = useRef<HTMLOListElement>(null);
   const wasAtEnd = useRef(isRunning);
   const drawn = useRef<readonly TraceNode[]>([]);
@@ -129,5 +141,69 @@ function Name({ span: { name, point } }: { readonly span: Span }) {
       {name.slice(0, -suffix.length)}
       <span class="point">{suffix}</span>
     </>
+  );
+}
+
+/** The properties of the list of runs. */
+interface RunsProps {
+  readonly view: View;
+  readonly prices: Prices;
+  readonly now: number;
+}
+
+/** The list of runs, and the trace of the selected one. A new run is selected when it begins. */
+export function Runs({ view, prices, now }: RunsProps) {
+  const [selected, select] = useState("");
+  useEffect(() => select(""), [view.run]);
+  const current = view.run === undefined ? [] : [recordOf(view, now)];
+  const runs = [...view.past, ...current];
+  const shown = runs.find(({ run }) => run === selected) ?? runs.at(-1);
+  const spending = shown && spendingOf(view.turns.filter(({ run }) => run === shown.run), prices);
+  if (!shown) {
+    return (
+      <p class="nothing">
+        The trace of each run appears here: every point with its time, and with <code>agent({"{ trace }"})</code>{" "}
+        also what each middleware did.
+      </p>
+    );
+  }
+  return (
+    <>
+      <ol id="runs" aria-label="Runs of this session">
+        {runs.map((record, index) => (
+          <li key={record.run}>
+            <Choice record={record} number={index + 1} isShown={record === shown} select={select} />
+          </li>
+        ))}
+      </ol>
+      <p id="totals">
+        {[`${timeOf(shown.ms)}`, ...(spending ? [wordsOf(spending)] : [])].join(" · ")}
+        <span class="code id" title="The id of the run">{shown.run.slice(0, 8)}</span>
+      </p>
+      <Trace
+        key={shown.run}
+        spans={shown.spans}
+        isRunning={shown.run === view.run && view.status === "running"}
+      />
+    </>
+  );
+}
+
+/** The properties of one run in the list. */
+interface ChoiceProps {
+  readonly record: RunRecord;
+  readonly number: number;
+  readonly isShown: boolean;
+  readonly select: (run: string) => void;
+}
+
+function Choice({ record: { run, prompt, status, ms }, number, isShown, select }: ChoiceProps) {
+  return (
+    <button type="button" aria-current={isShown ? "true" : "false"} onClick={() => select(run)}>
+      <span class="number">{number}</span>
+      <span class="prompt">{prompt}</span>
+      <span class={`status ${status}`}>{status}</span>
+      <span class="ms">{timeOf(ms)}</span>
+    </button>
   );
 }

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Event } from "../../../../protocol/event.ts";
 import type { Span, View } from "./view.ts";
+import type { Event } from "../../protocol/event.ts";
 
 /** A hook that has finished. */
 export type HookEvent = Extract<Event, { readonly type: "hook.acted" }>;

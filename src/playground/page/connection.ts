@@ -3,8 +3,30 @@
  *
  * @module
  */
-import { readFrames } from "./read_frames.ts";
 import { type Entry, type Frame, isRunning, type View } from "./view.ts";
+
+// Frames of a response.
+
+/** Reads server-sent events to their end. Throws if the connection is lost. */
+export async function readFrames({ body }: Response, onFrame: (frame: Frame) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  const reader = body?.getReader();
+  let id = 0;
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader?.read() ?? { done: true };
+    if (done) return;
+    const text = decoder.decode(value, { stream: true });
+    rest += text;
+    if (!text.includes("\n")) continue; // a long line is split once, when it is complete
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line.startsWith("id: ")) id = Number(line.slice(4));
+      else if (line.startsWith("data: ")) onFrame({ id, event: JSON.parse(line.slice(6)) });
+    }
+  }
+}
 
 /** The reason why a request failed or was refused. */
 export type Refusal = Pick<Entry, "text" | "failure">;

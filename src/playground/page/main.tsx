@@ -4,9 +4,9 @@
  * @module
  */
 import { render } from "hono/jsx/dom";
+import { App } from "./app.tsx";
+import { openConversation } from "./conversation.ts";
 import type { PageData } from "../page_data.ts";
-import { App } from "./parts/app.tsx";
-import { openConversation } from "./state/conversation.ts";
 
 const root = document.getElementById("root");
 if (root) {
