@@ -4,16 +4,66 @@
  * @module
  */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, normalize, relative, resolve } from "node:path";
 import process from "node:process";
+import { gunzipSync } from "node:zlib";
 import { denoApp } from "./templates/deno_app.ts";
 import { durableObjectsApp } from "./templates/durable_objects_app.ts";
 import { middlewarePackage } from "./templates/middleware_package.ts";
 import { nodeApp } from "./templates/node_app.ts";
 import type { Template } from "./templates/template.ts";
 import { workersApp } from "./templates/workers_app.ts";
-import { unpack } from "./unpack.ts";
-import { version } from "./version.ts";
+
+// The version of this package.
+
+/** The version of the command line, which created projects depend on. A test compares it with `deno.json`. */
+export const version = "0.1.0";
+
+// Unpacks npm tarballs.
+
+/** The bytes of a header, and the size to which files are padded. */
+const block = 512;
+
+/** The folder that contains all files of an npm package. */
+const prefix = "package/";
+
+/** Unpacks the files of a package into `folder`. Throws an `Error` if `bytes` are not an npm tarball. */
+export async function unpack(bytes: Uint8Array, folder: string): Promise<void> {
+  for (const [path, content] of filesOf(gunzipSync(bytes))) {
+    const target = join(folder, path);
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, content);
+  }
+}
+
+/** Yields the path and content of each regular file in an archive of the format `ustar`. */
+function* filesOf(archive: Uint8Array): Generator<[path: string, content: Uint8Array]> {
+  let found = 0;
+  for (let start = 0; start + block <= archive.length;) {
+    const field = (offset: number, length: number) =>
+      new TextDecoder().decode(archive.subarray(start + offset, start + offset + length)).replace(/\0[^]*$/, "");
+    const name = field(0, 100);
+    if (name === "") break; // the end of an archive is empty blocks
+    const size = Number.parseInt(field(124, 12), 8);
+    const path = [field(345, 155), name].filter((part) => part !== "").join("/");
+    const content = archive.subarray(start + block, start + block + size);
+    if (["", "0"].includes(field(156, 1))) {
+      yield [pathIn(path), content];
+      found++;
+    }
+    start += block + Math.ceil(size / block) * block;
+  }
+  if (found === 0) throw new Error("Cannot unpack the package: the tarball has no files");
+}
+
+/** Returns the path of a file within its package. Throws an `Error` for a path that leads out of it. */
+function pathIn(path: string): string {
+  const inside = normalize(path.slice(prefix.length));
+  if (!path.startsWith(prefix) || inside.startsWith("..")) {
+    throw new Error(`Cannot unpack "${path}": expected a path in "${prefix}"`);
+  }
+  return inside;
+}
 
 /** The templates, by name. */
 export const templates: Readonly<Record<string, Template>> = {

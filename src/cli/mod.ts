@@ -5,15 +5,30 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { chat } from "./chat/chat.ts";
+import { chat } from "./chat.ts";
 import { create, templates } from "./create.ts";
-import { explainFile } from "./explain_file.ts";
-import { replayFile, replayWith } from "./replay_file.ts";
-import { schemaOf } from "./schema.ts";
-import { openTerminal } from "./terminal/open_terminal.ts";
-import { messageOf, type Terminal, visible } from "./terminal/terminal.ts";
+import { explainFile, replayFile, replayWith } from "./explain_file.ts";
+import { messageOf, openTerminal, type Terminal, visible } from "./terminal.ts";
+import { schema as d1 } from "../session/batch_sql/store.ts";
+import { schema as postgres } from "../session/postgres/sql.ts";
+import { schema as sqlite } from "../session/sqlite.ts";
+export type { AskOptions, Keyboard, Terminal } from "./terminal.ts";
 
-export type { AskOptions, Keyboard, Terminal } from "./terminal/terminal.ts";
+// `jizai schema DATABASE`: the tables of sessions, logs and texts by key, as SQL.
+
+const schemas: ReadonlyMap<string, string> = new Map([
+  ["d1", d1],
+  ["libsql", d1],
+  ["postgres", postgres],
+  ["sqlite", sqlite],
+]);
+
+/** Returns the schema for a database, as SQL that changes nothing where it exists. Throws a `TypeError` for an unknown database. */
+function schemaOf(database: string): string {
+  const found = schemas.get(database);
+  if (found !== undefined) return found;
+  throw new TypeError(`Cannot print the schema of "${database}": expected one of ${[...schemas.keys()].join(", ")}`);
+}
 
 const usage = `Usage: jizai COMMAND
 

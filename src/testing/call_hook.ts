@@ -29,7 +29,7 @@ import type { ModelRequest } from "../model/model.ts";
 import { scripted } from "../model/scripted.ts";
 import { noUsage, user } from "../protocol/message.ts";
 import { freeze } from "../core/strict.ts";
-import { anyInput } from "./middleware/test_agent.ts";
+import { anyInput } from "./middleware/scenarios.ts";
 
 /** The context of every point. */
 export interface HookContexts<V> {

@@ -24,7 +24,7 @@ export {
   type Scorer,
 } from "./evaluate.ts";
 export { fileLaws } from "./laws/file_laws.ts";
-export type { LawOptions, Make } from "./laws/run_laws.ts";
+export type { LawOptions, Make } from "./laws/laws.ts";
 export { keyValueLaws } from "./laws/key_value_laws.ts";
 export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";

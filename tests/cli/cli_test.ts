@@ -9,8 +9,7 @@ import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
 import * as z from "zod";
-import { unpack } from "../../src/cli/unpack.ts";
-import { version } from "../../src/cli/version.ts";
+import { unpack, version } from "../../src/cli/create.ts";
 
 /** A terminal on which a person types `lines`, and then ends the input. */
 function typing(...lines: readonly string[]): Terminal & { readonly screen: () => string } {

@@ -3,7 +3,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { asTool } from "@jizai/jizai/subagents";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { exclusively, watchLeaks } from "../../src/testing/middleware/leaks.ts";
+import { exclusively, watchLeaks } from "../../src/testing/middleware/findings.ts";
 import { call, drop, three, weather } from "../support/batch.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { piecesOf, post } from "../support/requests.ts";

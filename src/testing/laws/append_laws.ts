@@ -6,8 +6,7 @@
 import type { Entry } from "../../core/entries.ts";
 import type { Addition, Mark, OpenedSession, StoredHead } from "../../core/store.ts";
 import { user } from "../../protocol/message.ts";
-import type { Expect, Laws } from "./run_laws.ts";
-import { oddText, type TestedStore } from "./sample_sessions.ts";
+import { type Expect, type Laws, oddText, type TestedStore } from "./laws.ts";
 
 /** Returns an append of texts as entries. */
 function addition(

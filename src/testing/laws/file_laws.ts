@@ -4,7 +4,7 @@
  * @module
  */
 import type { FileChange, Files } from "../../protocol/files.ts";
-import { brokenLaws, type LawOptions, type Laws } from "./run_laws.ts";
+import { brokenLaws, type LawOptions, type Laws } from "./laws.ts";
 
 /**
  * Tests an implementation of `Files` against its laws. `make` creates a new, empty one for each law. Throws an `Error` that names each broken law, and how

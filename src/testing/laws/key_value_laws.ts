@@ -4,8 +4,7 @@
  * @module
  */
 import type { KeyValue } from "../../protocol/key_value.ts";
-import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make } from "./run_laws.ts";
-import { oddText } from "./sample_sessions.ts";
+import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, type Make, oddText } from "./laws.ts";
 
 /**
  * Tests a key-value database against the laws of the port. `make` creates a new, empty database for each law. Throws an `Error` that names each broken law, and

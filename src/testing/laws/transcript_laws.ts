@@ -5,8 +5,7 @@
  */
 import type { Session } from "../../core/session.ts";
 import { type Message, user } from "../../protocol/message.ts";
-import type { Expect, Laws } from "./run_laws.ts";
-import { oddText, runningSession, type TestedStore } from "./sample_sessions.ts";
+import { type Expect, type Laws, oddText, runningSession, type TestedStore } from "./laws.ts";
 
 /** Random histories of sessions that several instances of a store save in turn, compared with plain objects. */
 export const transcriptLaws: Laws<TestedStore> = {

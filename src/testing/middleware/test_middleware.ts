@@ -5,13 +5,11 @@
  */
 import type { Middleware } from "../../core/middleware.ts";
 import type { AnyTool } from "../../core/tool.ts";
-import { checkIsolation } from "./isolation.ts";
+import { checkIsolation, runScenario, type TestSetup } from "./run_scenario.ts";
 import { pointsOf } from "./checked_hooks.ts";
-import { findings } from "./findings.ts";
-import { runScenario, type TestSetup } from "./run_scenario.ts";
+import { exclusively, findings } from "./findings.ts";
 import { defaultScenarios } from "./scenarios.ts";
 import { disturbancesAt } from "./disturbances.ts";
-import { exclusively } from "./leaks.ts";
 
 /** Options of `testMiddleware()`. */
 export interface TestOptions<V = unknown> {

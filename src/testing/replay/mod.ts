@@ -3,7 +3,16 @@
  *
  * @module
  */
-export { compare, type Comparison, type Difference } from "./compare.ts";
+export {
+  compare,
+  type Comparison,
+  type Difference,
+  type Replay,
+  replay,
+  type Rerun,
+  rerun,
+  type RerunOptions,
+} from "./replay.ts";
 export type { Execution } from "./player.ts";
 export {
   recordable,
@@ -12,10 +21,10 @@ export {
   type RecordedHandle,
   type RecordOption,
 } from "./recordable.ts";
-export type { RecordedError } from "./recorded_error.ts";
 export {
   readRecording,
   type RecordedEntry,
+  type RecordedError,
   type RecordedInput,
   type RecordedOrder,
   type RecordedRequest,
@@ -23,4 +32,3 @@ export {
   type RecordingOptions,
   writeRecording,
 } from "./recording.ts";
-export { type Replay, replay, type Rerun, rerun, type RerunOptions } from "./replay.ts";

@@ -13,8 +13,7 @@ import type { RunStore } from "../../core/store.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage, usageSince } from "../../protocol/message.ts";
-import { recordError } from "./recorded_error.ts";
-import type { RecordedEntry, RecordedInput, RecordedOrder } from "./recording.ts";
+import { type RecordedEntry, type RecordedInput, type RecordedOrder, recordError } from "./recording.ts";
 
 /** The name of the middleware that records or replaces what comes from outside the run. Traces do not contain it. */
 export const innermost = "~replay";

@@ -1,13 +1,105 @@
 /**
- * The terminal of a person, who types keys and lines while output arrives.
+ * The terminal of the command line.
  *
  * @module
  */
 import process from "node:process";
 import { clearScreenDown, createInterface, cursorTo, type Interface } from "node:readline";
 import { PassThrough } from "node:stream";
-import { LineQueue } from "./line_queue.ts";
-import type { AskOptions, Keyboard, Terminal } from "./terminal.ts";
+import { ClientError } from "../client/connection.ts";
+
+/** The input and output of the command line. */
+export interface Terminal {
+  /** Writes text. */
+  write(text: string): void;
+  /** Writes a prompt and returns the next line, or `undefined` at the end of the input. */
+  ask(prompt: string, options?: AskOptions): Promise<string | undefined>;
+  /** Calls a function at every Ctrl-C, instead of the one before it. */
+  onInterrupt(interrupt: () => void): void;
+  /** Ends the input. A waiting `ask()` returns `undefined`. */
+  close(): void;
+  /** The keyboard, if a person types. Default: the input is a pipe, whose lines are read only by `ask()`. */
+  readonly keyboard?: Keyboard;
+}
+
+/** Options of a question for a line. */
+export interface AskOptions {
+  /** The text that the line contains at first, if a person types. Default: none. */
+  readonly text?: string;
+  /** Ends the question when it aborts: the answer is `undefined`. Default: none. */
+  readonly signal?: AbortSignal;
+}
+
+/** The keyboard of a person. */
+export interface Keyboard {
+  /** Writes a prompt and returns the next key that is one of `keys`, or `undefined` at the end of the input or if the signal aborts. */
+  key(prompt: string, keys: string, signal: AbortSignal): Promise<string | undefined>;
+  /**
+   * Sets the function that receives the lines which are typed while nothing asks. While such a line is being typed, output and the question for a key wait.
+   * Default: the next `ask()` returns them.
+   */
+  onLine(receive: (line: string) => void): void;
+}
+
+/** Escapes the characters that a terminal would execute or hide, except line breaks and tabs. */
+export function visible(text: string): string {
+  return text.replace(/[^\P{C}\n\t]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
+}
+
+/** Returns the message of an error. That of a `ClientError` is followed by its cause, the last failure of a client that gave up. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const hasCause = error instanceof ClientError && error.cause !== undefined;
+  return hasCause ? `${error.message}: ${messageOf(error.cause)}` : error.message;
+}
+
+// A queue of typed lines.
+
+/** Lines in the order in which they were typed, until they are read. */
+class LineQueue {
+  readonly #lines: string[] = [];
+  #closed = false;
+  #waiting: ((line: string | undefined) => void) | undefined;
+
+  /** Whether a reader waits for a line. */
+  get waits(): boolean {
+    return this.#waiting !== undefined;
+  }
+
+  /** Adds a line. */
+  add(line: string): void {
+    if (this.waits) this.#answer(line);
+    else this.#lines.push(line);
+  }
+
+  /** Returns the next line, or `undefined` once the queue is closed and empty, or when the signal aborts. */
+  next(signal?: AbortSignal): Promise<string | undefined> {
+    if (signal?.aborted) return Promise.resolve(undefined);
+    if (this.#lines.length > 0 || this.#closed) return Promise.resolve(this.#lines.shift());
+    return new Promise((resolve) => {
+      const stopWaiting = () => this.#answer(undefined);
+      signal?.addEventListener("abort", stopWaiting, { once: true });
+      this.#waiting = (line) => {
+        signal?.removeEventListener("abort", stopWaiting);
+        resolve(line);
+      };
+    });
+  }
+
+  #answer(line: string | undefined): void {
+    const resolve = this.#waiting;
+    this.#waiting = undefined;
+    resolve?.(line);
+  }
+
+  /** Ends the queue. */
+  close(): void {
+    this.#closed = true;
+    this.#answer(undefined);
+  }
+}
+
+// The terminal of a person, who types keys and lines while output arrives.
 
 const { stdin, stdout } = process;
 const ctrlC = "\x03";
@@ -24,7 +116,7 @@ interface KeyQuestion {
  * A terminal whose lines are edited with `node:readline`. The bytes of the keyboard come here first: they answer the question that waits for a key, or belong
  * to a line. If a person begins a line that nothing asked for, output waits until the line is entered or deleted.
  */
-export class KeyboardTerminal implements Terminal, Keyboard {
+class KeyboardTerminal implements Terminal, Keyboard {
   readonly keyboard: Keyboard = this;
   /** The input of the editor. */
   readonly #typed = Object.assign(new PassThrough(), {
@@ -181,4 +273,36 @@ export class KeyboardTerminal implements Terminal, Keyboard {
     this.#lines.close();
     this.#answerKey(undefined);
   }
+}
+
+// The terminal of the process: a person's, or a pipe.
+
+/** Opens standard input and output. */
+export function openTerminal(): Terminal {
+  return process.stdin.isTTY && process.stdout.isTTY ? new KeyboardTerminal() : openPipe();
+}
+
+/** Opens an input that a program writes, or an output that a program reads. */
+function openPipe(): Terminal {
+  const input = createInterface({ input: process.stdin, output: process.stdout, terminal: false });
+  const queue = new LineQueue();
+  let interrupted = () => input.close();
+  const interrupt = () => interrupted();
+
+  input.on("line", (line) => queue.add(line));
+  input.on("close", () => {
+    queue.close();
+    process.off("SIGINT", interrupt);
+  });
+  process.on("SIGINT", interrupt);
+
+  return {
+    write: (text) => void process.stdout.write(text),
+    ask(prompt, { signal } = {}) {
+      process.stdout.write(prompt);
+      return queue.next(signal);
+    },
+    onInterrupt: (next) => void (interrupted = next),
+    close: () => input.close(),
+  };
 }
