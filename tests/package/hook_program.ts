@@ -6,7 +6,7 @@
 import { agent, type Middleware, tool } from "../../mod.ts";
 import { command_hooks } from "../../middleware/foreign_hooks/command_hooks/mod.ts";
 import { rpc_hooks } from "../../middleware/foreign_hooks/rpc_hooks/mod.ts";
-import { stdio } from "../../middleware/foreign_hooks/rpc_hooks/stdio/mod.ts";
+import { stdio } from "../../middleware/foreign_hooks/rpc_hooks/stdio.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import process from "node:process";
 import { createInterface } from "node:readline";

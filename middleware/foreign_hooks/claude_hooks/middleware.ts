@@ -4,19 +4,13 @@
  * @module
  */
 import type { Middleware } from "../../../mod.ts";
-import { separateCalls } from "../kit/groups.ts";
-import { warnSilent } from "../kit/warn.ts";
-import { type Hooks, hooksOf } from "./ask/hooks.ts";
-import type { Configured } from "./config/config.ts";
-import type { CanUseTool } from "./permissions/permission_request.ts";
-import { judgeOf } from "./permissions/pre_tool_use.ts";
-import { approvalHook } from "./points/approval.ts";
-import { compactHook } from "./points/compact.ts";
-import { promptHooks } from "./points/prompt.ts";
-import { sessionHook } from "./points/session.ts";
-import { errorHook, stopHook } from "./points/stop.ts";
-import { type IsClassifierDenial, toolHooks } from "./points/tool.ts";
-import { turnHooks } from "./points/turn.ts";
+import { separateCalls, warnSilent } from "../kit/kit.ts";
+import { type Hooks, hooksOf } from "./ask.ts";
+import type { Configured } from "./config.ts";
+import { approvalHook, type CanUseTool, judgeOf } from "./approval.ts";
+import { compactHook, errorHook, promptHooks, sessionHook, stopHook } from "./session.ts";
+import { type IsClassifierDenial, toolHooks } from "./tool.ts";
+import { turnHooks } from "./turn.ts";
 
 /** The parts of a middleware besides its hooks. */
 export interface HookMiddlewareOptions extends Pick<Hooks, "name" | "dialect" | "cwd"> {

@@ -5,18 +5,36 @@
  */
 import type { Middleware } from "../../../mod.ts";
 import { expectNames } from "../../../src/core/kit.ts";
-import { configured, type HookConfig } from "./config/config.ts";
-import { type DialectName, dialectOf } from "./config/dialect.ts";
+import { configured, type HookConfig } from "./config.ts";
+import { type DialectName, dialectOf } from "./dialect.ts";
 import { hookMiddleware } from "./middleware.ts";
-import type { CanUseTool } from "./permissions/permission_request.ts";
-import type { IsClassifierDenial } from "./points/tool.ts";
+import type { CanUseTool } from "./approval.ts";
+import type { IsClassifierDenial } from "./tool.ts";
 
-export type { HookAnswer, HookCallback, HookCallbackMatcher, HookConfig } from "./config/config.ts";
-export type { Decision, DialectName } from "./config/dialect.ts";
-export type * from "./config/input.ts";
-export type { HookOutput, HookSpecificOutput, PermissionAnswer } from "./config/output.ts";
-export type { CanUseTool } from "./permissions/permission_request.ts";
-export type { IsClassifierDenial } from "./points/tool.ts";
+export type {
+  HookAnswer,
+  HookCallback,
+  HookCallbackMatcher,
+  HookConfig,
+  HookOutput,
+  HookSpecificOutput,
+  PermissionAnswer,
+} from "./config.ts";
+export type { Decision, DialectName } from "./dialect.ts";
+export type {
+  CallFields,
+  CommonInput,
+  EventFields,
+  HookEvent,
+  HookInput,
+  InputOf,
+  PermissionSuggestion,
+  StopFailureKind,
+  StopFields,
+  UnsupportedEvent,
+} from "./input.ts";
+export type { CanUseTool } from "./approval.ts";
+export type { IsClassifierDenial } from "./tool.ts";
 
 /** Options of `claude_hooks()`. */
 export interface ClaudeHooksOptions {

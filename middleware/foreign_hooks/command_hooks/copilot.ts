@@ -4,14 +4,12 @@
  * @module
  */
 import * as z from "zod";
-import { invalidPattern, isForNoTool, noTool, patternOf } from "../claude_hooks/config/matcher.ts";
-import { invalidHooks } from "../claude_hooks/config/config.ts";
-import { neverRun } from "../claude_hooks/config/events.ts";
+import { invalidHooks, invalidPattern, isForNoTool, noTool, patternOf } from "../claude_hooks/config.ts";
+import { neverRun } from "../claude_hooks/input.ts";
 import type { HookOptions, SessionHooks } from "../copilot_hooks/hooks.ts";
 import { foreignOutput, foreignText, type HookName, hookNames } from "../copilot_hooks/outputs.ts";
-import { callWithin } from "../kit/deadline.ts";
-import { joinLines, maybe, parseJson } from "../kit/fields.ts";
-import { expectDirectory, type Place, start } from "./handlers/process.ts";
+import { callWithin, joinLines, maybe, parseJson } from "../kit/kit.ts";
+import { expectDirectory, type Place, start } from "./process.ts";
 import { commandError, readJson } from "./output.ts";
 import { type CommandSettings, make, parse } from "./settings.ts";
 

@@ -6,25 +6,39 @@
 import process from "node:process";
 import type { Middleware, Model } from "../../../mod.ts";
 import { expectNames } from "../../../src/core/kit.ts";
-import { type DialectName, dialectOf } from "../claude_hooks/config/dialect.ts";
-import type { HookInput } from "../claude_hooks/config/input.ts";
+import { type DialectName, dialectOf } from "../claude_hooks/dialect.ts";
+import type { HookInput } from "../claude_hooks/input.ts";
 import { hookMiddleware } from "../claude_hooks/middleware.ts";
-import { matchesCall, parseRule } from "../claude_hooks/permissions/rule.ts";
+import { matchesCall, parseRule } from "../claude_hooks/permissions.ts";
 import { copilot_hooks } from "../copilot_hooks/mod.ts";
-import { warnSilent } from "../kit/warn.ts";
+import { warnSilent } from "../kit/kit.ts";
 import { readCopilot } from "./copilot.ts";
-import { commandHandler } from "./handlers/command.ts";
-import { environmentsOf } from "./handlers/environment.ts";
-import type { Handler } from "./handlers/handler.ts";
-import { checkHttpOptions, httpHandler, type HttpHandlerOptions } from "./handlers/http.ts";
-import { agentHandler, type HookAgent, type McpClient, mcpToolHandler, promptHandler } from "./handlers/model.ts";
-import type { HandlerConfig } from "./handler_config.ts";
-import { type CommandSettings, joinFiles, readSettings } from "./settings.ts";
+import {
+  agentHandler,
+  checkHttpOptions,
+  commandHandler,
+  environmentsOf,
+  type Handler,
+  type HookAgent,
+  httpHandler,
+  type HttpHandlerOptions,
+  type McpClient,
+  mcpToolHandler,
+  promptHandler,
+} from "./handlers.ts";
+import { type CommandSettings, type HandlerConfig, joinFiles, readSettings } from "./settings.ts";
 
-export type { HttpHandlerOptions } from "./handlers/http.ts";
-export type { HookAgent, McpClient } from "./handlers/model.ts";
-export type { AnyHandler, CommandHook, HandlerConfig, HttpHook, McpToolHook, PromptHook } from "./handler_config.ts";
-export type { CommandMatcher, CommandSettings } from "./settings.ts";
+export type { HookAgent, HttpHandlerOptions, McpClient } from "./handlers.ts";
+export type {
+  AnyHandler,
+  CommandHook,
+  CommandMatcher,
+  CommandSettings,
+  HandlerConfig,
+  HttpHook,
+  McpToolHook,
+  PromptHook,
+} from "./settings.ts";
 export type { DialectName };
 
 /** Options of `command_hooks()`. */

@@ -4,12 +4,11 @@
  * @module
  */
 import * as z from "zod";
-import type { Dialect } from "../claude_hooks/config/dialect.ts";
-import { events, guardsCall } from "../claude_hooks/config/events.ts";
-import type { HookEvent } from "../claude_hooks/config/input.ts";
+import type { Dialect } from "../claude_hooks/dialect.ts";
+import { events, guardsCall, type HookEvent } from "../claude_hooks/input.ts";
 import { decisionInText, type ForeignDecision, foreignDecision } from "../kit/denial.ts";
-import { isObject, joinLines, parseJson } from "../kit/fields.ts";
-import type { Exited } from "./handlers/process.ts";
+import { isObject, joinLines, parseJson } from "../kit/kit.ts";
+import type { Exited } from "./process.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

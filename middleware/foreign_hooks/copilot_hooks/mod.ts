@@ -5,24 +5,41 @@
  */
 import type { Middleware, Model, ModelContext, ModelResponse } from "../../../mod.ts";
 import { expectChoice, expectNames } from "../../../src/core/kit.ts";
-import { expectNoOption } from "../kit/fields.ts";
-import { separateCalls } from "../kit/groups.ts";
-import { atNeededPoints, type Needs } from "../kit/points.ts";
-import { mcpToolOf } from "../kit/run.ts";
-import { callHooks } from "./call.ts";
-import { handlersOf } from "./handlers.ts";
+import { atNeededPoints, expectNoOption, mcpToolOf, type Needs, separateCalls } from "../kit/kit.ts";
+import { callHooks, type McpTool, reviewCalls } from "./call.ts";
+import { handlersOf, type HookName, hookNames } from "./outputs.ts";
 import type { SessionHooks } from "./hooks.ts";
-import type { McpTool } from "./mcp.ts";
-import { type HookName, hookNames } from "./outputs.ts";
-import { reviewCalls } from "./pre_tool_use.ts";
 import { sessionHooks } from "./session.ts";
 
-export type { HookInput } from "./hook_input.ts";
-export type * from "./hooks.ts";
-export type * from "./session_hooks.ts";
-export type * from "./tool_hooks.ts";
-export { type McpTool, metaOf } from "./mcp.ts";
-export type { ToolBinaryResult, ToolResultObject, ToolResultType } from "./result.ts";
+export type {
+  AgentStopHookInput,
+  AgentStopHookOutput,
+  ErrorOccurredHookInput,
+  ErrorOccurredHookOutput,
+  HookHandler,
+  HookInput,
+  HookInvocation,
+  HookOptions,
+  PostToolUseFailureHookInput,
+  PostToolUseFailureHookOutput,
+  PostToolUseHookInput,
+  PostToolUseHookOutput,
+  PreMcpToolCallHookInput,
+  PreMcpToolCallHookOutput,
+  PreToolUseHookInput,
+  PreToolUseHookOutput,
+  SessionEndHookInput,
+  SessionEndHookOutput,
+  SessionHooks,
+  SessionStartHookInput,
+  SessionStartHookOutput,
+  UserPromptSubmittedHookInput,
+  UserPromptSubmittedHookOutput,
+  UserPromptTransformedHookInput,
+  UserPromptTransformedHookOutput,
+} from "./hooks.ts";
+export { type McpTool, metaOf } from "./call.ts";
+export type { ToolBinaryResult, ToolResultObject, ToolResultType } from "./outputs.ts";
 
 /** Options of `copilot_hooks()`. */
 export interface CopilotOptions {

@@ -3,6 +3,18 @@
  *
  * @module
  */
+import * as z from "zod";
+import type { SessionEndHookInput, SessionStartHookInput } from "./hooks.ts";
+import type { Handlers } from "./outputs.ts";
+import {
+  messageOf,
+  outermostRun,
+  readFields,
+  replaceText,
+  transcriptFile,
+  warnFailed,
+  warnSkipped,
+} from "../kit/kit.ts";
 import {
   cancelled,
   type Change,
@@ -16,17 +28,47 @@ import {
   type RunResult,
   type Scope,
   type SessionContext,
+  type Settings,
   state,
   textOf,
   user,
   type UserMessage,
 } from "../../../mod.ts";
-import { replaceText } from "../kit/call.ts";
-import { outermostRun, transcriptFile } from "../kit/run.ts";
-import { messageOf, warnFailed, warnSkipped } from "../kit/warn.ts";
-import { settingsOf } from "./config.ts";
-import type { Handlers } from "./handlers.ts";
-import type { SessionEndHookInput, SessionStartHookInput } from "./session_hooks.ts";
+
+// `modifiedConfig`: the settings that a hook changes for a session.
+
+const names = z.array(z.string());
+const fields = {
+  model: z.string(),
+  systemMessage: z.union([
+    z.string().transform((content) => ({ mode: "append" as const, content })),
+    z.object({ mode: z.enum(["append", "replace"]).default("append"), content: z.string() }),
+  ]),
+  availableTools: names,
+  excludedTools: names,
+};
+
+/** Applies `config` to the settings of a session. `onUnused` receives the fields that have no effect. */
+function settingsOf(
+  config: Readonly<Record<string, unknown>>,
+  { instructions, tools }: Settings,
+  models: Readonly<Record<string, Model>>,
+  onUnused: (field: string) => void,
+): Partial<Settings> {
+  const read = readFields(fields, config, onUnused);
+  Object.keys(config).filter((field) => !(field in fields)).forEach(onUnused);
+  const { systemMessage, availableTools, excludedTools = [] } = read;
+  const model = read.model === undefined ? undefined : models[read.model];
+  if (read.model !== undefined && !model) onUnused("model");
+  const texts = systemMessage?.mode === "append" ? [instructions, systemMessage.content] : [systemMessage?.content];
+  return {
+    ...(model && { model }),
+    ...(systemMessage && { instructions: texts.filter((text) => text).join("\n\n") }),
+    ...((availableTools || excludedTools.length > 0) && {
+      tools: tools.filter(({ name }) => (availableTools?.includes(name) ?? true) && !excludedTools.includes(name)),
+    }),
+  };
+}
 
 /** The context of a hook for a known session. It waits for the prompt. */
 const opening = state("copilot_hooks.opening", () => "");

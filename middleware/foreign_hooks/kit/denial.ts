@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { parseJson } from "./fields.ts";
+import { parseJson } from "./kit.ts";
 
 /** A decision in an unknown form. */
 export interface ForeignDecision {

@@ -4,15 +4,14 @@
  * @module
  */
 import * as z from "zod";
-import type { End, Point, Scope } from "../../../mod.ts";
-import { describeIssues } from "../../../src/core/kit.ts";
-import { callWithin, isLate } from "../kit/deadline.ts";
 import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
-import { unknownMembers } from "../kit/fields.ts";
+import { callWithin, isLate, unknownMembers } from "../kit/kit.ts";
 import type { Mode, Stage } from "./config.ts";
-import type { Mounted } from "./mounted.ts";
-import type { Observers } from "./observers.ts";
-import { approveToolReply, type Decision } from "./wire/reply.ts";
+import type { Mounted, Observers } from "./mounted.ts";
+import { approveToolReply, type Decision } from "./wire/conversation.ts";
+import type { About, WireForm } from "./wire/input.ts";
+import type { End, Model, ModelRequest, Point, Run, Scope } from "../../../mod.ts";
+import { describeIssues } from "../../../src/core/kit.ts";
 
 /** One stage at which hooks are asked. */
 export interface Link<P extends object, R extends Decision> {
@@ -55,7 +54,7 @@ export interface ChainOptions {
 }
 
 /** Asks hooks. */
-export interface Chain {
+interface Chain {
   /** Whether a hook has the mode. */
   has(mode: Mode): boolean;
   /** Asks all hooks of a stage. A hook that fails is skipped. Throws the end of the run if a hook ends it. */
@@ -178,4 +177,49 @@ function foreignProblem(stage: Stage, { type, member }: ForeignDecision): string
   return `${
     type === "deny" ? "denies" : "asks"
   } at ${stage} in the form of another system (${member}) and denies the call`;
+}
+
+// The hooks of one middleware, and the data that its points share.
+
+/** Data about a run while it lives. */
+export interface Notes {
+  prompt: string;
+  /** The request of a turn that hooks have changed. Another attempt of the same request repeats the change. */
+  asked?: { readonly turn: number; readonly messages: string; readonly change: Partial<ModelRequest> | undefined };
+  /** The time of the work of calls, in milliseconds, by call id. */
+  readonly took: Map<string, number>;
+}
+
+/** The hooks of one middleware. */
+export interface Hooks extends WireForm {
+  readonly chain: Chain;
+  readonly observers: Observers;
+  readonly warn: Warn;
+  /** Returns the model of a name. */
+  readonly models: (name: string) => Model | undefined;
+  /** Whether approvers are asked about calls that a hook has answered. */
+  readonly approveResponses: boolean;
+  readonly notes: (run: Run) => Notes;
+  /** Returns the fields of every request about something at `path`. */
+  readonly about: (ctx: Scope, turn: number, path: string) => About;
+}
+
+/** Creates the notes of runs. */
+export function notesOfRuns(): Hooks["notes"] {
+  const all = new WeakMap<Run, Notes>();
+  return (run) => {
+    let notes = all.get(run);
+    if (!notes) all.set(run, notes = { prompt: "", took: new Map() });
+    return notes;
+  };
+}
+
+/** Converts milliseconds to nanoseconds. */
+export function nanoseconds(ms: number): number {
+  return Math.round(ms * 1_000_000);
+}
+
+/** Returns the length of a text as Go counts it, in bytes. */
+export function lengthOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }

@@ -4,10 +4,72 @@
  * @module
  */
 import * as z from "zod";
+import { isObject, objectOf, readBody } from "../kit/kit.ts";
+import { type Kind, kindsOf } from "./wire/input.ts";
+import { struct } from "./wire/message.ts";
 import { describeIssues } from "../../../src/core/kit.ts";
-import { isObject, objectOf } from "../kit/fields.ts";
-import { type Kind, kindsOf } from "./wire/kinds.ts";
-import { struct } from "./wire/struct.ts";
+
+// The port through which hooks outside this process are reached: JSON-RPC.
+
+/** A message of JSON-RPC. With an `id` it is a request. */
+export interface RpcMessage {
+  /** The version. */
+  readonly jsonrpc: "2.0";
+  /** The id of the request. */
+  readonly id?: number;
+  /** The method: `hook.before_tool`, `hook.event`, ... */
+  readonly method: string;
+  /** Its params. */
+  readonly params: unknown;
+}
+
+/** A connection to one hook. */
+export interface Wire extends AsyncDisposable {
+  /** Sends a request and returns the message that answers it. Rejects without an answer, or if `signal` aborts. */
+  ask(request: RpcMessage & { readonly id: number }, signal: AbortSignal): Promise<unknown>;
+  /** Sends a notification. */
+  notify(message: RpcMessage, signal: AbortSignal): Promise<void>;
+}
+
+/** A program that is a hook. */
+export interface Program {
+  /** Its name and its arguments. */
+  readonly command: readonly string[];
+  /** Its working directory. Default: that of this process. */
+  readonly dir?: string | undefined;
+  /** Variables in addition to the environment of this process. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Starts a program and connects to it. Throws if it cannot. */
+export type OpenWire = (program: Program) => Wire;
+
+/** The most bytes of one message. */
+export const mostBytes = 1_048_576;
+
+/** The reason in an error: a text, or an object with a message. */
+const failure = z.union([z.string(), z.object({ message: z.string() }).transform(({ message }) => message)])
+  .catch("no reason");
+/** An answer. Its `id` may be a string. A message with a `method` and without a result is a request of the hook, which is ignored. */
+const reply = z.object({
+  id: z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]),
+  method: z.unknown().optional(),
+  result: z.unknown().optional(),
+  error: z.unknown().optional(),
+}).refine(({ method, result, error }) => method === undefined || result !== undefined || error !== undefined);
+
+/** Returns the result in an answer. Throws if the message is not an answer, or contains an error. */
+export function resultOf(answer: unknown): unknown {
+  const { result, error } = reply.parse(answer);
+  if (error !== undefined && error !== null) throw new Error(failure.parse(error));
+  return result;
+}
+
+/** Returns the id of the request that a message answers; undefined if it is not an answer. */
+export function answeredBy(message: unknown): number | undefined {
+  const { success, data } = reply.safeParse(message);
+  return success ? data.id : undefined;
+}
 
 /** A stage at which hooks are asked. */
 export type Stage = "before_llm" | "after_llm" | "before_tool" | "after_tool" | "approve_tool";
@@ -160,4 +222,37 @@ export function dutiesOf(
   });
   if (observe.length === 0 && asked.length === 0) throw new TypeError("expected `observe` or `intercept`");
   return { kinds, modes: new Set([...observe.length > 0 ? ["observe" as const] : [], ...asked]) };
+}
+
+// Hooks behind a URL: every message is a POST request, and the body of the response is the answer.
+
+/** Sends a request. */
+export type Fetch = (url: string, init: RequestInit) => Response | Promise<Response>;
+
+/** Returns a function that connects to a URL. Throws a `TypeError` if the text is not a URL. */
+export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">, fetch: Fetch): () => Wire {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+    throw new TypeError(`expected a URL with http:// or https://, got "${url}"`);
+  }
+  const sent = new Headers(headers);
+  sent.set("content-type", "application/json");
+
+  async function post(message: RpcMessage, signal: AbortSignal): Promise<Response> {
+    const response = await fetch(url, { method: "POST", headers: sent, body: JSON.stringify(message), signal });
+    if (response.ok) return response;
+    await response.body?.cancel();
+    throw new Error(`Cannot post to the hook: status ${response.status}`);
+  }
+
+  return () => ({
+    async ask(request, signal) {
+      const answer: unknown = JSON.parse(await readBody(await post(request, signal), mostBytes));
+      if (answeredBy(answer) !== request.id) throw new TypeError("Cannot ask the hook: its answer has another id");
+      return answer;
+    },
+    async notify(message, signal) {
+      await (await post(message, signal)).body?.cancel();
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  });
 }

@@ -4,8 +4,8 @@
  * @module
  */
 import { cancellationOf, Semaphore, startTimer } from "../../../src/core/kit.ts";
-import { parseJson } from "../kit/fields.ts";
-import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./transport.ts";
+import { parseJson } from "../kit/kit.ts";
+import { answeredBy, mostBytes, type RpcMessage, type Wire } from "./config.ts";
 
 /** Splits bytes into lines. A line of more than `most` bytes is dropped. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>, most: number = mostBytes): AsyncGenerator<string> {

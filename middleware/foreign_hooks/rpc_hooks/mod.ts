@@ -5,31 +5,37 @@
  */
 import type { Middleware, Model } from "../../../mod.ts";
 import { expectChoice, expectNames, Locks } from "../../../src/core/kit.ts";
-import { callWithin } from "../kit/deadline.ts";
-import { expectNoOption } from "../kit/fields.ts";
-import { warnFailed, warnSilent } from "../kit/warn.ts";
-import { chainOf, type Warn } from "./chain.ts";
-import { configOf, ignoredFields, type Process, type RpcHooksConfig } from "./config.ts";
-import { type Hooks, notesOfRuns } from "./hooks.ts";
-import { type Fetch, httpWire } from "./http.ts";
-import { type Builtin, type Mounted, mountedBy } from "./mounted.ts";
-import { observersOf } from "./observers.ts";
-import { llmHook } from "./points/llm.ts";
-import { runHooks } from "./points/run.ts";
-import { toolHooks } from "./points/tool.ts";
-import type { OpenWire, Wire } from "./transport.ts";
-import { aboutOf, type WireVersion } from "./wire/input.ts";
-import type { KindForm } from "./wire/kinds.ts";
+import { callWithin, expectNoOption, warnFailed, warnSilent } from "../kit/kit.ts";
+import { chainOf, type Hooks, notesOfRuns, type Warn } from "./chain.ts";
+import {
+  configOf,
+  type Fetch,
+  httpWire,
+  ignoredFields,
+  type OpenWire,
+  type Process,
+  type RpcHooksConfig,
+  type Wire,
+} from "./config.ts";
+import { type Builtin, type Mounted, mountedBy, observersOf } from "./mounted.ts";
+import { llmHook, runHooks, toolHooks } from "./points.ts";
+import { aboutOf, type KindForm, type WireVersion } from "./wire/input.ts";
 
-export type { BuiltinConfig, HookConfig, ProcessConfig, RpcHooksConfig, RpcTimeouts } from "./config.ts";
-export type { Fetch } from "./http.ts";
+export type {
+  BuiltinConfig,
+  Fetch,
+  HookConfig,
+  OpenWire,
+  ProcessConfig,
+  Program,
+  RpcHooksConfig,
+  RpcMessage,
+  RpcTimeouts,
+  Wire,
+} from "./config.ts";
 export type { Builtin, BuiltinOptions } from "./mounted.ts";
-export type { OpenWire, Program, RpcMessage, Wire } from "./transport.ts";
-export type { About, AfterLlm, AfterTool, BeforeLlm, BeforeTool, Meta, WireVersion } from "./wire/input.ts";
-export type { KindForm } from "./wire/kinds.ts";
-export type { WireCall, WireMessage, WireTool } from "./wire/message.ts";
-export type { WireResponse, WireUsage } from "./wire/response.ts";
-export type { WireResult } from "./wire/result.ts";
+export type { About, AfterLlm, AfterTool, BeforeLlm, BeforeTool, KindForm, Meta, WireVersion } from "./wire/input.ts";
+export type { WireCall, WireMessage, WireResponse, WireResult, WireTool, WireUsage } from "./wire/message.ts";
 
 /** Options of `rpc_hooks()`. */
 export interface RpcHooksOptions {

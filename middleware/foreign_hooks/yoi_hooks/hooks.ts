@@ -4,19 +4,207 @@
  * @module
  */
 import * as z from "zod";
-import type { AnyTool, Point, Scope } from "../../../mod.ts";
-import { describeIssues } from "../../../src/core/kit.ts";
 import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
-import { isObject, unknownMembers } from "../kit/fields.ts";
-import { warnFailed } from "../kit/warn.ts";
-import type { Message } from "./messages.ts";
-import type {
-  OnPromptSubmitResult,
-  OnTurnEndResult,
-  PostToolCallResult,
-  PreLlmRequestResult,
-  PreToolCallResult,
-} from "./results.ts";
+import { isObject, unknownMembers, warnFailed } from "../kit/kit.ts";
+import type { AnyTool, Json, Point, Scope } from "../../../mod.ts";
+import { describeIssues } from "../../../src/core/kit.ts";
+
+// Messages in the form of yoi, and their schemas.
+
+/** The author of a message. */
+export type Role = "user" | "assistant" | "system";
+
+/** A message. Results of tools are parts of a message of the user. */
+export interface Message {
+  /** The author. A message of the system, added by a hook, is added to the instructions. */
+  role: Role;
+  /** A text, or parts if there is more than text. */
+  content: string | ContentPart[];
+  /** The middleware that wrote a message of the user. */
+  from?: string | undefined;
+}
+
+/** Creates messages. */
+export const Message: {
+  readonly user: (text: string) => Message;
+  readonly assistant: (text: string) => Message;
+  readonly system: (text: string) => Message;
+} = {
+  user: (text) => ({ role: "user", content: text }),
+  assistant: (text) => ({ role: "assistant", content: text }),
+  system: (text) => ({ role: "system", content: text }),
+};
+
+/** A part of a message. */
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "reasoning"; text: string; meta?: Json | undefined }
+  | { type: "media"; mediaType: string; data?: string | undefined; url?: string | undefined; meta?: Json | undefined }
+  | { type: "source"; url?: string | undefined; title?: string | undefined; text?: string | undefined }
+  | {
+    type: "provider_call";
+    callId: string;
+    name: string;
+    server?: string | undefined;
+    input: Json;
+    meta?: Json | undefined;
+  }
+  | {
+    type: "provider_result";
+    callId: string;
+    name: string;
+    status: "ok" | "error";
+    output: Json;
+    meta?: Json | undefined;
+  }
+  | { type: "refusal"; text: string; category?: string | undefined }
+  | { type: "logprobs"; tokens: unknown[] }
+  | { type: "tool_use"; id: string; name: string; input: unknown }
+  | { type: "tool_result"; tool_use_id: string; content: string; is_error: boolean };
+
+const partSchema: z.core.$ZodType<ContentPart> = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("reasoning"), text: z.string(), meta: z.json().optional() }),
+  z.object({
+    type: z.literal("media"),
+    mediaType: z.string(),
+    data: z.string().optional(),
+    url: z.string().optional(),
+    meta: z.json().optional(),
+  }),
+  z.object({
+    type: z.literal("source"),
+    url: z.string().optional(),
+    title: z.string().optional(),
+    text: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal("provider_call"),
+    callId: z.string(),
+    name: z.string(),
+    server: z.string().optional(),
+    input: z.json(),
+    meta: z.json().optional(),
+  }),
+  z.object({
+    type: z.literal("provider_result"),
+    callId: z.string(),
+    name: z.string(),
+    status: z.enum(["ok", "error"]),
+    output: z.json(),
+    meta: z.json().optional(),
+  }),
+  z.object({ type: z.literal("refusal"), text: z.string(), category: z.string().optional() }),
+  z.object({ type: z.literal("logprobs"), tokens: z.array(z.unknown()) }),
+  z.object({ type: z.literal("tool_use"), id: z.string(), name: z.string(), input: z.unknown() }),
+  z.object({
+    type: z.literal("tool_result"),
+    tool_use_id: z.string(),
+    content: z.string(),
+    is_error: z.boolean().default(false),
+  }),
+]);
+
+/** The schema of a message. */
+export const messageSchema: z.core.$ZodType<Message> = z.object({
+  role: z.enum(["user", "assistant", "system"]),
+  content: z.union([z.string(), z.array(partSchema)]),
+  from: z.string().optional(),
+});
+
+/** A message, or a text of the user. */
+const messageOrText: z.core.$ZodType<Message> = z.preprocess(
+  (given) => typeof given === "string" ? Message.user(given) : given,
+  messageSchema,
+);
+
+/** The schema of a context: messages or texts. */
+export const contextSchema: z.core.$ZodType<Message[]> = z.array(messageOrText);
+
+// The answers of hooks, as yoi writes them: a word, or a word with a value.
+
+/** The answer of `on_prompt_submit`. */
+export type OnPromptSubmitResult = "Continue" | { readonly Cancel: string };
+/** Creates answers of `on_prompt_submit`. */
+export const OnPromptSubmitResult: {
+  readonly Continue: "Continue";
+  readonly Cancel: (reason: string) => OnPromptSubmitResult;
+} = { Continue: "Continue", Cancel };
+
+/** The answer of `pre_llm_request`. */
+export type PreLlmRequestResult = "Continue" | { readonly Cancel: string };
+/** Creates answers of `pre_llm_request`. */
+export const PreLlmRequestResult: {
+  readonly Continue: "Continue";
+  readonly Cancel: (reason: string) => PreLlmRequestResult;
+} = { Continue: "Continue", Cancel };
+
+/** The answer of `pre_tool_call`. */
+export type PreToolCallResult = "Continue" | "Skip" | "Pause" | { readonly Abort: string };
+/** Creates answers of `pre_tool_call`. */
+export const PreToolCallResult: {
+  readonly Continue: "Continue";
+  readonly Skip: "Skip";
+  readonly Pause: "Pause";
+  readonly Abort: (reason: string) => PreToolCallResult;
+} = { Continue: "Continue", Skip: "Skip", Pause: "Pause", Abort };
+
+/** The answer of `post_tool_call`. */
+export type PostToolCallResult = "Continue" | { readonly Abort: string };
+/** Creates answers of `post_tool_call`. */
+export const PostToolCallResult: {
+  readonly Continue: "Continue";
+  readonly Abort: (reason: string) => PostToolCallResult;
+} = { Continue: "Continue", Abort };
+
+/** The answer of `on_turn_end`. */
+export type OnTurnEndResult = "Finish" | "Paused" | { readonly ContinueWithMessages: readonly Message[] };
+/** Creates answers of `on_turn_end`. */
+export const OnTurnEndResult: {
+  readonly Finish: "Finish";
+  readonly Paused: "Paused";
+  readonly ContinueWithMessages: (messages: readonly Message[]) => OnTurnEndResult;
+} = { Finish: "Finish", Paused: "Paused", ContinueWithMessages: (messages) => ({ ContinueWithMessages: messages }) };
+
+function Cancel(reason: string): { readonly Cancel: string } {
+  return { Cancel: reason };
+}
+
+function Abort(reason: string): { readonly Abort: string } {
+  return { Abort: reason };
+}
+
+const cancelling = z.preprocess(split, z.union([word("Continue"), because("Cancel")]));
+
+/** The schemas of answers, as the word and its value. No answer means `Continue`, and a missing reason is replaced. */
+export const answers = {
+  on_prompt_submit: cancelling,
+  pre_llm_request: cancelling,
+  pre_tool_call: z.preprocess(split, z.union([word("Continue", "Skip", "Pause"), because("Abort")])),
+  post_tool_call: z.preprocess(split, z.union([word("Continue"), because("Abort")])),
+  on_turn_end: z.preprocess(
+    split,
+    z.union([
+      word("Finish", "Continue", "Paused"),
+      z.tuple([z.literal("ContinueWithMessages"), z.preprocess((given) => [given].flat(), contextSchema)]),
+    ]),
+  ),
+};
+
+function word<T extends string>(...words: readonly T[]) {
+  return z.tuple([z.enum(words), z.unknown().optional()]);
+}
+
+function because<T extends string>(word: T) {
+  return z.tuple([z.literal(word), z.string().catch("A hook gave no reason.")]);
+}
+
+/** Splits `"Skip"`, `{ Abort: "..." }` and `{ type: "Abort", reason: "..." }` into the word and its value. */
+function split(given: unknown): readonly unknown[] {
+  if (typeof given !== "object" || given === null) return [given ?? "Continue", undefined];
+  const { type, reason, messages } = { type: undefined, reason: undefined, messages: undefined, ...given };
+  return type === undefined ? Object.entries(given)[0] ?? ["Continue", undefined] : [type, reason ?? messages];
+}
 
 /** A call. A hook can change its name and its input, not its id. */
 export interface ToolCall {

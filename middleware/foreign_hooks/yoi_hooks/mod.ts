@@ -5,31 +5,29 @@
  */
 import type { Middleware } from "../../../mod.ts";
 import { expectChoice, expectNames } from "../../../src/core/kit.ts";
-import { expectNoOption, isObject } from "../kit/fields.ts";
-import { atNeededPoints, type Needs } from "../kit/points.ts";
-import { warnSilent } from "../kit/warn.ts";
+import { atNeededPoints, expectNoOption, isObject, type Needs, warnSilent } from "../kit/kit.ts";
 import type { YoiHook } from "./hooks.ts";
 import { hooksOf, type Order } from "./middleware.ts";
 
-export type {
-  Given,
-  HookOptions,
-  PostToolCallContext,
-  ToolCall,
-  ToolCallContext,
-  ToolMeta,
-  ToolResult,
-  YoiHook,
-} from "./hooks.ts";
-export { type ContentPart, Message, type Role } from "./messages.ts";
-export { type OpenCall, openCalls } from "./open.ts";
 export {
+  type ContentPart,
+  type Given,
+  type HookOptions,
+  Message,
   OnPromptSubmitResult,
   OnTurnEndResult,
+  type PostToolCallContext,
   PostToolCallResult,
   PreLlmRequestResult,
   PreToolCallResult,
-} from "./results.ts";
+  type Role,
+  type ToolCall,
+  type ToolCallContext,
+  type ToolMeta,
+  type ToolResult,
+  type YoiHook,
+} from "./hooks.ts";
+export { type OpenCall, openCalls } from "./calls.ts";
 
 /** Options of `yoi_hooks()`. */
 export interface YoiOptions {

@@ -3,19 +3,64 @@
  *
  * @module
  */
+import * as z from "zod";
+import { isObject } from "../../kit/kit.ts";
+import {
+  fields,
+  flag,
+  fromWireCall,
+  mediaOf,
+  refOf,
+  struct,
+  text,
+  toWireCall,
+  type WireMessage,
+  wireMessage,
+  wireResponse,
+  wireResult,
+  wireTool,
+} from "./message.ts";
 import {
   type AnswerPart,
   type AssistantMessage,
   type CallResult,
   callsOf,
   type ContentPart,
+  type Json,
   type Message,
+  type ModelOptions,
   type ModelRequest,
   textOf,
   type UserMessage,
 } from "../../../../mod.ts";
-import { mediaOf, refOf } from "./media.ts";
-import { fromWireCall, toWireCall, type WireMessage } from "./message.ts";
+
+// Converts the options of a request for the wire and from it.
+
+/** Converts options for the wire. */
+export function toWireOptions({ temperature, maxTokens, provider = {} }: ModelOptions): Record<string, unknown> {
+  return {
+    ...provider,
+    ...(temperature !== undefined && { temperature }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+  };
+}
+
+/** The schema of options. */
+const wireOptions: z.core.$ZodType<Record<string, unknown>> = z
+  .object({ temperature: z.number().nullish(), max_tokens: z.number().nullish() })
+  .catchall(z.json());
+
+/** Converts options from the wire. The output schema, which the wire does not carry, stays. */
+export function fromWireOptions(wire: Readonly<Record<string, unknown>>, { output }: ModelOptions): ModelOptions {
+  const { temperature, max_tokens: maxTokens, ...rest } = wire;
+  const provider = rest as Record<string, Json>; // the schema accepts JSON only
+  return {
+    ...(typeof temperature === "number" && { temperature }),
+    ...(typeof maxTokens === "number" && { maxTokens }),
+    ...(output && { output }),
+    ...(Object.keys(provider).length > 0 && { provider }),
+  };
+}
 
 /** Returns the text and the media of a message or a result. */
 function contentOf({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }) {
@@ -112,3 +157,64 @@ function fromWireResult(
   const parts = [{ type: "text" as const, text: content }, ...media.flatMap((ref) => mediaOf(ref) ?? [])];
   return { callId, name, status: same?.status ?? "ok", parts };
 }
+
+// The replies of hooks.
+
+/** The decision in a reply: `continue` (also empty), `modify`, `respond`, `deny_tool`, `abort_turn` or `hard_abort`, and its reason. */
+export interface Decision {
+  readonly action: string;
+  readonly reason: string;
+}
+
+const decision = { action: text, reason: text };
+const call = { tool: text, arguments: fields };
+
+/** Accepts `{ [name]: value }`, and also the value alone if it has one of `keys`. */
+function nested<S extends z.core.$ZodType>(name: string, keys: readonly string[], schema: S) {
+  return z.preprocess((given) => {
+    const has = (keys: readonly string[]) =>
+      isObject(given) && Object.keys(given).some((key) => keys.includes(key.toLowerCase()));
+    return has(keys) && !has([name]) ? { [name]: given } : given;
+  }, schema);
+}
+
+/** The reply to `before_llm`. The request replaces the original: an absent field is empty. */
+export const beforeLlmReply = struct({
+  ...decision,
+  request: z.optional(struct({
+    model: text,
+    messages: z.array(wireMessage).default([]),
+    tools: z.array(wireTool).default([]),
+    options: z._default(wireOptions, {}),
+  })),
+});
+
+/** The reply to `after_llm`: with the object of the request, or with the response alone. */
+export const afterLlmReply = struct({
+  ...decision,
+  response: nested(
+    "response",
+    ["role", "content", "reasoning_content", "tool_calls"],
+    z.optional(struct({ response: z.optional(wireResponse) })),
+  ),
+});
+
+/** The reply to `before_tool`. `result`, or `call.hook_result`, is the result of a call that the hook answers. */
+export const beforeToolReply = struct({
+  ...decision,
+  call: z.optional(struct({ ...call, hook_result: z.optional(wireResult) })),
+  result: z.optional(wireResult),
+});
+
+/** The reply to `after_tool`: with the object of the request, or with the result alone. */
+export const afterToolReply = struct({
+  ...decision,
+  result: nested(
+    "result",
+    ["for_llm", "for_user", "is_error", "media"],
+    z.optional(struct({ ...call, result: z.optional(wireResult) })),
+  ),
+});
+
+/** The reply to `approve_tool`. */
+export const approveToolReply = struct({ approved: flag, reason: text });
