@@ -5,8 +5,8 @@
  */
 export * as core from "../../mod.ts";
 export * as clientModule from "../../src/client/mod.ts";
-export * as compactionModule from "../../middleware/context/compaction/mod.ts";
-export * as loggerModule from "../../middleware/observability/logger/mod.ts";
+export * as compactionModule from "../../middleware/context/compaction.ts";
+export * as loggerModule from "../../middleware/observability/logger.ts";
 export * as redactModule from "../../middleware/guards/redact/mod.ts";
 export * as retryModule from "../../middleware/reliability/retry.ts";
 export * as scriptedModule from "../../src/model/scripted.ts";

@@ -4,8 +4,150 @@
  * @module
  */
 import { bordersOf } from "../../../src/core/kit.ts";
-import { decodeEscapes } from "./escapes.ts";
-import { partialOf } from "./partial.ts";
+
+// Decodes the escapes of JSON strings, and maps places in the decoded text to the written text and back.
+
+/** A decoded text. */
+export interface Decoded {
+  /** The text. An escape that is incomplete at the end is copied as written. */
+  readonly text: string;
+  /** The index in the written text at which an incomplete escape begins; else its length. */
+  readonly open: number;
+  /** Returns the index in the written text of a decoded character. */
+  toWritten(index: number): number;
+  /** Returns the index of the last decoded character that begins at or before an index in the written text. */
+  before(written: number): number;
+  /** Returns the index of the first decoded character that begins at or after an index in the written text. */
+  after(written: number): number;
+}
+
+/** An escape, a backslash that begins none, or other text. Does not match a backslash that may begin an escape once more text follows. */
+const piece = /\\u[\dA-Fa-f]{4}|\\["\\/bfnrt]|\\(?!(?:u[\dA-Fa-f]{0,3})?$)|[^\\]+/gy;
+
+const letters: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+
+function decodeEscape(escape: string): string {
+  const letter = escape.charAt(1);
+  return letter === "u" ? String.fromCharCode(parseInt(escape.slice(2), 16)) : letters[letter] ?? letter;
+}
+
+/** Decodes the escapes of a text; returns `undefined` if it has no backslash. */
+function decodeEscapes(written: string): Decoded | undefined {
+  if (!written.includes("\\")) return undefined;
+  const writtenIndexes: number[] = [];
+  const decodedIndexes: number[] = [];
+  const decoded: string[] = [];
+  let length = 0;
+  let open = 0;
+
+  function add(characters: string, taken: number): void {
+    for (let each = 0; each < taken; each++) decodedIndexes.push(length + Math.min(each, characters.length - 1));
+    for (let each = 0; each < characters.length; each++) writtenIndexes.push(open + each);
+    decoded.push(characters);
+    length += characters.length;
+    open += taken;
+  }
+
+  for (const [taken] of written.matchAll(piece)) {
+    add(taken.length > 1 && taken.startsWith("\\") ? decodeEscape(taken) : taken, taken.length);
+  }
+  const complete = open;
+  add(written.slice(open), written.length - open);
+  const toWritten = (index: number) => writtenIndexes[index] ?? written.length;
+  const before = (index: number) => decodedIndexes[index] ?? length;
+  return {
+    text: decoded.join(""),
+    open: complete,
+    toWritten,
+    before,
+    after: (index) => before(index) + (toWritten(before(index)) >= index ? 0 : 1),
+  };
+}
+
+// Derives, from a regular expression, one that finds the beginning of a match at the end of a text.
+
+/** Matches the end of the text, whatever the flags. */
+const end = "(?![^])";
+
+const pieces = {
+  /** Parts that a beginning cannot be derived from: lookaheads and back references. */
+  unsupported: /\(\?[=!]|\\[1-9k]/y,
+  lookbehind: /\(\?<[=!]/y,
+  group: /\((?:\?<[^>]*>|\?:)?/y,
+  groupWithFlags: /\(\?[ims-]+:/y,
+  assertion: /\\[bB]|[\^$]/y,
+  quantifier: /(?:[*+?]|\{\d+(?:,\d*)?\})\??/y,
+  characterClass: /\[(?:\\[^]|[^\]\\])*\]/y,
+  escape:
+    /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u\{[\da-fA-F]+\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|[pP]\{[^}]*\}|[^])/y,
+  codePoint: /[^]/uy,
+  codeUnit: /[^]/y,
+};
+
+/**
+ * Returns an expression that matches a text from an index to its end if the text can be continued to a match of `pattern` at that index. It may also match
+ * where no continuation exists. Returns `undefined` for a pattern with a lookahead, a back reference or the flag `v`.
+ */
+function partialOf({ source, flags }: RegExp): RegExp | undefined {
+  if (flags.includes("v")) return undefined;
+  const unicode = flags.includes("u");
+  let at = 0;
+
+  function take(piece: RegExp): string | undefined {
+    piece.lastIndex = at;
+    const taken = piece.exec(source)?.[0];
+    at += taken?.length ?? 0;
+    return taken;
+  }
+
+  /** Copies a lookbehind up to its closing parenthesis. */
+  function copyGroup(opening: string): string {
+    let copied = opening;
+    for (let depth = 1; depth > 0;) {
+      const piece = take(pieces.escape) ?? take(pieces.characterClass) ?? take(pieces.codeUnit) ?? "";
+      if (piece === "(") depth++;
+      if (piece === ")") depth--;
+      copied += piece;
+    }
+    return copied;
+  }
+
+  /** Derives the pieces up to the closing parenthesis of a group, or `undefined` if one is not supported. */
+  function derive(): string | undefined {
+    let derived = "";
+    while (at < source.length) {
+      if (take(/\)/y)) return derived;
+      const piece = derivePiece();
+      if (piece === undefined) return undefined;
+      derived += piece;
+    }
+    return derived;
+  }
+
+  function derivePiece(): string | undefined {
+    if (take(pieces.unsupported)) return undefined;
+    const raw = take(/\|/y) ?? take(pieces.quantifier);
+    if (raw) return raw;
+    const lookbehind = take(pieces.lookbehind);
+    if (lookbehind) return orEnd(copyGroup(lookbehind));
+    const group = take(pieces.groupWithFlags) ?? (take(pieces.group) && "(?:");
+    if (group) {
+      const inner = derive();
+      return inner === undefined ? undefined : `${group}${inner}|${end})`;
+    }
+    const character = unicode ? pieces.codePoint : pieces.codeUnit;
+    const single = take(pieces.assertion) ?? take(pieces.characterClass) ?? take(pieces.escape) ?? take(character);
+    return orEnd(single ?? "");
+  }
+
+  const derived = derive();
+  return derived === undefined ? undefined : new RegExp(`(?:${derived})${end}`, `${flags.replace(/[gy]/g, "")}g`);
+}
+
+/** Lets a piece of a pattern also match the end of the text. */
+function orEnd(piece: string): string {
+  return `(?:${piece}|${end})`;
+}
 
 /** The secrets and patterns that a mask hides. */
 export interface Hidden {

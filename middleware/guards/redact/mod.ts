@@ -5,14 +5,20 @@
  */
 import { type Event, type InputSource, mapText, type Message, type Middleware, type Stop } from "../../../mod.ts";
 import { expectNames } from "../../../src/core/kit.ts";
-import { maskExecution, unwinding } from "./interrupts.ts";
+import { maskExecution, sessionMask, unwinding } from "./session.ts";
 import { type Mask, maskOf } from "./mask.ts";
-import { maskContent, maskResult, messagesMask } from "./messages.ts";
-import { requestMask } from "./request.ts";
-import { StreamedResponse } from "./response.ts";
-import { RunEvents } from "./run_events.ts";
-import { sessionMask } from "./session.ts";
-import { maskEach, maskFields, maskParts, maskQuestion, maskValue } from "./values.ts";
+import {
+  maskContent,
+  maskEach,
+  maskFields,
+  maskParts,
+  maskQuestion,
+  maskResult,
+  maskValue,
+  messagesMask,
+  requestMask,
+} from "./values.ts";
+import { RunEvents, StreamedResponse } from "./response.ts";
 
 /** Options of `redact()`. */
 export interface RedactOptions {

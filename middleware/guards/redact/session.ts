@@ -3,7 +3,23 @@
  *
  * @module
  */
-import type { PersonAnswer, Session } from "../../../mod.ts";
+import type { Mask } from "./mask.ts";
+import {
+  maskCall,
+  maskCallResult,
+  maskContent,
+  maskContext,
+  maskEach,
+  maskEvent,
+  maskFields,
+  type MaskMessages,
+  maskName,
+  maskQuestion,
+  maskResult,
+  maskValue,
+  messagesMask,
+} from "./values.ts";
+import { End, Pause, type PersonAnswer, type Session, ToolError, type ToolResult } from "../../../mod.ts";
 import type {
   AnsweredQuestion,
   CallRecord,
@@ -14,10 +30,6 @@ import type {
   RunSnapshot,
   SavedApproval,
 } from "../../../src/core/engine.ts";
-import { maskEvent } from "./events.ts";
-import type { Mask } from "./mask.ts";
-import { maskCallResult, maskContent, maskContext, type MaskMessages, maskResult, messagesMask } from "./messages.ts";
-import { maskCall, maskEach, maskFields, maskName, maskQuestion, maskValue } from "./values.ts";
 
 /** A session before it is saved. */
 type Unsaved = Omit<Session, "version">;
@@ -112,7 +124,7 @@ function maskApproval<T extends { readonly approval?: SavedApproval }>(value: T,
 }
 
 /** Masks the JSON that a paused tool saved. An agent that is a tool saves its session. */
-export function maskSaved(saved: unknown, mask: Mask): unknown {
+function maskSaved(saved: unknown, mask: Mask): unknown {
   return isSession(saved) ? sessionMask(mask, messagesMask(mask))(saved) : maskValue(saved, mask);
 }
 
@@ -154,4 +166,38 @@ function maskMail(mail: Mail, mask: Mask): Mail {
     message: maskContent(mail.message, mask),
     ...(context && { context: maskEach(context, (each) => maskContent(each, mask)) }),
   };
+}
+
+// Masks pauses, ends and the errors of tools, which unwind through the hooks.
+
+/** Masks the questions of a hook or a tool that pauses the run, and the reason of one that ends it. */
+export async function unwinding<R>(work: Promise<R>, mask: Mask): Promise<R> {
+  try {
+    return await work;
+  } catch (error) {
+    throw maskInterrupt(error, mask);
+  }
+}
+
+/** Masks a pause, with the JSON that the tool saved, or an end. Returns any other error. */
+function maskInterrupt(error: unknown, mask: Mask): unknown {
+  if (error instanceof Pause) {
+    const questions = maskEach(error.questions, (question) => maskQuestion(question, mask));
+    const saved = maskSaved(error.saved, mask);
+    return questions === error.questions && saved === error.saved ? error : new Pause(questions, saved);
+  }
+  if (!(error instanceof End)) return error;
+  const reason = mask.whole(error.reason);
+  return reason === error.reason ? error : new End(reason, error);
+}
+
+/** Masks a result before the engine saves it, and the message of a `ToolError`, from which the engine makes one. */
+export async function maskExecution(next: () => Promise<ToolResult>, mask: Mask): Promise<ToolResult> {
+  try {
+    return maskResult(await next(), mask);
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw maskInterrupt(error, mask);
+    const message = mask.whole(error.message);
+    throw message === error.message ? error : new ToolError(message, { cause: error });
+  }
 }

@@ -3,10 +3,20 @@
  *
  * @module
  */
-import type { AnswerPart, Call, ContentPart, Question } from "../../../mod.ts";
+import { cover, type Mask, maxRounds, type Span } from "./mask.ts";
+import type {
+  AnswerPart,
+  Call,
+  CallResult,
+  ContentPart,
+  Event,
+  Message,
+  ModelRequest,
+  Question,
+  ToolResult,
+} from "../../../mod.ts";
 import type { LogprobsPart, ProviderCallPart, ProviderResultPart } from "../../../src/core/engine.ts";
 import { mapLeaves } from "../../../src/core/kit.ts";
-import { cover, type Mask, maxRounds, type Span } from "./mask.ts";
 
 /** Masks every text, number and key in a value, whatever its shape. Returns the same value if nothing changes. */
 export function maskValue<T>(value: T, { whole }: Pick<Mask, "whole">): T {
@@ -51,7 +61,7 @@ export function maskEach<T>(items: readonly T[], masked: (item: T) => T): readon
   return all.every((each, index) => Object.is(each, items[index])) ? items : all;
 }
 
-export type Part = AnswerPart | ContentPart;
+type Part = AnswerPart | ContentPart;
 
 /**
  * Masks the texts, the thoughts, the calls, the sources and the provider's calls and results of parts. A secret that is split over several texts is found
@@ -96,7 +106,7 @@ function maskTokens(part: LogprobsPart, mask: Mask): LogprobsPart {
 }
 
 /** Masks a call that the provider runs, or its result. Its id stays. */
-export function maskProvider<P extends ProviderCallPart | ProviderResultPart>(part: P, mask: Mask): P {
+function maskProvider<P extends ProviderCallPart | ProviderResultPart>(part: P, mask: Mask): P {
   const name = maskName(part.name, mask);
   const masked = maskFields(part, ["server", "input", "output", "meta"], mask);
   return name === part.name ? masked : { ...masked, name };
@@ -145,4 +155,159 @@ export function maskCall<C extends Call>(call: C, mask: Mask): C {
   const input = maskValue(call.input, mask);
   if (call.malformed !== undefined) return { ...call, name, input, malformed: "not JSON" };
   return name === call.name && Object.is(input, call.input) ? call : { ...call, name, input };
+}
+
+// Masks messages and results.
+
+/** Masks a message. */
+export function maskMessage(message: Message, mask: Mask): Message {
+  switch (message.role) {
+    case "user":
+      return maskContent(message, mask);
+    case "assistant":
+      return maskContent(message, mask);
+    case "tool": {
+      const results = maskEach(message.results, (result) => maskCallResult(result, mask));
+      return results === message.results ? message : { ...message, results };
+    }
+  }
+}
+
+/** Masks messages. Returns the same list if nothing changes. */
+export type MaskMessages = (messages: readonly Message[]) => readonly Message[];
+
+/** Returns a function that masks each message once, although it is in every request and in every save. */
+export function messagesMask(mask: Mask): MaskMessages {
+  const known = new WeakMap<Message, Message>();
+  const maskOnce = (message: Message) => {
+    const earlier = known.get(message);
+    if (earlier) return earlier;
+    const masked = maskMessage(message, mask);
+    known.set(message, masked).set(masked, masked);
+    return masked;
+  };
+  return (messages) => maskEach(messages, maskOnce);
+}
+
+/** A message or a result. */
+interface Content {
+  readonly parts: readonly Part[];
+  readonly from?: string;
+}
+
+/** Masks the parts of a message or a result, and the author that a message names. */
+export function maskContent<T extends Content>(given: T, mask: Mask): T {
+  const content = maskFields(given, ["from"], mask);
+  const parts = maskParts(content.parts, mask);
+  return parts === content.parts ? content : { ...content, parts };
+}
+
+/** Masks the result of a call as the transcript and events have it. */
+export function maskCallResult<R extends CallResult>(result: R, mask: Mask): R {
+  const name = maskName(result.name, mask);
+  const artifacts = maskValue(result.artifacts, mask);
+  const masked = maskContent(result, mask);
+  return name === result.name && artifacts === result.artifacts
+    ? masked
+    : { ...masked, name, ...(artifacts && { artifacts }) };
+}
+
+/** Masks texts that the model reads one after another. A secret that is split over several texts is found too. */
+export function maskContext(context: readonly string[], mask: Mask): readonly string[] {
+  const given = context.map((text) => ({ type: "text", text }) as const);
+  const parts = maskParts(given, mask);
+  return parts === given ? context : parts.map(({ text }) => text);
+}
+
+/** Masks a tool's result: its parts, its context, its artifacts, the text for the person, and the input. */
+export function maskResult(result: ToolResult, mask: Mask): ToolResult {
+  const { artifacts, person, input } = result;
+  const given = { artifacts, person, input };
+  const kept = maskValue(given, mask);
+  const parts = maskParts(result.parts, mask);
+  const context = result.context && maskContext(result.context, mask);
+  if (kept === given && parts === result.parts && context === result.context) return result;
+  return {
+    ...result,
+    parts,
+    ...(context && { context }),
+    ...(kept.artifacts && { artifacts: kept.artifacts }),
+    ...(kept.person !== undefined && { person: kept.person }),
+    ...(kept.input !== undefined && { input: kept.input }),
+  };
+}
+
+// Masks events.
+
+const ids = ["run", "session", "request", "call", "batch", "error", "resumeToken"];
+/** Names that the application chose. */
+const names = ["agent", "middleware", "model", "name"];
+const enumerations = ["code", "point", "status", "finish", "decision", "by", "source", "trigger", "change"];
+/** The acts of a hook, in words of the engine. */
+const acts = ["did", "changed", "decided"];
+const numbers = ["turn", "part", "index", "usage", "attempts", "before", "after", "ms", "retryAfter", "resumed"];
+
+/** The fields of events that stay. Any other field is masked, also one of an event that is new. */
+const keptFields: ReadonlySet<string> = new Set(["type", ...ids, ...names, ...enumerations, ...acts, ...numbers]);
+
+/** Masks an event, except for deltas: `RunEvents` and `StreamedResponse` mask them, because a secret may be split over several. */
+export function maskEvent(event: Event, mask: Mask): Event {
+  switch (event.type) {
+    case "text.delta":
+    case "reasoning.delta":
+    case "call.delta":
+      return event;
+    case "subagent.event":
+      return replaced(event, "event", maskEvent(event.event, mask));
+    case "prompt.accepted":
+      return replaced(event, "prompt", maskContent(event.prompt, mask));
+    case "steering.injected":
+      return replaced(event, "messages", maskEach(event.messages, (message) => maskContent(message, mask)));
+    case "part.added":
+      return replaced(event, "content", maskParts([event.content], mask)[0] ?? event.content);
+    case "provider_tool.started":
+    case "provider_tool.finished":
+      return replaced(event, "content", maskProvider(event.content, mask));
+    case "call.ready":
+      return replaced(event, "call", maskCall(event.call, mask));
+    case "tool.started":
+      return replaced(event, "name", maskName(event.name, mask));
+    case "tool.finished":
+      return replaced(event, "result", maskCallResult(event.result, mask));
+    case "approval.asked":
+      return maskQuestion(event, mask);
+    case "run.paused":
+      return replaced(event, "questions", maskEach(event.questions, (question) => maskQuestion(question, mask)));
+    default:
+      return maskFields(event, Object.keys(event).filter((key) => !keptFields.has(key)), mask);
+  }
+}
+
+/** Returns a copy of an event with another value of a field, or the event itself if the value is the same. */
+function replaced<E extends Event, K extends keyof E>(event: E, key: K, value: E[K]): E {
+  return value === event[key] ? event : { ...event, [key]: value };
+}
+
+// Masks the requests to the model.
+
+/** Returns a function that masks the messages, the instructions and the tools of a request. Returns the same request if nothing changes. */
+export function requestMask(
+  mask: Mask,
+  maskMessages: MaskMessages,
+): (request: ModelRequest) => ModelRequest {
+  const knownTools = new WeakMap<object, ModelRequest["tools"]>();
+  return (request) => {
+    const messages = maskMessages(request.messages);
+    const tools = knownTools.get(request.tools) ?? maskEach(request.tools, (tool) => maskTool(tool, mask));
+    knownTools.set(request.tools, tools).set(tools, tools);
+    const instructions = mask.whole(request.instructions);
+    const clean = instructions === request.instructions && messages === request.messages && tools === request.tools;
+    return clean ? request : { ...request, messages, instructions, tools };
+  };
+}
+
+function maskTool<T extends ModelRequest["tools"][number]>(tool: T, mask: Mask): T {
+  const name = maskName(tool.name, mask);
+  const masked = maskFields(tool, ["description", "schema"], mask);
+  return name === tool.name ? masked : { ...masked, name };
 }

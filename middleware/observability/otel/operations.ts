@@ -3,19 +3,125 @@
  *
  * @module
  */
+import { type Attributes, kindOf, type Operation, type Outcome } from "./recorder.ts";
 import {
+  type AbortContext,
+  type AnswerPart,
+  type ContentPart,
   type Event,
   type ExecuteContext,
   type FinishReason,
+  type InputResult,
+  type Message,
   type ModelContext,
   type ModelResponse,
+  type RunResult,
+  type SessionContext,
   textOf,
   type ToolResult,
   type Usage,
 } from "../../../mod.ts";
-import type { Attributes } from "./api.ts";
-import { type MaskText, messagesJson, textJson, valueJson } from "./content.ts";
-import type { Operation, Outcome } from "./recorder.ts";
+
+// Writes messages and values as JSON for attributes, masked and with a limited length.
+
+/** Characters of text in one attribute. */
+const limit = 16_000;
+
+/** Masks a text. */
+type MaskText = (text: string) => string;
+
+/** Masks texts, and cuts them once the limit is reached. */
+interface Writer {
+  readonly left: number;
+  write(text: string): string;
+}
+
+function writerOf(mask: MaskText): Writer {
+  let left = limit;
+  return {
+    get left() {
+      return left;
+    },
+    write(text) {
+      const masked = mask(text);
+      const kept = masked.slice(0, left);
+      left -= kept.length;
+      return kept.length < masked.length ? `${kept.toWellFormed()}…` : masked;
+    },
+  };
+}
+
+/** Writes the latest messages that fit, each with the fields of `extra`. */
+function messagesJson(messages: readonly Message[], mask: MaskText, extra: object = {}): string {
+  const writer = writerOf(mask);
+  const written: object[] = [];
+  for (const message of messages.toReversed()) {
+    if (writer.left === 0) break;
+    written.push({ role: message.role, parts: partsOf(message, writer), ...extra });
+  }
+  return JSON.stringify(written.reverse());
+}
+
+/** Writes a text that is not part of a conversation. */
+function textJson(text: string, mask: MaskText): string {
+  return JSON.stringify([{ type: "text", content: writerOf(mask).write(text) }]);
+}
+
+/** Writes a value; one that JSON cannot hold is replaced by the name of the error. */
+function valueJson(value: unknown, mask: MaskText): string {
+  try {
+    return writerOf(mask).write(JSON.stringify(value) ?? "");
+  } catch (error) {
+    return `not JSON: ${error instanceof Error ? error.name : typeof error}`;
+  }
+}
+
+function partsOf(message: Message, writer: Writer): object[] {
+  const written: object[] = [];
+  const parts = message.role === "tool" ? message.results : message.parts;
+  for (const part of parts) {
+    if (writer.left === 0) break;
+    written.push(
+      "parts" in part
+        ? { type: "tool_call_response", id: part.callId, response: writer.write(textOf(part)) }
+        : partOf(part, writer),
+    );
+  }
+  return written;
+}
+
+function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return { type: part.type, content: writer.write(part.text) };
+    case "call": {
+      const text = JSON.stringify(part.input) ?? "";
+      const written = writer.write(text);
+      return {
+        type: "tool_call",
+        id: part.id,
+        name: writer.write(part.name),
+        arguments: written === text ? part.input : written,
+      };
+    }
+    case "provider_call":
+      return {
+        type: "tool_call",
+        id: part.callId,
+        name: writer.write(part.name),
+        arguments: writer.write(JSON.stringify(part.input)),
+      };
+    case "provider_result":
+      return { type: "tool_call_response", id: part.callId, response: writer.write(JSON.stringify(part.output)) };
+    case "source":
+    case "refusal":
+    case "logprobs":
+      return { type: part.type, content: writer.write(JSON.stringify(part)) };
+    case "media":
+      return { type: "media", mime_type: part.mediaType };
+  }
+}
 
 /** The event of a completed call. */
 export type ToolFinished = Extract<Event, { type: "tool.finished" }>;
@@ -142,12 +248,12 @@ export function hookOutcome({ middleware, point, turn, call, did, changed, decid
 }
 
 /** Writes the answer of a model. */
-export function answerJson(parts: ModelResponse["parts"], finish: FinishReason, mask: MaskText): string {
+function answerJson(parts: ModelResponse["parts"], finish: FinishReason, mask: MaskText): string {
   return messagesJson([{ role: "assistant", parts }], mask, { finish_reason: finishReasons[finish] });
 }
 
 /** Returns the attributes of tokens. */
-export function tokensOf({ input, output, cached, cacheWrite, reasoning }: Usage): Attributes {
+function tokensOf({ input, output, cached, cacheWrite, reasoning }: Usage): Attributes {
   return {
     "gen_ai.usage.input_tokens": input,
     "gen_ai.usage.output_tokens": output,
@@ -155,4 +261,94 @@ export function tokensOf({ input, output, cached, cacheWrite, reasoning }: Usage
     ...(cacheWrite !== undefined && { "gen_ai.usage.cache_creation.input_tokens": cacheWrite }),
     ...(reasoning !== undefined && { "gen_ai.usage.reasoning.output_tokens": reasoning }),
   };
+}
+
+// Describes calls that the provider of the model runs, with the attributes of the semantic conventions for generative AI.
+
+/** Describes a call that the provider runs. */
+export function providerOperation(
+  { turn, content: call }: Extract<Event, { type: "provider_tool.started" }>,
+  { content }: Details,
+): Operation {
+  return {
+    name: "execute_tool",
+    target: call.name,
+    labels: { "gen_ai.tool.name": call.name },
+    details: {
+      "gen_ai.tool.call.id": call.callId,
+      "gen_ai.tool.type": "extension",
+      "jizai.turn": turn,
+      ...(content && { "gen_ai.tool.call.arguments": valueJson(call.input, content) }),
+    },
+  };
+}
+
+/** Describes the result of a call that the provider has run. */
+export function providerOutcome(
+  { content: result }: Extract<Event, { type: "provider_tool.finished" }>,
+  { content }: Details,
+): Outcome {
+  return {
+    ...(content && { details: { "gen_ai.tool.call.result": valueJson(result.output, content) } }),
+    error: result.status === "ok" ? undefined : result.status,
+  };
+}
+
+// Describes runs with the attributes of the semantic conventions for generative AI.
+
+/** The names of the limits of the engine and of `budget()` without a name. Any other reason for a limit is the text of a hook, so it is content. */
+const limitNames = ["budget", "client-gone", "continuations", "deadline", "outputs", "recoveries", "turns"];
+
+/** Describes a run. */
+export function runOperation(
+  { run, resumed, settings: { model } }: SessionContext,
+  { provider }: Details,
+): Operation {
+  return {
+    name: "invoke_agent",
+    target: run.agent,
+    labels: { "gen_ai.agent.name": run.agent, ...provider(model.id) },
+    details: {
+      "gen_ai.request.model": model.id,
+      "gen_ai.conversation.id": run.session,
+      "jizai.run.id": run.id,
+      "jizai.run.resumed": resumed,
+    },
+  };
+}
+
+/** Describes the outcome of a run. */
+export function runOutcome(
+  { status, reason, usage, text, error }: Pick<RunResult, "status" | "reason" | "usage" | "text" | "error">,
+  { content }: Details,
+): Outcome {
+  const failed = status === "failed" ? kindOf(error) : status === "aborted" ? status : undefined;
+  return {
+    details: {
+      ...tokensOf(usage),
+      "jizai.run.status": status,
+      ...reasonOf(status, reason, content),
+      ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], "stop", content) }),
+    },
+    error: failed,
+  };
+}
+
+/** Returns the reason of a run that was stopped, or that reached a limit. */
+function reasonOf(status: RunResult["status"], reason: string | undefined, mask: MaskText | undefined): Attributes {
+  if (reason === undefined || (status !== "aborted" && status !== "limit")) return {};
+  const isContent = status === "limit" && !limitNames.includes(reason);
+  return mask || !isContent ? { "jizai.run.reason": mask?.(reason) ?? reason } : {};
+}
+
+/** Describes the outcome of an aborted run. */
+export function abortOutcome({ reason, source, usage, message }: AbortContext, details: Details): Outcome {
+  const status = reason === "deadline" ? "limit" : "aborted";
+  const given = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
+  return runOutcome({ status, ...given, usage, text: message ? textOf(message) : "" }, details);
+}
+
+/** Describes a message from outside that was refused or changed. */
+export function inputOutcome({ status }: InputResult): Outcome {
+  return { details: { "jizai.input.status": status === "accepted" ? "changed" : "refused" } };
 }

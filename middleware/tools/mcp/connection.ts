@@ -10,13 +10,144 @@ import {
   SdkErrorCode,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import { ToolError, type ToolExecutionContext, type ToolResult } from "../../../mod.ts";
-import { anySignal, startTimer } from "../../../src/core/kit.ts";
-import { boundedFetch, type McpBounds, tooLarge } from "./bounded_fetch.ts";
-import { mendMessage } from "./message.ts";
-import { resultOf } from "./result.ts";
+import { boundedFetch, type McpBounds, type McpTransport, mendMessage, tooLarge } from "./bounded_fetch.ts";
 import { isObject, type JsonObject, readTool, type ServerTool, type UnusableTool } from "./tool.ts";
-import type { McpTransport } from "./transport.ts";
+import {
+  type Artifact,
+  type ContentPart,
+  type Scope,
+  ToolError,
+  type ToolExecutionContext,
+  type ToolResult,
+} from "../../../mod.ts";
+import { anySignal, expectNames, expectTime, startTimer } from "../../../src/core/kit.ts";
+
+// Converts the results of MCP tools. Content of an unknown type becomes text for the model, and so does the reason why a file is left out.
+
+/** Converts a result. A link becomes a text for the model and an artifact for the client. */
+function resultOf(
+  { content, structuredContent, isError, _meta, resultType: _, ...rest }: JsonObject,
+): ToolResult {
+  const blocks: readonly unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
+  const parts = blocks.flatMap(partOf);
+  const artifacts = blocks.flatMap(artifactOf);
+  const isFailure = isError !== undefined && isError !== null && isError !== false && isError !== "false";
+  if (parts.length === 0) {
+    const other = structuredContent ?? (Object.keys(rest).length > 0 ? rest : undefined); // older servers have other members
+    if (other !== undefined) parts.push(textOf(other));
+    else if (isFailure) parts.push(textOf("The tool failed, and its MCP server gives no reason.")); // providers reject an error without content
+  }
+  return { type: "result", status: isFailure ? "error" : "ok", parts, ...(artifacts.length > 0 && { artifacts }) };
+}
+
+function partOf(block: unknown): readonly ContentPart[] {
+  if (!isObject(block)) return block === null || block === undefined ? [] : [textOf(block)];
+  const { type, text, data, mimeType, uri, name, title } = block;
+  if (type === "resource" && isObject(block.resource)) return [resourcePart(block.resource)];
+  if (typeof text === "string") return [textOf(text)];
+  if (type === "resource_link" && typeof uri === "string") {
+    return [textOf(`${[title, name].find((each) => typeof each === "string") ?? uri}: ${uri}`)];
+  }
+  if (typeof data === "string") return [mediaPart(data, mimeType, String(type))];
+  return [textOf(type === "text" ? text ?? "" : block)];
+}
+
+/** Converts an embedded resource. */
+function resourcePart(resource: JsonObject): ContentPart {
+  const { text, blob, mimeType, uri } = resource;
+  if (typeof text === "string") return textOf(text);
+  if (typeof blob === "string") {
+    return mediaPart(blob, mimeType ?? "application/octet-stream", `resource ${uri ?? ""}`.trim());
+  }
+  return textOf(resource);
+}
+
+/** Converts a file. Providers reject a request with one that is no base64 or has no type, so such a file becomes a text. */
+function mediaPart(given: string, type: unknown, subject: string): ContentPart {
+  const [, named, encoded = given] = given.match(/^data:([^;,]*)[^,]*;base64,(.*)$/s) ?? []; // some servers send a data URL
+  const data = encoded.replaceAll(/\s/g, "");
+  const mediaType = typeof type === "string" && type !== "" ? type : named;
+  if (!mediaType) return textOf(`(The ${subject} cannot be shown: it has no media type.)`);
+  try {
+    atob(data);
+  } catch {
+    return textOf(`(The ${subject} cannot be shown: its data is not base64.)`);
+  }
+  return { type: "media", mediaType, data };
+}
+
+function textOf(value: unknown): ContentPart {
+  return { type: "text", text: typeof value === "string" ? value : JSON.stringify(value) };
+}
+
+function artifactOf(block: unknown): readonly Artifact[] {
+  const { type, uri, name, mimeType }: JsonObject = Object(block);
+  if (type !== "resource_link" || typeof uri !== "string") return [];
+  const named = typeof name === "string" ? name : uri;
+  return [{ uri, name: named, ...(typeof mimeType === "string" && { mediaType: mimeType }) }];
+}
+
+// The options of an MCP server, and their checks.
+
+/** An MCP server: its options, and its URL or transport. */
+export type McpServer<V = unknown> = McpServerOptions & (McpHttpServer<V> | McpCustomServer<V>);
+
+/** Options of an MCP server. */
+export interface McpServerOptions {
+  /** The server's own names of the tools to add. A name that the server does not have fails the run. Default: all tools. */
+  readonly tools?: readonly string[];
+  /** Milliseconds that the server has to connect, to list its tools, and to answer each call. Default: 30,000. */
+  readonly time?: number;
+  /** Largest answer in bytes, with the notifications before it, and largest list of tools. A process whose message is larger is stopped. Default: 10,000,000. */
+  readonly maxBytes?: number;
+}
+
+/** An MCP server that is reached over Streamable HTTP. */
+export interface McpHttpServer<V = unknown> {
+  /** URL of the server. */
+  readonly url: string;
+  /** Headers of every request, such as a token, or a function that returns those of a run. Default: none. */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | ((scope: Scope<V>) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+}
+
+/** An MCP server that is reached in another way. */
+export interface McpCustomServer<V = unknown> {
+  /** Creates a transport of the official client, which bounds its answers itself. Called for each run; the transport is closed after the run. */
+  readonly transport: (scope: Scope<V>, bounds: McpBounds) => McpTransport | Promise<McpTransport>;
+}
+
+/** Throws a `TypeError` or a `RangeError` if a server has an invalid name, option or address. */
+export function expectServer<V>(name: string, server: McpServer<V>): void {
+  const subject = `Cannot use MCP server ${JSON.stringify(name)}`;
+  if (!/^(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/.test(name)) {
+    throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
+  }
+  expectNames(subject, server, ["url", "headers", "transport", "tools", "time", "maxBytes", "type"]); // files of other clients have a type
+  expectAddress(subject, server);
+  const { time = 1, maxBytes = 1, tools } = server;
+  if (tools !== undefined && !Array.isArray(tools)) {
+    throw new TypeError(`${subject}: \`tools\` is ${JSON.stringify(tools)}; expected a list of names`);
+  }
+  if (tools?.length === 0) throw new TypeError(`${subject}: \`tools\` is empty; expected at least one name`);
+  expectTime(`${subject}: \`time\``, time);
+  if (!(maxBytes >= 1)) throw new RangeError(`${subject}: \`maxBytes\` is ${maxBytes}; expected 1 or more`);
+}
+
+/** Throws a `TypeError` if a server has neither a URL nor a function that creates a transport. */
+function expectAddress<V>(subject: string, server: McpServer<V>): void {
+  const { url, transport }: { readonly url?: unknown; readonly transport?: unknown } = server;
+  if (transport !== undefined && typeof transport !== "function") {
+    throw new TypeError(`${subject}: \`transport\` is ${JSON.stringify(transport)}; expected a function`);
+  }
+  if (url !== undefined && !/^https?:$/.test(URL.parse(String(url))?.protocol ?? "")) {
+    throw new TypeError(`${subject}: \`url\` is ${JSON.stringify(url)}; expected an http or https URL`);
+  }
+  if (url === undefined && transport === undefined) {
+    throw new TypeError(`${subject}: it has no address; expected \`url\`, or \`transport\`, a function`);
+  }
+}
 
 /** Longest time to end a session with a server, in milliseconds. */
 const closeTime = 1_000;

@@ -5,17 +5,21 @@
  */
 import { type AnyTool, type Middleware, type Scope, tool } from "../../../mod.ts";
 import { canonicalJson, Cleanups, expectNames, startError } from "../../../src/core/kit.ts";
-import type { McpBounds } from "./bounded_fetch.ts";
-import { connect, type Connection, httpTransport } from "./connection.ts";
+import type { McpBounds, McpTransport } from "./bounded_fetch.ts";
+import {
+  connect,
+  type Connection,
+  expectServer,
+  httpTransport,
+  type McpHttpServer,
+  type McpServer,
+} from "./connection.ts";
 import { inputOf } from "./input.ts";
 import { prefixOf, toolNames } from "./name.ts";
-import { expectServer, type McpHttpServer, type McpServer } from "./server.ts";
 import type { ServerTool } from "./tool.ts";
-import type { McpTransport } from "./transport.ts";
 
-export type { McpBounds } from "./bounded_fetch.ts";
-export type { McpCustomServer, McpHttpServer, McpServer, McpServerOptions } from "./server.ts";
-export type { McpTransport } from "./transport.ts";
+export type { McpBounds, McpTransport } from "./bounded_fetch.ts";
+export type { McpCustomServer, McpHttpServer, McpServer, McpServerOptions } from "./connection.ts";
 
 /** Options of `mcp()`. */
 export interface McpOptions<V = unknown> {

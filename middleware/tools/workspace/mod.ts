@@ -3,6 +3,9 @@
  *
  * @module
  */
+import { changeDirectory, FileEditor, turnStartOf } from "./file_editor.ts";
+import { isIgnored, resolve, root } from "./path.ts";
+import { readingTools, writingTools } from "./tools.ts";
 import {
   allow,
   type Approval,
@@ -17,15 +20,56 @@ import {
   ToolError,
   type ToolResult,
 } from "../../../mod.ts";
-import { Cleanups, expectNames, type Files, onlyIf } from "../../../src/core/kit.ts";
-import { FileEditor } from "./file_editor.ts";
-import { resolve, root } from "./path.ts";
-import { readingTools } from "./reading_tools.ts";
-import { watch } from "./watch.ts";
-import { changeDirectory, turnStartOf } from "./working_directory.ts";
-import { writingTools } from "./writing_tools.ts";
-
+import { cancellationOf, Cleanups, expectNames, type FileChange, type Files, onlyIf } from "../../../src/core/kit.ts";
 export { memoryFiles } from "./memory.ts";
+
+// Reports the changes that others make to the files of a run.
+
+/**
+ * Emits `file.changed` for the changes that others make; the calls of the run emit their own. Returns a function that ends the watch. Never rejects:
+ * failures are reported to the operator.
+ */
+async function watch(editor: FileEditor, { emit, run }: Scope): Promise<() => Promise<void>> {
+  /** Aborts pending emissions; created with the first change. */
+  let over: AbortController | undefined;
+  let ended = false;
+  const pending = new Set<Promise<void>>();
+
+  async function emitIfForeign(change: FileChange, signal: AbortSignal): Promise<void> {
+    try {
+      // under the lock of the file, no call of this run is in the middle of writing it
+      await editor.locks.hold(change.path, cancellationOf(signal), async () => {
+        if (!await editor.wroteLast(change.path) && !signal.aborted) emit({ type: "file.changed", ...change });
+      });
+    } catch (error) {
+      if (!signal.aborted) run.report(error);
+    }
+  }
+
+  function changed(change: FileChange): void {
+    if (ended || isIgnored(change.path)) return;
+    over ??= new AbortController();
+    const emission = emitIfForeign(change, over.signal).finally(() => pending.delete(emission)); // it reports its own failure
+    pending.add(emission);
+  }
+
+  async function reported<T>(work: () => Promise<T> | undefined): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      run.report(error);
+      return undefined;
+    }
+  }
+
+  const end = await reported(() => editor.files.watch?.(changed));
+  return async () => {
+    ended = true;
+    over?.abort();
+    await reported(() => end?.());
+    await Promise.all(pending);
+  };
+}
 
 /** Options of `workspace()`. */
 export interface WorkspaceOptions {

@@ -4,8 +4,7 @@
  * @module
  */
 import { expectNames } from "../../../../src/core/kit.ts";
-import type { McpBounds } from "../bounded_fetch.ts";
-import type { McpTransport } from "../transport.ts";
+import type { McpBounds, McpTransport } from "../bounded_fetch.ts";
 import { processTransport, type StdioOptions } from "./process.ts";
 
 export type { StdioOptions };

@@ -4,7 +4,7 @@
  * @module
  */
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import type { McpTransport } from "../transport.ts";
+import type { McpTransport } from "../bounded_fetch.ts";
 
 /** Options of `stdio()`. */
 export interface StdioOptions {

@@ -4,20 +4,111 @@
  * @module
  */
 import {
+  type Call,
   End,
   type Event,
+  type InputSource,
   isInterrupt,
   type Middleware,
   type Point,
+  type ResultStatus,
   type Run,
+  type RunResult,
   type Scope,
+  state,
   textOf,
-} from "../../../mod.ts";
-import { canonicalJson, expectNames, hashOf, mapLeaves } from "../../../src/core/kit.ts";
-import { checkedCall, noteCall } from "./open_calls.ts";
-import type { AuditStamp, CallRecord, RunEndRecord } from "./records.ts";
+} from "../../mod.ts";
+import type { Decision } from "../../src/core/engine.ts";
+import { canonicalJson, expectNames, hashOf, mapLeaves } from "../../src/core/kit.ts";
 
-export type * from "./records.ts";
+// The records that `audit()` writes.
+
+/** Fields of every record. */
+export interface AuditStamp {
+  /** Time of writing, in ISO 8601. */
+  readonly time: string;
+  /** Id of the run. */
+  readonly run: string;
+  /** Id of the session. */
+  readonly session: string;
+  /** The run and the call that the agent works for. Missing if the agent is not a tool of another one. */
+  readonly parent?: { readonly run: string; readonly call: string };
+}
+
+/** The input, or the SHA-256 of its canonical JSON in hexadecimal if `hash` is set. */
+export type AuditInput = { readonly input: unknown } | { readonly sha256: string };
+
+/** Records a prompt when it arrives. */
+export type PromptRecord = AuditStamp & AuditInput & { readonly type: "prompt" };
+
+/** Records another message from outside, before it is accepted: an entry of the history that a client sent, steering, or a reply. */
+export type InputRecord = AuditStamp & AuditInput & {
+  readonly type: "input";
+  readonly source: Exclude<InputSource, "prompt">;
+};
+
+/** Records a completed call. */
+export type CallRecord = AuditStamp & AuditInput & {
+  readonly type: "call";
+  readonly turn: number;
+  /** Id of the call. */
+  readonly call: string;
+  /** Name of the tool that ran, or would have run. */
+  readonly tool: string;
+  /** The decision. Missing if the call did not reach `approval`. */
+  readonly decision?: Decision;
+  /** The source of the decision. */
+  readonly by?: "policy" | "person" | "rule";
+  /**
+   * Status of the result. `ended` or `threw`: a hook ended the run or failed before there was a result. `aborted`: also if the run stopped before the hooks
+   * reviewed it.
+   */
+  readonly status: ResultStatus | "ended" | "threw";
+  /** Milliseconds from the entry of the call to its result, which include the wait for its batch. */
+  readonly ms: number;
+};
+
+/** Records the end or the pause of a run. */
+export type RunEndRecord = AuditStamp & {
+  readonly type: "run";
+  readonly status: RunResult["status"] | "threw";
+  readonly ms: number;
+};
+
+/** One parsed line. */
+export type AuditRecord = PromptRecord | InputRecord | CallRecord | RunEndRecord;
+
+// The tools, the inputs and the decisions of calls that are not recorded yet.
+
+/** The outcome of the guards' check of a call. */
+interface CheckedCall extends Pick<CallRecord, "decision" | "by"> {
+  /** The turn of the call. */
+  readonly turn: number;
+  /** The tool that may run. Missing if the call did not reach `approval`. */
+  readonly tool?: string;
+  /** The input that it may run with. Missing if the call did not reach `approval`. */
+  readonly input?: unknown;
+}
+
+/** By the id of the call. They are saved with the run, because a call that continues on its way out, or after a crash, is not approved again. */
+const checked = state<Readonly<Record<string, CheckedCall>>>("audit.calls", () => ({}));
+
+/** A call at a point. */
+type AtCall = Scope & { readonly call: Call; readonly turn: number };
+
+/** Returns what is known of a call. */
+function checkedCall(ctx: AtCall): Partial<CheckedCall> {
+  return checked.get(ctx)[ctx.call.id] ?? {};
+}
+
+/** Adds to what is known of a call. The calls of earlier turns are recorded, and are forgotten. */
+function noteCall(ctx: AtCall, facts: Partial<CheckedCall>): void {
+  const { turn, call: { id } } = ctx;
+  checked.update(ctx, (calls) => {
+    const current = Object.entries(calls).filter(([, call]) => call.turn === turn);
+    return { ...Object.fromEntries(current), [id]: { ...calls[id], ...facts, turn } };
+  });
+}
 
 /** Options of `audit()`. */
 export interface AuditOptions {

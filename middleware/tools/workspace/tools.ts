@@ -1,16 +1,110 @@
 /**
- * Defines the tools that read: `read_file`, `list_files` and `search_files`.
+ * Defines the tools that change files: `write_file` and `edit_file`.
  *
  * @module
  */
+import { RE2JS, RE2JSException } from "re2js";
 import * as z from "zod";
+import { type FileEditor, textOf } from "./file_editor.ts";
+import { decode, finder, linesIn, replaceOnce, resolve, root, shown, walk, type WalkEntry } from "./path.ts";
 import { type AnyTool, type Scope, tool, ToolError, type ToolExecutionContext } from "../../../mod.ts";
 import { delay } from "../../../src/core/kit.ts";
-import type { FileEditor } from "./file_editor.ts";
-import { resolve, root, shown } from "./path.ts";
-import { maxMatchedLength, type Search, search } from "./search.ts";
-import { decode, linesIn } from "./text.ts";
-import { walk, type WalkEntry } from "./walk.ts";
+
+// Searches lines for a text or a regular expression, in linear time and in slices.
+
+const maxPatternLength = 1_000;
+/** Instructions of a compiled pattern. */
+const maxProgramSize = 1_000;
+/** Characters of a line that is matched with a regular expression. It takes up to half a second, and cannot be interrupted. */
+const maxMatchedLength = 20_000;
+/** Cost of one search in characters. All parts of a search together take less than two seconds. */
+const maxCost = 12_000_000;
+/** Cost after which a search lets other work of the process run. It takes less than a tenth of a second, unless one line takes longer. */
+const maxSlice = 500_000;
+/** Characters that cost as much as one more line. */
+const charactersPerLine = 8;
+/** Bytes of a file that cost as much as a character. */
+const bytesPerCharacter = 8;
+/** Characters that cost as much as a millisecond of matching. Few patterns need more time than that. */
+const charactersPerMs = 10_000;
+
+/** A search with a bounded cost. */
+interface Search {
+  /** Returns the part of a file's bytes that the search can reach. */
+  reachable(bytes: Uint8Array): Uint8Array;
+  /** Returns whether a line matches; false once the search is exhausted. */
+  matches(line: string): boolean;
+  /** Returns whether the search has reached its cost limit. */
+  exhausted(): boolean;
+  /** Returns true once for each slice: it is time to let other work run. */
+  sliced(): boolean;
+  /** Returns whether a line was too long to match. */
+  skipped(): boolean;
+}
+
+/** Starts a search for `pattern`, a literal text or a regular expression. Throws a `ToolError` if the pattern is empty, invalid or too complex. */
+function search(pattern: string, regex: boolean): Search {
+  if (pattern === "") throw new ToolError("Cannot search: `pattern` is empty.");
+  const test = regex ? regexMatcher(pattern) : literalMatcher(pattern);
+  const longest = regex ? maxMatchedLength : Infinity;
+  const now = regex ? () => performance.now() : () => 0; // a literal text takes no longer than its characters cost
+  let left = maxCost;
+  let sliceEnd = maxCost - maxSlice;
+  let skipped = false;
+  return {
+    reachable(bytes) {
+      const reached = bytes.subarray(0, 3 * Math.max(0, left) + 3); // UTF-8 has at most three bytes for a character of JavaScript
+      left -= reached.length / bytesPerCharacter;
+      return reached;
+    },
+    matches(line) {
+      left -= line.length + charactersPerLine;
+      const isTooLong = line.length > longest;
+      skipped ||= isTooLong;
+      if (left < 0 || isTooLong) return false;
+      const start = now();
+      const found = test(line);
+      left -= (now() - start) * charactersPerMs;
+      return found;
+    },
+    exhausted: () => left < 0,
+    sliced() {
+      if (left > sliceEnd) return false;
+      sliceEnd = left - maxSlice;
+      return true;
+    },
+    skipped: () => skipped,
+  };
+}
+
+function literalMatcher(text: string): (line: string) => boolean {
+  const find = finder(text);
+  return (line) => line.length >= text.length && find(line).next().done === false;
+}
+
+/** Compiles a pattern for RE2, whose matching time is proportional to the length of the line times the size of the pattern. */
+function regexMatcher(pattern: string): (line: string) => boolean {
+  if (pattern.length > maxPatternLength) {
+    throw new ToolError(`Cannot search: \`pattern\` is too long; expected at most ${maxPatternLength} characters.`);
+  }
+  const compiled = compile(pattern);
+  if (compiled.programSize() > maxProgramSize) {
+    throw new ToolError("Cannot search: `pattern` is too complex; expected fewer repetitions.");
+  }
+  return (line) => compiled.test(line);
+}
+
+function compile(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(RE2JS.translateRegExp(pattern));
+  } catch (cause) {
+    if (!(cause instanceof RE2JSException)) throw cause;
+    const reason = cause.message.replace(/^error parsing regexp: /, "");
+    throw new ToolError(`Cannot search: ${reason}; expected the syntax of RE2.`, { cause });
+  }
+}
+
+// Defines the tools that read: `read_file`, `list_files` and `search_files`.
 
 /** Characters that one call of `read_file` returns. */
 const maxCharacters = 50_000;
@@ -168,4 +262,39 @@ async function linesOf(
 
 function clipped(line: string): string {
   return line.length > maxLineLength ? `${line.slice(0, maxLineLength).toWellFormed()}…` : line;
+}
+
+/** Creates the tools; `editorOf` returns the editor of a run. */
+export function writingTools<V>(editorOf: (scope: Scope<V>) => FileEditor): readonly AnyTool<V>[] {
+  const writeFile = tool({
+    name: "write_file",
+    description: "Writes a text file, and creates its folders. Replaces the previous content of the file.",
+    input: z.object({
+      path: z.string().describe("The file"),
+      content: z.string().describe("The whole content of the file"),
+    }),
+    async execute({ path, content }, ctx: ToolExecutionContext<V>) {
+      const change = await editorOf(ctx).change(resolve(root, path), () => content, ctx);
+      return change === "add" ? "Created." : change ? "Replaced." : "Unchanged: the file has this content already.";
+    },
+  });
+
+  const editFile = tool({
+    name: "edit_file",
+    description: "Replaces a text in a file with another text. Several edits of one file run in order.",
+    input: z.object({
+      path: z.string().describe("The file"),
+      old: z.string().describe("The text to replace, exactly as in the file, and long enough to occur once"),
+      new: z.string().describe("The text to insert instead"),
+    }),
+    async execute({ path, old, new: by }, ctx: ToolExecutionContext<V>) {
+      const file = resolve(root, path);
+      const edit = (before: Parameters<typeof textOf>[2]) =>
+        replaceOnce(shown(file), textOf("edit", file, before), old, by);
+      await editorOf(ctx).change(file, edit, ctx);
+      return "Edited.";
+    },
+  });
+
+  return [writeFile, editFile];
 }

@@ -12,10 +12,140 @@ import {
   type ToolChange,
   type ToolContext,
   type ToolResult,
-} from "../../../mod.ts";
-import { expectNames, type Files, onlyIf } from "../../../src/core/kit.ts";
-import { addressOf } from "./address.ts";
-import { fileSource, loadAll, type Loaded, type Source, urlSource } from "./sources.ts";
+} from "../../mod.ts";
+import { anySignal, expectNames, type Files, onlyIf, startTimer } from "../../src/core/kit.ts";
+
+// Fetches instructions from allowed URLs.
+
+const maxRedirects = 5;
+
+/** Normalizes a URL. Throws a `TypeError` if it may not be fetched. */
+function addressOf(url: string, insecure: boolean): string {
+  if (!URL.canParse(url)) {
+    throw new TypeError(`Cannot load instructions from ${url}: it is not a URL; expected an https URL`);
+  }
+  const { protocol, href } = new URL(url);
+  if (protocol === "https:" || insecure && protocol === "http:") return href;
+  throw new TypeError(`Cannot load instructions from ${url}: its protocol is ${protocol}; expected https:`);
+}
+
+/** Returns a URL without its parts that may contain secrets. */
+function shown(address: string): string {
+  const { origin, pathname } = new URL(address);
+  return origin + pathname;
+}
+
+/** Options of a fetch. */
+interface FetchOptions {
+  /** URLs to which it may be redirected. */
+  readonly allowed: ReadonlySet<string>;
+  /** Largest body in bytes. */
+  readonly maxBytes: number;
+  /** Aborts the fetch. */
+  readonly signal: AbortSignal;
+}
+
+/** Fetches the text at a URL. */
+async function textAt(address: string, { allowed, maxBytes, signal }: FetchOptions): Promise<string> {
+  let at = address;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    const response = await fetch(at, { redirect: "manual", signal });
+    if (response.ok) return await responseText(response, maxBytes);
+    await response.body?.cancel();
+    const to = response.headers.get("location");
+    if (response.status < 300 || response.status >= 400 || to === null) {
+      throw new Error(`Cannot fetch ${at}: its status is ${response.status}`);
+    }
+    at = new URL(to, at).href;
+    if (!allowed.has(at)) throw new Error(`Cannot fetch ${address}: it redirects to ${at}, which is not in \`urls\``);
+  }
+  throw new Error(`Cannot fetch ${address}: it redirects more than ${maxRedirects} times`);
+}
+
+async function responseText({ body, url }: Response, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let size = 0;
+  let text = "";
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) throw new RangeError(`Cannot fetch ${url}: it has more than ${maxBytes} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+// Loads instructions from files and from URLs.
+
+/** A file or a URL with instructions. */
+interface Source {
+  /** Path or URL in events. */
+  readonly path: string;
+  /** Returns the text, or undefined if there is no such file. */
+  readonly load: (ctx: Scope) => Promise<string | undefined>;
+}
+
+/** Loaded instructions. */
+interface Loaded {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The bounds of a fetch. */
+interface UrlBounds {
+  /** URLs to which it may be redirected. */
+  readonly allowed: ReadonlySet<string>;
+  /** Largest response in bytes. */
+  readonly maxBytes: number;
+  /** Time in milliseconds. */
+  readonly time: number;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Returns the source of a file of at most `maxBytes` bytes. */
+function fileSource(path: string, files: Files, maxBytes: number): Source {
+  return {
+    path,
+    async load() {
+      const stat = await files.stat(path);
+      if (stat?.type !== "file") return undefined;
+      if (stat.size > maxBytes) throw new RangeError(`Cannot read ${path}: it has more than ${maxBytes} bytes`);
+      const file = await files.read(path);
+      return file && decoder.decode(file.bytes);
+    },
+  };
+}
+
+/** Returns the source of a URL. */
+function urlSource(url: string, { allowed, maxBytes, time }: UrlBounds): Source {
+  return {
+    path: shown(url),
+    async load({ signal }) {
+      const late = new AbortController();
+      const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
+      try {
+        return await textAt(url, { allowed, maxBytes, signal: anySignal([signal, late.signal]) });
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+/** Loads the sources that exist. A failure is reported, and its source left out. */
+async function loadAll(sources: readonly Source[], ctx: Scope): Promise<readonly Loaded[]> {
+  const loaded = await Promise.all(sources.map(async ({ path, load }): Promise<Loaded[]> => {
+    try {
+      const text = (await load(ctx))?.trim();
+      return text ? [{ path, text }] : [];
+    } catch (cause) {
+      ctx.signal.throwIfAborted();
+      ctx.run.report(new Error(`Cannot load instructions from ${path}`, { cause }));
+      return [];
+    }
+  }));
+  return loaded.flat();
+}
 
 /** Options of `instructions()`. */
 export interface InstructionsOptions {
