@@ -27,25 +27,28 @@ const guides = [
 
 /** Reads all passages of the project at `root`. */
 export async function readDocs(root: URL): Promise<readonly Passage[]> {
-  const files = [
-    ...await exportedBy(root, "mod.ts"),
-    ...await exportedBy(root, "src/testing/mod.ts"),
-    ...await modulesIn(root, "middleware"),
+  const read = (path: string) => Deno.readTextFile(new URL(path, root));
+  const passages = [
+    ...guides.map(async (path) => sections(path, await read(path))),
+    ...["mod.ts", "src/testing/mod.ts"].map((entry) => exportedBy(root, entry)),
+    ...(await modulesIn(root, "middleware")).map(async (path) => docblocks(path, await read(path))),
   ];
-  const read = async (path: string) => ({ path, text: await Deno.readTextFile(new URL(path, root)) });
-  const documents = await Promise.all(guides.map(read));
-  const sources = await Promise.all(Array.from(new Set(files), read));
-  return [
-    ...documents.flatMap(({ path, text }) => sections(path, text)),
-    ...sources.flatMap(({ path, text }) => docblocks(path, text)),
-  ];
+  return (await Promise.all(passages)).flat();
 }
 
-/** Returns a public entry and the modules that it exports from. */
-async function exportedBy(root: URL, entry: string): Promise<string[]> {
+/** Returns the docblocks of a public entry, and of the names that it exports from other modules. */
+async function exportedBy(root: URL, entry: string): Promise<Passage[]> {
   const url = new URL(entry, root);
-  const imports = (await Deno.readTextFile(url)).matchAll(/ from "(\..+)";$/gm);
-  return [entry, ...imports.map(([, path = ""]) => new URL(path, url).href.slice(root.href.length))];
+  const text = await Deno.readTextFile(url);
+  const found = text.matchAll(/^export (?:type )?(?:\*|\{([^}]*)\}) from "(\..+)";$/gm).map(
+    async ([, list, path = ""]) => {
+      const module = new URL(path, url);
+      const all = docblocks(module.href.slice(root.href.length), await Deno.readTextFile(module));
+      const names = list?.split(",").map((name) => name.trim().replace("type ", ""));
+      return names ? all.filter(({ title }) => names.includes(title)) : all;
+    },
+  );
+  return [...docblocks(entry, text), ...(await Promise.all(found)).flat()];
 }
 
 /** Returns the modules in a folder and its subfolders. */
