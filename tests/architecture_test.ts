@@ -1,9 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
+import { median } from "./bench/kit/stopwatch.ts";
 import {
   exportsOf,
   type Import,
   importsOf,
   isNamed,
+  linesOfFiles,
   list,
   type Node,
   type Pattern,
@@ -410,6 +412,14 @@ Deno.test("file names are in snake_case and describe the content", async () => {
   const vague = /^(utils?|helpers?|common|shared|misc|index)\b/;
   const names = sources.map(({ path }) => ({ path, name: path.replace(/.*\//, "") }));
   assertEquals(names.filter(({ name }) => !named.test(name) || vague.test(name)), []);
+});
+
+Deno.test("src and middleware have at most 330 files, of at most 550 lines, and half of them at least 120", async () => {
+  const lines = await linesOfFiles();
+  assert(lines.size <= 330, `there are ${lines.size} files; join those that are always read together`);
+  assertEquals([...lines].filter(([, count]) => count > 550), []);
+  const middle = median([...lines.values()]);
+  assert(middle >= 120, `the median is ${middle} lines; join the files that are always read together`);
 });
 
 Deno.test("every middleware is exported under its own name, and other files only as parts of one", () => {

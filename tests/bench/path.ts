@@ -1,6 +1,7 @@
 /**
  * Prints how many files and functions of `src/` one request executes when an agent is served: a text answer, and a run with two calls. V8 counts them, once
- * the code is warm. `deno task path functions` names them. `deno task path guard` exits with 1 only if their number has grown.
+ * the code is warm. `deno task path functions` names them. `deno task path guard` exits with 1 only if their number has grown. Also prints how many files
+ * a reader of `src` and `middleware` meets, how long they are, and how many partial copies of types `src/core` has.
  *
  * @module
  */
@@ -9,8 +10,10 @@ import { body, drain } from "./kit/floor.ts";
 import { inspect } from "./kit/inspector.ts";
 import { calling } from "./kit/load.ts";
 import { guard, type Guarded } from "./kit/guard.ts";
-import { report } from "./kit/measure.ts";
+import { type Measure, report } from "./kit/measure.ts";
+import { median } from "./kit/stopwatch.ts";
 import { withTool } from "./kit/tools.ts";
+import { linesOfFiles, read } from "../support/source.ts";
 
 const source = new URL("../../src/", import.meta.url).href;
 
@@ -49,7 +52,20 @@ if (Deno.args[0] === "guard") guard(measures, "tests/bench/path.ts");
 else {
   list("A text answer", text);
   list("A run with two calls", calls);
-  report(measures);
+  report([...measures, ...await shape()]);
+}
+
+/** Measures the files that a reader meets. */
+async function shape(): Promise<readonly Measure[]> {
+  const files = await linesOfFiles();
+  const lines = [...files.values()];
+  const copies = (await read("src/core")).flatMap(({ text }) => text.match(/\bPick</g) ?? []);
+  return [
+    { what: "files in src and middleware", figure: files.size, atMost: 330, unit: "files" },
+    { what: "... lines, median", figure: median(lines), atLeast: 120, atMost: 250, unit: "lines" },
+    { what: "... lines of the largest", figure: Math.max(...lines), atMost: 550, unit: "lines" },
+    { what: "Pick<> in src/core", figure: copies.length, unit: "copies" },
+  ];
 }
 
 /** Serves an agent, sends it requests until its code is warm, and returns the functions that one more request executes. */

@@ -27,14 +27,27 @@ export interface Import {
 export type Node = Deno.lint.Node | Deno.lint.TSParameterProperty;
 
 /** Reads every module in `roots`, which are files or folders. A root that does not exist is empty. */
-export async function read(...roots: readonly string[]): Promise<Source[]> {
+export function read(...roots: readonly string[]): Promise<Source[]> {
+  return readAll(roots, /\.ts$/);
+}
+
+async function readAll(roots: readonly string[], named: RegExp): Promise<Source[]> {
   const sources: Source[] = [];
   for (const path of roots) {
     const info = await Deno.lstat(path).catch(ifMissing(undefined));
-    if (info?.isFile && path.endsWith(".ts")) sources.push({ path, text: await Deno.readTextFile(path) });
-    if (info?.isDirectory) sources.push(...await read(...(await list(path)).map((name) => `${path}/${name}`)));
+    if (info?.isFile && named.test(path)) sources.push({ path, text: await Deno.readTextFile(path) });
+    if (info?.isDirectory) {
+      sources.push(...await readAll((await list(path)).map((name) => `${path}/${name}`), named));
+    }
   }
   return sources;
+}
+
+/** Returns the lines of each TypeScript file of `src` and `middleware`, by path. The generated bundle of the playground is left out. */
+export async function linesOfFiles(): Promise<ReadonlyMap<string, number>> {
+  const sources = await readAll(["src", "middleware"], /\.tsx?$/);
+  const written = sources.filter(({ path }) => path !== "src/playground/bundle.ts");
+  return new Map(written.map(({ path, text }) => [path, text.trimEnd().split("\n").length]));
 }
 
 /** Returns the sorted names in a folder; none if it does not exist. */

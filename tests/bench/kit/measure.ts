@@ -21,6 +21,8 @@ export interface Measure {
     | "k deltas/s"
     | "files"
     | "functions"
+    | "lines"
+    | "copies"
     | "round trips"
     | "statements"
     | "events";
@@ -57,10 +59,11 @@ export function report(measures: readonly Measure[]): void {
 
 /** Formats a figure with the digits that matter in its unit. */
 export function digits({ figure, unit }: Pick<Measure, "figure" | "unit">): string {
-  return figure.toFixed(unit === "files" || unit === "functions" ? 0 : 2);
+  return figure.toFixed(["files", "functions", "lines", "copies"].includes(unit) ? 0 : 2);
 }
 
 function budgetOf({ atMost, atLeast, unit }: Measure): string {
+  if (atMost !== undefined && atLeast !== undefined) return `${atLeast} to ${atMost} ${unit}`;
   if (atMost !== undefined) return `<= ${atMost} ${unit}`;
   return atLeast === undefined ? "" : `>= ${atLeast} ${unit}`;
 }
