@@ -4,16 +4,16 @@
  * @module
  */
 import { editOf } from "./answers.ts";
+import type { OpenCall } from "./call.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { canonicalJson, expectJson } from "./lib/json.ts";
 import type { Approval, ApprovalContext } from "./points.ts";
 import { type HookAnswer, type HookFailure, type PointPolicy, policyOf } from "./policy.ts";
 import type { AnsweredQuestion, AskedText, SavedApproval } from "./position.ts";
 import { deny } from "./results.ts";
-import type { EngineRun, StepScope } from "./run.ts";
+import type { EngineRun } from "./run.ts";
 import type { Change } from "./scope.ts";
 import type { ParsedInput } from "./tool_io.ts";
-import type { Call } from "../protocol/part.ts";
 import type { PersonAnswer, Question, Suggestion } from "../protocol/question.ts";
 
 // JSON Schemas of a person's answers, for clients that show questions.
@@ -49,12 +49,6 @@ function answer(type: string, properties: JsonSchema, required: readonly string[
 
 // A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the questions that they were asked.
 
-/** A call, and the run that knows the answers and the rules. */
-interface CallOfRun {
-  readonly scope: StepScope;
-  readonly record: { readonly call: Call };
-}
-
 /** One form of a call: the tool and the input that would run. */
 export interface CallForm {
   /** The name of the tool. */
@@ -77,7 +71,7 @@ export type PersonsWord =
  * latest answer decides.
  */
 export function wordOf(
-  { scope: { engine: { loop } }, record: { call } }: CallOfRun,
+  { scope: { engine: { loop } }, record: { call } }: OpenCall,
   { name, input, parsed }: CallForm,
 ): PersonsWord | undefined {
   const answers = loop.answers.filter(({ answer }) => answer.callId === call.id);
@@ -107,7 +101,7 @@ export function isSame(one: unknown, other: unknown): boolean {
 /** Returns the verdict without the questions that a person's approval or their rules answer. Allows if none is left. */
 export function openQuestions(
   approval: Approval,
-  { scope: { engine: { toolPath, rules } } }: Pick<CallOfRun, "scope">,
+  { scope: { engine: { toolPath, rules } } }: OpenCall,
   { name, parsed }: CallForm,
   word: PersonsWord | undefined,
 ): Approval {

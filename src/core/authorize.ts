@@ -16,12 +16,12 @@ import {
   suggestions,
   wordOf,
 } from "./approval.ts";
+import type { OpenCall } from "./call.ts";
 import { canonicalJson } from "./lib/json.ts";
 import { interrupted } from "./outcome.ts";
 import type { Approval, ApprovalContext, ToolContext } from "./points.ts";
 import type { AnsweredQuestion, AskedText, CallRecord, SavedApproval } from "./position.ts";
 import { denied, text } from "./results.ts";
-import type { StepScope } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import type { AnyTool } from "./tool.ts";
 import { type ParsedInput, parseToolInput } from "./tool_io.ts";
@@ -61,27 +61,10 @@ export interface Revision {
   readonly byPerson?: boolean;
 }
 
-/** A call to decide. */
-export interface Undecided {
-  readonly scope: StepScope;
-  readonly record: CallRecord;
-  readonly place: { readonly turn: number; readonly barred?: ToolResult | undefined };
-  /** Receives a text for the model: that a person changed the input. */
-  note: string | undefined;
-  /** The number of times that the call has passed the `tool` hooks before. */
-  readonly revisions: number;
-  /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
-  readonly edits: string[];
-  /** The answers with an edit of a person that has passed the hooks since the run began or continued. */
-  readonly personsEdits: AnsweredQuestion[];
-  /** True if hooks renamed the call more often than it may pass them. */
-  readonly renamedTooOften: boolean;
-}
-
 /** Decides a call with its final name and input. `proposed` is the result of a hook that answered in place of the tool. */
 export async function authorize(
   ctx: ToolContext,
-  call: Undecided,
+  call: OpenCall,
   proposed: ToolResult | undefined,
 ): Promise<CallDecision> {
   const { scope: { engine }, place } = call;
@@ -115,7 +98,7 @@ export async function authorize(
 /** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
 async function savedDecision(
   ctx: ToolContext,
-  { record, scope: { engine } }: Undecided,
+  { record, scope: { engine } }: OpenCall,
   proposed: ToolResult | undefined,
 ): Promise<CallDecision> {
   if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
@@ -128,7 +111,7 @@ async function savedDecision(
 }
 
 /** Returns the decision about the same tool and input that was saved while the call waited, if there is one. */
-function earlierApproval({ record }: Undecided, name: string, input: unknown): SavedApproval | undefined {
+function earlierApproval({ record }: OpenCall, name: string, input: unknown): SavedApproval | undefined {
   const approval = record.state === "waiting" ? record.approval : undefined;
   return approval && approval.name === name && isSame(approval.input, input) ? approval : undefined;
 }
@@ -139,7 +122,7 @@ function earlierApproval({ record }: Undecided, name: string, input: unknown): S
  */
 async function parseAgain(
   ctx: ToolContext,
-  call: Undecided,
+  call: OpenCall,
   input: unknown,
   before: SavedApproval,
 ): Promise<ParsedInput> {
@@ -151,7 +134,7 @@ async function parseAgain(
   return isSeen(again) ? again : parsed;
 }
 
-function changedTooOften(ctx: ToolContext, call: Undecided): CallDecision {
+function changedTooOften(ctx: ToolContext, call: OpenCall): CallDecision {
   return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
 }
 
@@ -164,7 +147,7 @@ interface Round {
 }
 
 /** Applies the guards' verdict and a person's answer. An edit leads to a revision. */
-function apply(ctx: ToolContext, call: Undecided, approval: Approval, round: Round): CallDecision {
+function apply(ctx: ToolContext, call: OpenCall, approval: Approval, round: Round): CallDecision {
   const { tool, name } = ctx;
   const { form, form: { input }, parsed, proposed, saved } = round;
   if (approval.type === "deny") {
@@ -191,7 +174,7 @@ function apply(ctx: ToolContext, call: Undecided, approval: Approval, round: Rou
 
 /** True if a person has approved this input more often than it may change, and the tool's schema returned another value each time. */
 function isInVain(
-  { scope: { engine: { loop } }, record: { call } }: Undecided,
+  { scope: { engine: { loop } }, record: { call } }: OpenCall,
   { name, input, parsed }: CallForm,
 ): boolean {
   const isOfOther = ({ answer, question, approval }: AnsweredQuestion) =>
@@ -201,7 +184,7 @@ function isInVain(
 }
 
 /** Denies a call of which a person never sees the input that would run. */
-function neverSame(ctx: ToolContext, call: Undecided): CallDecision {
+function neverSame(ctx: ToolContext, call: OpenCall): CallDecision {
   const expected = "its schema returns another value each time; expected the same one";
   call.scope.engine.events.report(new TypeError(`Cannot ask a person about "${ctx.name}": ${expected}`));
   const why = "Its tool returns another input each time, so a person cannot approve it.";
@@ -211,7 +194,7 @@ function neverSame(ctx: ToolContext, call: Undecided): CallDecision {
 /** Applies a person's denial, or their reply in place of the tool. */
 function takeAnswer(
   ctx: ToolContext,
-  call: Undecided,
+  call: OpenCall,
   answer: Extract<PersonsWord, { type: "decided" }>["answer"],
   input: unknown,
 ): CallDecision {
@@ -221,7 +204,7 @@ function takeAnswer(
 }
 
 /** Returns the text for the model if a person's edit led to the input that runs. */
-function noteOf({ personsEdits, note }: Undecided, { name, input }: CallForm): string | undefined {
+function noteOf({ personsEdits, note }: OpenCall, { name, input }: CallForm): string | undefined {
   const edited = personsEdits.at(-1);
   if (!edited || isSame(input, edited.approval?.input ?? edited.question.input)) return note;
   return `A person changed the input of ${name} to ${JSON.stringify(input)}.`;
@@ -239,7 +222,7 @@ function contextOf(
 /** Asks a person. If hooks have changed the person's edit, the question contains both forms. */
 function askPerson(
   { emit, name, tool }: ToolContext,
-  call: Undecided,
+  call: OpenCall,
   open: Ask,
   { form: { input, parsed }, saved }: Round,
 ): CallDecision {
@@ -258,14 +241,14 @@ function askPerson(
 }
 
 /** Announces a decision that answers the call. */
-function decided(ctx: ToolContext, call: Undecided, verdict: Decision, by: Decider, result: ToolResult): CallDecision {
+function decided(ctx: ToolContext, call: OpenCall, verdict: Decision, by: Decider, result: ToolResult): CallDecision {
   announce(ctx, call, verdict, by, verdict === "deny" ? result : undefined);
   return { type: "answer", result };
 }
 
 function announce(
   { emit }: ToolContext,
-  { scope: { engine }, record: { call }, place: { turn } }: Undecided,
+  { scope: { engine }, record: { call }, place: { turn } }: OpenCall,
   decision: Decision,
   by: Decider,
   result?: ToolResult,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { authorize, type CallDecision, maxRevisions, type Revision, type Undecided } from "./authorize.ts";
+import { authorize, type CallDecision, maxRevisions, type Revision } from "./authorize.ts";
 import { decideOnError } from "./failure.ts";
 import { End, isInterrupt, Paused } from "./interrupt.ts";
 import { delay, withGracePeriod } from "./lib/cancellation.ts";
@@ -87,19 +87,8 @@ function repaired(value: unknown): unknown {
 
 // The `tool` hooks of one call: they are open from its decision to its reviewed result.
 
-/** The part of an open call that its hooks use. */
-interface HookedCall extends Undecided {
-  decision: CallDecision | undefined;
-  /** True if hooks renamed the call more often than it may pass them. */
-  renamedTooOften: boolean;
-  /** True if hooks are open around the core. */
-  hasOpenHooks: boolean;
-  /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
-  untilResolved(): Promise<ToolResult>;
-}
-
 /** The policy of `tool`. */
-const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, HookedCall> = /* @__PURE__ */ policyOf(
+const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @__PURE__ */ policyOf(
   "tool",
   ["input", "name"],
   {
@@ -120,7 +109,7 @@ const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, HookedCall> =
 );
 
 /** Returns the context of a renamed call. If hooks outside of `hook` saw it under the other name, it throws, and the call passes all hooks again. */
-function renamed(inner: ToolContext, call: HookedCall, hook: string): ToolContext {
+function renamed(inner: ToolContext, call: OpenCall, hook: string): ToolContext {
   const { engine: { settings, definition: { use } } } = call.scope;
   const { name, input, edited } = inner;
   const tool = settings.toolsByName.get(name);
@@ -135,14 +124,14 @@ function renamed(inner: ToolContext, call: HookedCall, hook: string): ToolContex
 }
 
 /** The core of `tool`, also for a hook that answers in its place: decides the call, and waits until it may leave. */
-async function decide(ctx: ToolContext, call: HookedCall, proposed?: ToolResult): Promise<ToolResult> {
+async function decide(ctx: ToolContext, call: OpenCall, proposed?: ToolResult): Promise<ToolResult> {
   call.decision = await authorize(ctx, call, proposed);
   if (call.decision.type === "revise") throw new Paused(call.record.call.id);
   return await call.untilResolved();
 }
 
 /** The core of `tool` if no hook is open around it: decides the call. Its result comes later. */
-function decideWithoutHooks(ctx: ToolContext, call: HookedCall): Promise<CallDecision> {
+function decideWithoutHooks(ctx: ToolContext, call: OpenCall): Promise<CallDecision> {
   call.hasOpenHooks = false;
   return authorize(ctx, call, undefined);
 }

@@ -4,16 +4,14 @@
  * @module
  */
 import { matchAnswers, validateEdits } from "./answers.ts";
-import type { AgentDefinition } from "./definition.ts";
 import { closingMessages } from "./finish.ts";
-import type { Limits } from "./limits.ts";
 import { type AnsweredQuestion, type Exit, noCounters, type Position, type RunSnapshot } from "./position.ts";
 import { skipped } from "./results.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError } from "./session.ts";
 import { noSession, openSession, type SessionVersion } from "./session_version.ts";
+import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
 import type { RunStore } from "./store.ts";
-import type { AnyTool } from "./tool.ts";
 import { type Message, noUsage } from "../protocol/message.ts";
 import { type PersonAnswer, restoreSchemas } from "../protocol/question.ts";
 
@@ -99,17 +97,9 @@ interface MustClose {
   readonly close: "lost" | "replaced";
 }
 
-/** The parts of a run that its claim depends on. */
-interface Claimant {
-  readonly definition: Pick<AgentDefinition<never>, "tools" | "reviewsInput">;
-  readonly options: ClaimOptions & { readonly tools?: readonly AnyTool[] | undefined; readonly parent?: unknown };
-  readonly limits: Pick<Limits, "recoveries">;
-  readonly session: string;
-}
-
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
-export async function claim(claimant: Claimant): Promise<Claimed | MustClose> {
-  const { options, definition, session: id } = claimant;
+export async function claim(beginning: Beginning): Promise<Claimed | MustClose> {
+  const { options, definition, session: id } = beginning;
   const { store, session, messages, compact, owner, parent } = options;
   const { session: stored, version } = session === undefined ? noSession : await openSession(store, session);
   if (stored ? owner !== undefined && stored.owner !== owner : !messages) {
@@ -128,7 +118,7 @@ export async function claim(claimant: Claimant): Promise<Claimed | MustClose> {
     return { ...claimed, messages: before, start: fresh(options, position, before.length) };
   }
   if (compact) return { ...claimed, start: fresh(options, { at: "compact", ...compact }, kept.length) };
-  return await resume(stored, claimed, claimant);
+  return await resume(stored, claimed, beginning);
 }
 
 /** Returns the claim of a session, without the run. `owner` is that of a new session. */
@@ -200,7 +190,7 @@ function fresh(
 async function resume(
   stored: Session | undefined,
   claimed: Omit<Claimed, "start">,
-  { definition, options, limits, session: id }: Claimant,
+  { definition, options, limits, session: id }: Beginning,
 ): Promise<Claimed> {
   const { run: saved, lease, mail = [] } = stored ?? {};
   const { answers = [], reconcile, rollback = lease?.rollback === true, parent } = options;

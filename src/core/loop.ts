@@ -18,9 +18,9 @@ import {
   type Step,
   type Steps,
 } from "./position.ts";
+import type { StepScope } from "./run.ts";
 import type { SessionWriter } from "./store.ts";
 import type { Transcript } from "./transcript.ts";
-import type { Emit } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 import { shareSchemas } from "../protocol/question.ts";
 
@@ -83,30 +83,21 @@ export class ExitState {
   }
 }
 
-/** The part of a scope that the loop uses. */
-interface LoopScope {
-  readonly emit: Emit;
-  /** The `emit` outside of the prompt's hooks: they do not filter the event of their own prompt. */
-  readonly outside: Emit;
-}
-
 /** The services of the loop. */
-export interface LoopOptions {
+interface LoopOptions {
   readonly start: RunSnapshot;
   readonly transcript: Transcript;
   readonly exit: ExitState;
-  /** Saves the run at a position. */
-  readonly writer: Pick<SessionWriter, "checkpoint" | "saveFrozen">;
-  /** Emits the events that no filter may drop. */
-  readonly events: Pick<Events, "announce">;
+  readonly writer: SessionWriter;
+  readonly events: Events;
 }
 
-/** The state of a run. Steps return moves, and the loop applies them. `S` is the scope of the steps. */
-export class Loop<S extends LoopScope> {
+/** The state of a run. Steps return moves, and the loop applies them. */
+export class Loop {
   readonly transcript: Transcript;
   readonly #exit: ExitState;
-  readonly #writer: LoopOptions["writer"];
-  readonly #events: LoopOptions["events"];
+  readonly #writer: SessionWriter;
+  readonly #events: Events;
   /** The state that the run started from, without the events to emit. */
   readonly #start: Omit<RunSnapshot, "unsent">;
   #moved = false;
@@ -181,12 +172,12 @@ export class Loop<S extends LoopScope> {
   }
 
   /** Runs steps until the position is not in `steps`, or the run is over. `first` is applied before. Throws as soon as the run is interrupted. */
-  async advance(scope: S, steps: Steps<S>, first?: Move): Promise<Position> {
+  async advance(scope: StepScope, steps: Steps<StepScope>, first?: Move): Promise<Position> {
     if (first) await this.apply(first, scope);
     for (;;) {
       this.safePlace();
       const position = this.#position;
-      const step = steps[position.at] as Step<S> | Region<S> | undefined; // the step of this very position
+      const step = steps[position.at] as Step<StepScope> | Region<StepScope> | undefined; // the step of this very position
       if (!step) return position;
       try {
         const move = typeof step === "function"
@@ -205,7 +196,7 @@ export class Loop<S extends LoopScope> {
   /** Applies a move, saves it, and emits its events. Returns no promise if there is nothing to wait for. */
   apply(
     { to, add, keep, replace, counters, finish, announce, exit, error }: Move,
-    scope: LoopScope,
+    scope: StepScope,
   ): Promise<void> | undefined {
     if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
     this.#moved = true;
@@ -236,7 +227,7 @@ export class Loop<S extends LoopScope> {
   }
 
   /** Emits the events of the last transition, unless they were emitted before. */
-  sendUnsent({ emit, outside }: LoopScope): void {
+  sendUnsent({ emit, outside }: StepScope): void {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
     for (const event of unsent) this.#events.announce(event.type === "prompt.accepted" ? outside : emit, event);

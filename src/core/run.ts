@@ -60,11 +60,12 @@ interface RunSettings {
   readonly inherited?: Partial<Settings> | undefined;
 }
 
-/** The part of an agent that its settings are made of. */
-type Definition = Pick<AgentDefinition<never>, "model" | "instructions" | "tools">;
-
 /** Returns the settings that the `session` hooks of a run receive. Returns no promise if the agent has its model and its instructions. */
-export function settingsOf(definition: Definition, scope: Scope, given: RunSettings): Settings | Promise<Settings> {
+export function settingsOf(
+  definition: AgentDefinition<StepScope>,
+  scope: Scope,
+  given: RunSettings,
+): Settings | Promise<Settings> {
   const { model, instructions, tools } = definition;
   const { limits, tools: more = [], inherited } = given;
   if (typeof model === "function" || typeof instructions === "function") {
@@ -76,7 +77,11 @@ export function settingsOf(definition: Definition, scope: Scope, given: RunSetti
 }
 
 /** Calls the functions that choose the model and the instructions. */
-async function chosenSettings(definition: Definition, scope: Scope, given: RunSettings): Promise<Settings> {
+async function chosenSettings(
+  definition: AgentDefinition<StepScope>,
+  scope: Scope,
+  given: RunSettings,
+): Promise<Settings> {
   const { model, instructions } = definition;
   const chosen = {
     ...definition,
@@ -92,7 +97,7 @@ type OpenSettings = Settings & ToolTable;
 /** Completes the settings that the `session` hooks decided on. `base` are the limits of the run. */
 function openSettings(
   settings: Settings,
-  { tools, toolTable: own }: Pick<AgentDefinition<never>, "tools" | "toolTable">,
+  { tools, toolTable: own }: AgentDefinition<StepScope>,
   base: Limits,
 ): OpenSettings {
   const limits = settings.limits === base ? base : limited(base, settings.limits);
@@ -102,20 +107,6 @@ function openSettings(
 }
 
 // A run as hooks and tools see it.
-
-/** The part of a run that its view shows. */
-export interface ViewedRun
-  extends Pick<Run, "id" | "session" | "owner" | "startedAt" | "path" | "call" | "state" | "sessionState"> {
-  readonly definition: { readonly name: string; readonly now: (() => number) | undefined };
-  readonly parent: ViewedRun | undefined;
-  readonly view: Run;
-  readonly events: Pick<Events, "report">;
-  readonly exit: Pick<ExitState, "offerInterrupt">;
-  readonly loop: Pick<Loop<never>, "answers" | "counters">;
-  readonly arrivals: Pick<Arrivals, "finishing">;
-  readonly usage: Usage;
-  readonly limits: Limits;
-}
 
 /** A run as hooks see it. A class, because an object literal with accessors costs a microsecond each time it is created. */
 export class RunView implements Run {
@@ -129,9 +120,9 @@ export class RunView implements Run {
   readonly call: string | undefined;
   readonly state: Map<string, unknown>;
   readonly sessionState: Map<string, unknown>;
-  readonly #engine: ViewedRun;
+  readonly #engine: EngineRun;
 
-  constructor(engine: ViewedRun) {
+  constructor(engine: EngineRun) {
     this.id = engine.id;
     this.session = engine.session;
     this.owner = engine.owner;
@@ -146,7 +137,7 @@ export class RunView implements Run {
   }
 
   /** The run, for features of the engine. A property, so that it works across copies of the package. */
-  get "~engine"(): ViewedRun {
+  get "~engine"(): EngineRun {
     return this.#engine;
   }
   get answers(): readonly PersonAnswer[] {
@@ -174,7 +165,7 @@ export class RunView implements Run {
     expectJson("Cannot end the run", reason);
     expectNames("Cannot end the run", options, ["as", "rollback", "withhold", "tree"]);
     const end = new End(reason, options);
-    for (let run: ViewedRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
+    for (let run: EngineRun | undefined = this.#engine; run; run = end.tree ? run.parent : undefined) {
       run.exit.offerInterrupt(end);
     }
     return end;
@@ -241,7 +232,7 @@ export class EngineRun {
   readonly sink: Sink<NumberedEvent>;
   readonly events: Events;
   readonly exit: ExitState;
-  readonly loop: Loop<StepScope>;
+  readonly loop: Loop;
   /** The work in progress, which the end of the run cuts short. */
   readonly work = new OpenWork();
   readonly state: Map<string, unknown>;
