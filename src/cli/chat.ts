@@ -233,6 +233,8 @@ async function sendLine(
   }
 }
 
+// The command.
+
 /**
  * Sends each line to the agent that is served at `url`, in one session, and writes its text and calls while they arrive. Asks about calls that need approval. A
  * line that a person types during a run is sent to the run. Ctrl-C stops the run, and a second one leaves it. Without a run, Ctrl-C ends the conversation, as

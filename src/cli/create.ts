@@ -1,5 +1,5 @@
 /**
- * `jizai create NAME`: a new project.
+ * `jizai create NAME`: a new project, from a template and a package.
  *
  * @module
  */
@@ -64,6 +64,8 @@ function pathIn(path: string): string {
   }
   return inside;
 }
+
+// The command.
 
 /** The templates, by name. */
 export const templates: Readonly<Record<string, Template>> = {

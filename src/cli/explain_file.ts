@@ -1,5 +1,5 @@
 /**
- * `jizai explain FILE`: the hooks of an agent at every point.
+ * `jizai explain FILE` and `jizai replay FILE`: the hooks of an agent at every point, and a recorded run.
  *
  * @module
  */
@@ -13,6 +13,8 @@ import { explain } from "../core/explain.ts";
 import { outline } from "../testing/outline.ts";
 import { readRecording, type Recording } from "../testing/replay/recording.ts";
 import { compare } from "../testing/replay/replay.ts";
+
+// `jizai explain FILE`: the hooks of an agent at every point.
 
 /** Returns the hooks and tools of every agent that a module exports, as text. Throws a `TypeError` if it exports none. */
 export async function explainFile(file: string): Promise<string> {

@@ -30,6 +30,8 @@ function schemaOf(database: string): string {
   throw new TypeError(`Cannot print the schema of "${database}": expected one of ${[...schemas.keys()].join(", ")}`);
 }
 
+// The commands.
+
 const usage = `Usage: jizai COMMAND
 
   create NAME [--template TEMPLATE]      creates a project in the folder NAME; --package TARBALL uses a local package

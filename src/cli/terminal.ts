@@ -1,5 +1,5 @@
 /**
- * The terminal of the command line.
+ * The terminal of the command line: a person's, with keys and lines, or a pipe.
  *
  * @module
  */

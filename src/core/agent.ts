@@ -1,5 +1,5 @@
 /**
- * Agents: a model, tools and middleware, composed once.
+ * Agents: a model, tools and middleware, composed once. The file also has the options of agents and runs, and the handles of runs.
  *
  * @module
  */
@@ -236,6 +236,8 @@ export function runHandle<O>(
     finish: () => run.finish(),
   };
 }
+
+// The agent: `agent()`, and the methods that start its runs.
 
 /** An agent. `V` are the vars it needs, `O` is its structured answer. */
 export interface Agent<V, O> {

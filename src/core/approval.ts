@@ -1,5 +1,6 @@
 /**
- * The `approval` point. A deny is final. A hook that saw an ask may answer it. No allow hides the verdicts of inner layers.
+ * The `approval` point, with the questions that it asks and the answers of persons. A deny is final. A hook that saw an ask may answer it. No allow hides the
+ * verdicts of inner layers.
  *
  * @module
  */
@@ -118,6 +119,8 @@ export function openQuestions(
     answered && !answered.some((other) => isSameQuestion(each, other)) && !isRuled(each);
   return askOf(askedIn(approval).filter(isOpen), approval);
 }
+
+// The `approval` onion: its policy, which combines the decisions of its hooks, and its core, which asks the tool.
 
 const rank = { allow: 0, ask: 1, deny: 2 } as const;
 

@@ -1,5 +1,5 @@
 /**
- * One call of a batch, from its decision to its reviewed result.
+ * One call of a batch, from its decision to its reviewed result: its input is repaired, its `tool` hooks open, it is executed.
  *
  * @module
  */
@@ -135,6 +135,8 @@ function decideWithoutHooks(ctx: ToolContext, call: OpenCall): Promise<CallDecis
   call.hasOpenHooks = false;
   return authorize(ctx, call, undefined);
 }
+
+// The call itself: it opens with its `tool` hooks, waits for its execution, and closes with its result.
 
 /** The identity of a call in its batch. */
 export interface CallPlace {

@@ -91,6 +91,8 @@ export interface ClaimOptions {
   readonly rollback?: boolean | undefined;
 }
 
+// The claim: matches the options of a run to the stored session.
+
 /** A run that must be closed before its session can be claimed. */
 interface MustClose {
   /** The reason with which it is closed. */

@@ -97,6 +97,8 @@ function isPersons([message]: readonly Message[]): boolean {
   return message?.role === "user" && message.from === undefined;
 }
 
+// Compaction: `compact()`, the policy of the point, and the hooks and the step that use it.
+
 /** The options of `compact()`. */
 export interface CompactOptions extends Omit<RunOptions, "busy"> {
   /** The session. */

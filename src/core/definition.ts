@@ -1,5 +1,5 @@
 /**
- * The definition of an agent: its parts, composed once. Every run reads it, and none changes it.
+ * The definition of an agent: its options are checked, and its parts composed once. Every run reads it, and none changes it.
  *
  * @module
  */
@@ -152,6 +152,8 @@ function cycleError(use: readonly Middleware[], rest: readonly number[], pairs: 
 function namesOf(use: readonly Middleware[], places: readonly number[]): readonly string[] {
   return places.map((place) => nameOf(use[place] ?? {}, place));
 }
+
+// The definition: the parts of an agent, and the onions composed of them.
 
 /** The hooks of every point, composed. */
 export type Onions = { readonly [P in Point]: OnionOf<NonNullable<Middleware[P]>> };

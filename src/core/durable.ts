@@ -1,5 +1,5 @@
 /**
- * The writer of durable sessions, which saves the progress of a run.
+ * The writer of durable sessions, which saves the progress of a run, gives the run to another process, and takes over the run of one that died.
  *
  * @module
  */
@@ -330,6 +330,8 @@ class StoredSession {
     clearTimeout(this.#renewal);
   }
 }
+
+// The writer of a run: what it saves at which moment.
 
 /** Creates the writer of a run in a store that outlives the process. */
 export const durableWriter: OpenWriter = (store, run: EngineRun, options) => new DurableWriter(store, run, options);

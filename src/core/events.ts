@@ -1,5 +1,5 @@
 /**
- * The events of a run: numbered at the end of every chain of filters, then written to the sink.
+ * The events of a run: numbered at the end of every chain of filters, then written to the sink. Errors go to `onError`.
  *
  * @module
  */
@@ -17,6 +17,8 @@ export function logError(error: unknown, { id, run }: LoggedInfo): void {
 
 /** The id of an error, and its run, if one had begun. */
 type LoggedInfo = Pick<Parameters<OnError>[1], "id"> & Partial<Parameters<OnError>[1]>;
+
+// The events of a run, and their sink.
 
 /** An event and its number in the run. */
 export interface NumberedEvent {

@@ -1,5 +1,5 @@
 /**
- * The loop: the only writer of a run's position, counters and transcript.
+ * The loop: the only writer of a run's position, counters and transcript, and of its exit.
  *
  * @module
  */
@@ -82,6 +82,8 @@ export class ExitState {
     if (this.#current) throw this.#interrupt;
   }
 }
+
+// The loop: calls the step for each position, and applies its move.
 
 /** The services of the loop. */
 interface LoopOptions {

@@ -1,5 +1,5 @@
 /**
- * Sessions in memory.
+ * Sessions in memory: the store, its writer, and the memory of an agent without a store.
  *
  * @module
  */
@@ -255,6 +255,8 @@ function touchIn(sessions: SessionCache, { id, version, lease }: LeasedSession, 
 function isBefore(time: number): () => boolean {
   return () => time > Date.now();
 }
+
+// The store `memory()`, and its options.
 
 /** The bounds of `memory()`. */
 export interface MemoryOptions {

@@ -31,6 +31,8 @@ function outputStreamOf(schema: object): OutputStream | undefined {
   return "~stream" in schema ? schema["~stream"] as OutputStream : undefined; // only streamed() sets it
 }
 
+// The format of an answer, made of a schema.
+
 /** Creates the answer format of a schema. */
 export function outputFormat(schema: Schema): AnswerFormat {
   const json = jsonSchemaOf(schema, "output");

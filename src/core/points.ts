@@ -1,5 +1,5 @@
 /**
- * The points of a run that fails or is cut short: error and abort.
+ * The points of the lifecycle: the context of each, what `next()` may change, and what a hook returns.
  *
  * @module
  */
@@ -350,6 +350,8 @@ export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionC
   /** The parsed input. */
   readonly input: I;
 }
+
+// The points of a run that fails or is cut short: error and abort.
 
 /** The context of `error`. */
 export interface ErrorContext<V = unknown> extends Scope<V> {

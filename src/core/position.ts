@@ -61,6 +61,8 @@ export interface TurnState {
   response?: ModelResponse;
 }
 
+// The saved state: the position, the records of calls, the moves and the exits.
+
 /** The position of a run. */
 export type Position =
   /** The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. */

@@ -1,5 +1,5 @@
 /**
- * The region `prompt`: from the prompt's arrival to its final answer. The order of the steps of a run is visible here.
+ * The order of the steps of a run, and the regions around them: `prompt` and `turn`.
  *
  * @module
  */
@@ -107,6 +107,8 @@ function answeredMessages(
   const before = transcript.messages;
   return transcript.repaired([...before, ...closed, ...answer], "turn", answeredBy).slice(before.length);
 }
+
+// The region `prompt`: from the prompt's arrival to its final answer. The order of the steps of a run is visible here.
 
 /** A prompt, up to its final answer. Ends at `promptEnd`. */
 export const prompt: Region<StepScope> = {

@@ -1,5 +1,5 @@
 /**
- * The streamed response of a model: its parts grow, deltas are emitted, and the text that clients have seen is kept.
+ * The streamed response of a model: its parts grow, deltas are emitted, calls get ids, and the text that clients have seen is kept.
  *
  * @module
  */
@@ -45,6 +45,8 @@ export function uniqueId({ loop }: EngineRun, id: string, ids: Set<string>): str
 function clear(id: string): string {
   return id.replaceAll("/", "_") || "call";
 }
+
+// The accumulator of a response.
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
 

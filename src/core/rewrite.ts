@@ -1,5 +1,6 @@
 /**
- * Rewriting of streamed text: the deltas, the final response and a retry stay consistent.
+ * Filters of streamed text: a rewriter changes it, so that the deltas, the final response and a retry stay consistent, and a tracker notes what a client has
+ * seen.
  *
  * @module
  */
@@ -52,6 +53,8 @@ export function trackShownText(emit: Emit): Shown {
     },
   };
 }
+
+// Rewriting of streamed text: the deltas, the final response and a retry stay consistent.
 
 /**
  * Rewrites a growing text. `text` is the part that was not emitted yet. Returns the rewritten text to emit now, and the original text to hold back.

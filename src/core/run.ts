@@ -1,5 +1,5 @@
 /**
- * A run of the engine: its services, which steps use and never replace.
+ * A run of the engine: its settings, its services, which steps use and never replace, and the run as hooks and tools see it.
  *
  * @module
  */
@@ -29,7 +29,7 @@ import type { Sink } from "../stream/channel.ts";
 
 // The port of arrivals: messages to a run while it works, and requests that it end.
 
-/** Messages and requests from outside. The engine asks for them at the end of each turn. `features/steering.ts` implements it. */
+/** Messages and requests from outside. The engine asks for them at the end of each turn. `steering.ts` implements it. */
 export interface Arrivals {
   /** True if messages wait. */
   readonly waiting: boolean;
@@ -178,6 +178,8 @@ export class RunView implements Run {
     return pause;
   };
 }
+
+// The engine of a run: its loop and its services.
 
 /** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
 export interface StepScope extends Scope {

@@ -1,5 +1,5 @@
 /**
- * Sessions: the data that outlives a run. Plain JSON.
+ * Sessions: the data that outlives a run. Plain JSON. The file also has the errors of sessions, and the form in which a run saves one.
  *
  * @module
  */
@@ -33,6 +33,8 @@ export class SessionError extends Error {
     super(message);
   }
 }
+
+// The session, and its head.
 
 /** A conversation, and the run that has it. */
 export interface Session {

@@ -98,6 +98,8 @@ function insert(value: unknown, valueOf: (number: number) => unknown): unknown {
   return Object.fromEntries(Object.entries(parts ?? {}).map(([name, part]) => [name, insert(part, valueOf)]));
 }
 
+// The version of a session, and the save that makes the next one.
+
 /** The format of heads and entries that this version of the package writes. */
 const format = 1;
 

@@ -1,5 +1,5 @@
 /**
- * The start of a run, and its handle.
+ * The start of a run: its options, the claim of its session, and its handle.
  *
  * @module
  */
@@ -205,6 +205,8 @@ function storedForm(definition: AgentDefinition<StepScope>, { id }: Session, mai
   const { mail: [stored = mail] = [] } = savedForm(definition, { id, messages: [], mail: [mail] });
   return stored;
 }
+
+// The start: opens a run, and returns its handle.
 
 /** Starts a run, or continues one that has paused or whose process died. */
 export function start(

@@ -1,5 +1,5 @@
 /**
- * Typed state of a run or a session, for middleware. Such data lives here, never in a factory's closure.
+ * Typed state of a run or a session, for middleware, and cleanups. Such data lives here, never in a factory's closure.
  *
  * @module
  */

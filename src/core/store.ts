@@ -1,5 +1,6 @@
 /**
- * The store port: where sessions are kept. The code that only a durable store needs comes with the store, so that an agent without one does not contain it.
+ * The store port: where sessions are kept, how a run writes to it, and how lost runs are recovered. The code that only a durable store needs comes with the
+ * store, so that an agent without one does not contain it.
  *
  * @module
  */
@@ -153,6 +154,8 @@ export interface SessionWriter {
 export function endedSession({ run, ...session }: Unsaved, event: Event): Unsaved {
   return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
 }
+
+// The port of stores: what a database does for sessions.
 
 /** Identifies a save: the writer makes it before it saves, so that it can repeat a save whose acknowledgement was lost. */
 export interface Mark {

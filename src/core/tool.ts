@@ -1,5 +1,5 @@
 /**
- * Tools: functions that the model may call.
+ * Tools: functions that the model may call, and the schemas of their inputs.
  *
  * @module
  */
@@ -91,6 +91,8 @@ export function describeIssues(issues: readonly Issue[]): string {
     return place ? `${place}: ${message}` : message;
   }).join("; ");
 }
+
+// The tool, its context and its options.
 
 /** The context of a tool's execution. There is no scheduler: a tool that must wait for another one waits inside `execute`. */
 export interface ToolExecutionContext<V = unknown> extends Scope<V> {

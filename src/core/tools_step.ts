@@ -332,6 +332,8 @@ function leave(call: OpenCall, cut: Cut | undefined): Promise<void> | undefined 
   return call.passed;
 }
 
+// The step: runs the groups one after another, and saves between the phases.
+
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
 export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
   const { engine } = scope;

@@ -1,5 +1,5 @@
 /**
- * The transcript of a session while a run has it. It is always valid.
+ * The transcript of a session while a run has it. It is always valid: a stored one is repaired.
  *
  * @module
  */
@@ -108,6 +108,8 @@ function pairResults(
   if (problems.length === before) problems.push("results out of order");
   return results;
 }
+
+// The transcript of a run.
 
 /** The messages of a session. */
 export class Transcript {

@@ -1,5 +1,5 @@
 /**
- * Step 3 of the request path: checks that the session exists, belongs to the client, and can have the run.
+ * Step 3 of the request path: checks the messages of the client, and that the session exists, belongs to the client, and can have the run.
  *
  * @module
  */
@@ -123,6 +123,8 @@ function messagesBefore(
   const { keep = session.messages.length } = waitingPrompt(session) ?? {};
   return Math.min(hasContext ? index - 1 : index, keep);
 }
+
+// Admission: one function for each operation that launches a run.
 
 /** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
 export async function admitPrompt(

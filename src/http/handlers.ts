@@ -1,5 +1,5 @@
 /**
- * Operations that launch a run: a prompt, answers, a compaction, and a message of a wire's client.
+ * One function for each operation of the request path: those that read, those on a run while it works, and those that launch a run.
  *
  * @module
  */
@@ -156,6 +156,8 @@ function falseIfFull(error: unknown): false {
 function notRunning(action: string, run: string): RequestError {
   return new RequestError(404, "unknown", `Cannot ${action} run "${run}": it does not run`);
 }
+
+// Operations that launch a run: a prompt, answers, a compaction, and a message of a wire's client.
 
 /** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
 export function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {

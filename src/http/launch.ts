@@ -1,5 +1,5 @@
 /**
- * Step 4 of the request path: launches a run that writes its events to the response.
+ * Step 4 of the request path: launches a run that writes its events to the response. The file also has the runs of this process, and their recovery.
  *
  * @module
  */
@@ -400,6 +400,8 @@ class SharedRun implements LiveRun {
     });
   }
 }
+
+// The launch of a run, in the response or in the background.
 
 const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
   stop: (run) => run.stop("client-gone"),

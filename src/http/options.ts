@@ -1,5 +1,5 @@
 /**
- * The options of `serve()`.
+ * The options of `serve()`, their defaults and their checks.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * The `busy` option: what happens to a prompt if another run has its session.
+ * Requests that find another run: a repeated request joins it (`Idempotency-Key`), and a prompt waits for its session, replaces its run, or is refused
+ * (`busy`).
  *
  * @module
  */
@@ -78,6 +79,8 @@ export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "leas
     return beginOnce(JSON.stringify([client.owner, key]), () => actions.begin(position));
   };
 }
+
+// The `busy` option: what happens to a prompt if another run has its session.
 
 /** A prompt that waits for its session. */
 export interface QueuedPrompt<T> {

@@ -266,6 +266,8 @@ class RequestClient implements Client {
   }
 }
 
+// The path itself: parse, identify, and the handler of the operation.
+
 /** Returns the handler of a route: parse, identify, admit, launch, respond. */
 export function requestPath({ parse, errorBody }: Route, server: Server): (c: Context) => Promise<Response> {
   const { options } = server;

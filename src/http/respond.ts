@@ -1,5 +1,5 @@
 /**
- * Step 5 of the request path: the response, from a run that has been launched or from its record.
+ * Step 5 of the request path: the response, from a run that has been launched or from its record, in the format of the route.
  *
  * @module
  */
@@ -174,6 +174,8 @@ export function accepted(
     "preference-applied": "respond-async",
   });
 }
+
+// Responses from a record, for requests that launch no run.
 
 /** Responds with the events of a run that the same request has begun before. A client that prefers not to wait receives the address of the run instead. */
 export async function respondJoined(

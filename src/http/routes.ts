@@ -1,5 +1,5 @@
 /**
- * The native routes.
+ * The routes of a server: the shapes of native bodies, the routes of wires, and the native routes.
  *
  * @module
  */
@@ -204,6 +204,8 @@ function operationOf(parsed: ParsedRequest, addressed: string | undefined): Oper
   if (parsed.type === "session") return { type: "show", ...named, body: parsed.body };
   return { type: "stopSession", ...named };
 }
+
+// The native routes.
 
 /** The name of the id in a path. An app that mounts the server may have a parameter `id` of its own, which Hono would return in its place. */
 const idName = "jizai_id";

@@ -63,6 +63,8 @@ export function deltaCache(): DeltaCache {
   return { match, isLearning: () => misses <= maxMisses, learn };
 }
 
+// The requests of an adapter, and the frames of their responses.
+
 /** The address and the credentials of a provider, and defaults for its requests. */
 export interface ProviderOptions {
   /** The provider's name of the model. */

@@ -1,5 +1,5 @@
 /**
- * Strict schemas: the subset of JSON Schema that providers enforce while the model writes.
+ * Parts of a request that every adapter uses: the check of its options, notices for files, and strict schemas.
  *
  * @module
  */
@@ -74,6 +74,8 @@ export function generatedFileNotice({ mediaType, url }: MediaPart): string {
 export function fileNotice({ mediaType }: MediaPart): string {
   return `[A file of type ${mediaType}, which you cannot be shown.]`;
 }
+
+// Strict schemas: the subset of JSON Schema that providers enforce while the model writes.
 
 /** Keywords outside the subset. Leaving one out would change which values are valid. */
 const unsupported = ["$ref", "allOf", "if", "not", "patternProperties", "prefixItems"];

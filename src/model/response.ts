@@ -1,6 +1,5 @@
 /**
- * Whole characters: joins a surrogate pair that a provider splits between two deltas, and replaces a half that stays alone. Half a character is no valid
- * text: stores and strict JSON parsers reject it.
+ * Parts of a response parser: readers of a response's members, and the joining of characters that are split between deltas.
  *
  * @module
  */
@@ -54,6 +53,8 @@ export function unreadWarnings(model: string): (content: string, events: ModelEv
     events.push({ type: "warning", message: `The response of ${model} contains ${content}.` });
   };
 }
+
+// Whole characters: joins a surrogate pair that a provider splits between two deltas, and replaces a half that stays alone. Half a character is no valid text: stores and strict JSON parsers reject it.
 
 type Delta = Extract<ModelEvent, { readonly text: string }>;
 

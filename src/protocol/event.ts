@@ -1,6 +1,5 @@
 /**
- * Events: what happened in a run, for clients and observers. One flat union, `noun.verb`, plain JSON. The events of a run's start and end,
- * of a response, and of a call are in `run_event.ts`, `response_event.ts` and `tool_event.ts`.
+ * Events: what happened in a run, for clients and observers. One flat union, `noun.verb`, plain JSON.
  *
  * ```text
  * run.started
@@ -178,6 +177,8 @@ export type ToolEvent =
   }
   | { readonly type: "tool.progress"; readonly turn: number; readonly call: string; readonly data: unknown }
   | { readonly type: "tool.finished"; readonly turn: number; readonly call: string; readonly result: CallResult };
+
+// The union of all events, and the values of their members.
 
 /** A place in the lifecycle. */
 export type Point =

@@ -1,5 +1,5 @@
 /**
- * Parts of messages. Plain JSON data, safe to store and to send.
+ * Parts of messages, and changes of a structured answer that is streamed. Plain JSON data, safe to store and to send.
  *
  * @module
  */
@@ -13,6 +13,8 @@ export type OutputPath = readonly (string | number)[];
 export type OutputChange =
   | { readonly path: OutputPath; readonly value: Json }
   | { readonly path: OutputPath; readonly text: string };
+
+// Parts of messages.
 
 /** Text for the model or from it. */
 export interface TextPart {

@@ -49,6 +49,8 @@ export function jsonOrText(text: unknown): unknown {
   }
 }
 
+// Shapes, and the parsers that are built of them.
+
 /** A value from outside that does not have the expected shape. The message contains nothing secret and may be sent to the client. */
 export class ShapeError extends Error {
   /** The mark of the class, which its copies share. */

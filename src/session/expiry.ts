@@ -1,5 +1,5 @@
 /**
- * The expiry of entries, for databases that store it in a column.
+ * Parts that the SQL adapters share: the check of the database, the text of a schema, the version column, and the expiry of entries.
  *
  * @module
  */
@@ -30,6 +30,8 @@ export function schemaText(...statements: readonly (readonly string[])[]): strin
 export function versionOf({ holder, n }: Mark): number {
   return holder === "" ? n : -n;
 }
+
+// The expiry of entries, for databases that store it in a column.
 
 /** Milliseconds between two deletions of expired entries. */
 export const sweepEvery = 60_000;

@@ -1,5 +1,5 @@
 /**
- * An encoder for server-sent events, and for the events of runs in them. Logs keep the same lines.
+ * An encoder and a parser for server-sent events, and for the events of runs in them. Logs keep the same lines.
  *
  * @module
  */
@@ -62,6 +62,8 @@ function splitter(): (text: string) => readonly Frame[] {
     return complete;
   };
 }
+
+// An encoder for server-sent events, and for the events of runs in them.
 
 /** Encodes an event as one line of JSON. Most events are text deltas, which this encodes in less time than JSON.stringify() needs. */
 export function lineOf(event: Event): string {

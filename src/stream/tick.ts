@@ -11,6 +11,8 @@ export function promiseTry<T>(run: () => T | PromiseLike<T>): Promise<T> {
   return new Promise((resolve) => resolve(run()));
 }
 
+// Turns of the event loop.
+
 const start = /* @__PURE__ */ timer("setTimeout");
 const clear = /* @__PURE__ */ timer("clearTimeout");
 

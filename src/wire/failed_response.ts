@@ -1,5 +1,5 @@
 /**
- * The JSON response to a run that failed or was aborted.
+ * The outcome of a run that gave no answer: a refusal, a finish reason, or a response with an error status.
  *
  * @module
  */
@@ -31,6 +31,8 @@ export interface NativeFinish {
 export function nativeFinish({ finish }: EventOf<"run.finished">): NativeFinish {
   return finish === "refusal" || finish === "empty" || finish === "other" ? { native_finish_reason: finish } : {};
 }
+
+// Responses of runs that failed.
 
 /**
  * The status of a failure code. A failure of the model's provider is one of the gateway. `unauthorized` concerns the server's key, not the client's.

@@ -13,6 +13,8 @@ export function messageIdOf(session: string, message: Message, index: number): s
   return (message.role === "user" ? message.id : undefined) ?? `${session}.${index}`;
 }
 
+// Frames, and the output of a call.
+
 /** Encodes `data` as one frame. */
 export function frameOf(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`;

@@ -84,6 +84,8 @@ function endings(value: unknown): readonly string[] {
   return ["", ...stringEnds, ...literals, "0", ...[...keys, ...stringEnds, ""].map((end) => `${end}:null`), '"":null'];
 }
 
+// Encoders and collectors that keep only the JSON answer.
+
 /** Reduces the text of a run to its JSON answer, for a response with one JSON body. */
 export function collectJson(collect: ResponseCollector): ResponseCollector {
   return (event, id) => event.type === "text.delta" ? undefined : collect(answerOnly(event), id);

@@ -50,6 +50,8 @@ export function answerFields(): Variants<"type", Suggestion> {
   };
 }
 
+// The port.
+
 /** A client dialect. */
 export interface Wire {
   /** Returns the routes for the agent of this name. */

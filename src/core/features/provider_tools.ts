@@ -284,6 +284,8 @@ async function isAllowed(ctx: ModelContext, { name, provider }: ToolDefinition):
   return false;
 }
 
+// The tool that `providerTool()` returns.
+
 /**
  * Declares a tool that the provider runs, to be given to an agent beside its other tools. One declaration serves every provider that has such a tool: the
  * adapter sends its own form, and throws a `ModelError` if its API has none.

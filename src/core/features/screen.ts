@@ -292,6 +292,8 @@ class ScreenedStream {
   }
 }
 
+// The middleware `screen()`, and its options.
+
 /** Options of `screen()`. */
 export interface ScreenOptions<V = unknown> {
   /** Number of characters that are held back until they are checked together. A longer delta is checked as a whole. */

@@ -1,5 +1,5 @@
 /**
- * Streamed structured output: the answer's value, while the model writes it.
+ * Streamed structured output: the answer's value, while the model writes it. It is built on an incremental JSON parser.
  *
  * @module
  */
@@ -357,6 +357,8 @@ class OutputParser extends ValueChanges {
     else this.#token += text;
   }
 }
+
+// Structured output whose value is streamed: `streamed()`.
 
 /** A schema whose values are streamed. */
 export interface StreamedSchema<S extends Schema> {

@@ -1,5 +1,5 @@
 /**
- * Agents as tools: a call that is a run of its own.
+ * Agents as tools: a call that is a run of its own, and the middleware that it inherits.
  *
  * @module
  */
@@ -47,6 +47,8 @@ function inheritedPart(given: Middleware, index: number): readonly (Middleware &
   if (inherit) return [{ ...given, ...part }];
   return inherit === undefined && approval ? [{ ...part, approval: approval.bind(given) }] : [];
 }
+
+// The tool that `asTool()` returns.
 
 /** The options of `asTool()`. */
 export interface AsToolOptions {

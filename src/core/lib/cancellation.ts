@@ -36,6 +36,8 @@ function following(signals: readonly AbortSignal[]): AbortSignal {
   return controller.signal;
 }
 
+// Cancellation: one interface for signals and runs, grace periods, timers and delays.
+
 /** A source of cancellation: an `AbortSignal`, or a run, which needs one listener for all of its calls. */
 export interface Cancellation {
   /** True once the work should stop. */

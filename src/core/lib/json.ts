@@ -1,5 +1,5 @@
 /**
- * Hashes of texts and bytes.
+ * JSON values: the check that a value can be stored, canonical text, changes of leaves, and hashes.
  *
  * @module
  */
@@ -150,6 +150,8 @@ export function mapLeaves(
   });
   return changed ? Object.fromEntries(entries) : value;
 }
+
+// Hashes of texts and bytes.
 
 /** Returns the SHA-256 of bytes, or of a text in UTF-8, in hexadecimal digits. */
 export async function hashOf(data: string | Uint8Array<ArrayBuffer>): Promise<string> {

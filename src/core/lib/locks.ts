@@ -1,5 +1,5 @@
 /**
- * Locks: one holder at a time for each key.
+ * Locks: semaphores, work that several requests share, and one holder at a time for each key.
  *
  * @module
  */
@@ -135,6 +135,8 @@ export class SharedWork {
     }
   }
 }
+
+// Locks: one holder at a time for each key.
 
 /** One lock for each key. Requests for the same key are served in order. The lock of a request that the platform has ended is free after a lease. */
 export class Locks {

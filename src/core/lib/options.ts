@@ -1,5 +1,5 @@
 /**
- * The error of a process that does not start.
+ * Checks of options, and the error of a process that does not start.
  *
  * @module
  */
@@ -30,6 +30,8 @@ export function expectType(operation: string, name: string, value: unknown, type
   if (value === undefined || found === type || (type === "Function" && found.endsWith(type))) return; // an AsyncFunction is a Function
   throw new TypeError(`${operation}: \`${name}\` is ${found}; expected ${type}`);
 }
+
+// The error of a process that does not start.
 
 /** The codes of Node's errors for functions that a runtime declares and does not have. */
 const missing: readonly unknown[] = ["ERR_METHOD_NOT_IMPLEMENTED", "ERR_NOT_IMPLEMENTED"];

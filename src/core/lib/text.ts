@@ -1,5 +1,5 @@
 /**
- * Functions on texts.
+ * Functions on texts: safe text for a terminal, prefixes, wildcards, and token estimates.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Counts events by key within a window of time, for several processes.
+ * Counts events by key within a window of time, for one process or for several.
  *
  * @module
  */
@@ -60,6 +60,8 @@ function checkWindow(owner: string, { limit, window }: WindowOptions): void {
     );
   }
 }
+
+// Counts events by key within a window of time, for several processes.
 
 /** The number of slices of a window. */
 const slices = 10;

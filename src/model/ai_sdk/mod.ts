@@ -23,6 +23,8 @@ function wellFormed(value: unknown): unknown {
 
 export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
 
+// The adapter.
+
 /**
  * Creates a model from a language model of an AI SDK provider. The SDK itself is not loaded.
  *

@@ -1,5 +1,5 @@
 /**
- * Converts requests to calls of the AI SDK.
+ * Converts requests to calls of the AI SDK, and declares the part of its interface that the adapter uses.
  *
  * @module
  */
@@ -75,6 +75,8 @@ function optionFields(request: ModelRequest, model: string, version: string): Un
     }),
   };
 }
+
+// The call of a request: its messages, tools and options.
 
 /** Converts a request to a call, in the form of the model's specification. */
 export function callOf(

@@ -1,5 +1,5 @@
 /**
- * Parses the stream parts of AI SDK models.
+ * Parses the stream parts of AI SDK models, and converts their errors.
  *
  * @module
  */
@@ -50,6 +50,8 @@ export function headersOf(given: unknown): Headers {
   const fields = Object.entries(isObject(given) ? given : {});
   return new Headers(fields.map(([name, value]) => [name, `${value ?? ""}`]));
 }
+
+// The parser of parts.
 
 const reasons = new Map<unknown, FinishReason>([
   ["stop", "stop"],

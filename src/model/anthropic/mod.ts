@@ -1,5 +1,5 @@
 /**
- * Adapter for Anthropic's messages API.
+ * Adapter for Anthropic's messages API: its options, and the responses that it continues.
  *
  * @module
  */
@@ -102,6 +102,8 @@ function append(parts: AnswerPart[], event: ModelEvent): void {
     parts.splice(-1, 1, { ...last, ...event, text: last.text + event.text });
   } else parts.push(event);
 }
+
+// The adapter.
 
 /** Options of `anthropic()`. */
 export interface AnthropicOptions extends ProviderOptions {

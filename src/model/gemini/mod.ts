@@ -59,6 +59,8 @@ function effortField(model: string, effort: ModelEffort): UnknownObject {
     : { thinkingLevel: optionValue(model, "effort", effort, levels) };
 }
 
+// The adapter.
+
 /** Options of `gemini()`. */
 export interface GeminiOptions extends ProviderOptions {
   /** Tools that the provider runs, such as `{ googleSearch: {} }`. Default: none. */

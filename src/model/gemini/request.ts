@@ -90,6 +90,8 @@ function builtInParts(part: ProviderCallPart | ProviderResultPart, model: string
   ];
 }
 
+// The body of a request.
+
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
 export function requestFields(
   { instructions, messages, tools }: ModelRequest,

@@ -70,6 +70,8 @@ function set(target: Container, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
+// The parser of frames.
+
 /** The reasons of Google's filters, and of a prompt that they blocked. */
 const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|MODEL_ARMOR|blocked)$/;
 

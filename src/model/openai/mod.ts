@@ -59,6 +59,8 @@ function demandsNoReasoning(error: unknown): boolean {
   return error instanceof ModelError && error.status === 400 && /reasoning_effort to 'none'/.test(error.message);
 }
 
+// The adapter.
+
 /**
  * Creates a model that is reached over chat completions: OpenAI's own, or one of Ollama, vLLM, llama.cpp, Groq, OpenRouter and others at its `baseURL`,
  * such as `http://localhost:11434/v1`.

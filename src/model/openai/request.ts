@@ -55,6 +55,8 @@ function continues(last: UnknownObject, item: UnknownObject): boolean {
   return same && item.data === undefined && !(last.signature && itemText(item) !== "");
 }
 
+// The body of a request.
+
 /** Returns the fields of a request. `own` is true for OpenAI's servers and false for compatible ones. */
 export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,

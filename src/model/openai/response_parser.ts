@@ -72,6 +72,8 @@ function audioParser(model: string): AudioParser {
   };
 }
 
+// The parser of chunks.
+
 const reasons = new Map<string, FinishReason>([
   ["stop", "stop"],
   ["end_turn", "stop"],

@@ -1,5 +1,5 @@
 /**
- * Adapter for OpenAI's Responses API.
+ * Adapter for OpenAI's Responses API, with the body of its requests.
  *
  * @module
  */
@@ -181,6 +181,8 @@ function partFields(part: ContentPart): UnknownObject {
     ? { type: "input_file", filename: "file.pdf", file_data: dataUrl }
     : { type: "input_file", file_url: url };
 }
+
+// The adapter.
 
 /** Options of `openaiResponses()`. */
 export interface OpenAIResponsesOptions extends ProviderOptions {

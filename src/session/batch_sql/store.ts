@@ -94,6 +94,8 @@ export function sweeper(
   };
 }
 
+// The store.
+
 /** Creates a store in a database that has the schema. Each operation is one batch. */
 export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: BatchOptions): Store {
   const keep = expireIn < Infinity ? expireIn : null;

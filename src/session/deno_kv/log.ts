@@ -1,5 +1,5 @@
 /**
- * Logs in Deno KV.
+ * Logs, and texts by key, in Deno KV.
  *
  * @module
  */
@@ -23,6 +23,8 @@ import { sumOf } from "../key_value/encoding.ts";
 import { type Addition, type DeltaOptions, deltasEveryDefault, type Log, type LogPage } from "../log.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
+
+// Logs in Deno KV.
 
 interface LogHead extends Head {
   /** The number of the last event. */

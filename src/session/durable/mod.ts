@@ -95,6 +95,8 @@ function shiftStored<S extends StoredHead>(stored: S | undefined, ms: number): S
   return stored && stored.until !== null ? { ...stored, until: stored.until + ms } : stored;
 }
 
+// The store that `durable()` makes of an adapter.
+
 /**
  * Makes a store of the adapter of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another
  * process after a crash.

@@ -1,5 +1,5 @@
 /**
- * Recovery on a server: runs whose process died continue without a request.
+ * Recovery of runs whose process died: by their leases, and on a server without a request.
  *
  * @module
  */
@@ -142,6 +142,8 @@ function placesOf({ run }: SessionHead): number {
 function hasDied({ run }: SessionHead): boolean {
   return (run?.recoveries ?? 0) > 0;
 }
+
+// Recovery on a server: lost runs continue without a request.
 
 /** A server whose runs are recovered. */
 export interface RecoveringServer extends StoredRuns, Pick<RunHost, "lease" | "signal" | "get" | "launch"> {

@@ -87,6 +87,8 @@ function reportKey({ run, owner = "" }: RecoveredRun, ...pausedAt: readonly numb
   return hidden + JSON.stringify([owner, run, ...pausedAt]);
 }
 
+// The reports of a store: they are noted, and delivered until they arrive.
+
 /** The reports of a server. */
 export interface StoredReports {
   /** True if this process reports an end of the run, so `recover()` has not to. */

@@ -68,6 +68,8 @@ const statement = `WITH given AS MATERIALIZED (
   channelIn("head.run")
 }, given.last || ' ' || given.ended) FROM head JOIN given USING (run)`;
 
+// The log.
+
 /** Options of `postgresLog()`. */
 export interface PostgresLogOptions extends PostgresOptions, DeltaOptions {
   /**

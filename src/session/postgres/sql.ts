@@ -1,5 +1,5 @@
 /**
- * The Postgres driver that the caller passes, and the schema.
+ * The Postgres driver that the caller passes, the schema, and statements that change many rows.
  *
  * @module
  */

@@ -88,6 +88,8 @@ export async function* loggedPages(log: Log, key: string, after: number): AsyncG
   }
 }
 
+// Idempotency keys, as entries of the log.
+
 /** A request with an idempotency key. */
 export interface KeyedRequest {
   /** The key. */

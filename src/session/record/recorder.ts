@@ -30,6 +30,8 @@ async function endsWith(log: Log, key: string, { after, lines }: Addition): Prom
     page.lines.every((line, index) => line === lines[index]);
 }
 
+// The recorder of a run.
+
 /** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {
   /** Begins to log after the event of number `after`. Rejects with a `RecordError` if the first events could not be logged. */

@@ -1,5 +1,5 @@
 /**
- * The records of runs, as servers use them.
+ * The records of runs, as servers use them, and their errors.
  *
  * @module
  */
@@ -48,6 +48,8 @@ export class RecordError extends Error {
     super(message);
   }
 }
+
+// The port of records.
 
 /** The records of runs. For a requester, the records of other owners do not exist. */
 export interface Records extends IdempotencyKeys {

@@ -1,5 +1,5 @@
 /**
- * Redis as the adapters use it: scripts, which Redis executes one at a time.
+ * Redis as the adapters use it: scripts, which Redis executes one at a time, and texts by key.
  *
  * @module
  */

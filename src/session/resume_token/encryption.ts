@@ -1,5 +1,5 @@
 /**
- * Encrypted texts, which only the holder of a key can read and make: AES-256-GCM by WebCrypto, with a key that HKDF derives from the secret.
+ * Secret keys, and the signed and encrypted texts that are made with them.
  *
  * @module
  */
@@ -106,6 +106,8 @@ export function signatures(purpose: string, keys: readonly SecretKey[]): Signatu
     },
   };
 }
+
+// Encrypted texts, which only the holder of a key can read and make: AES-256-GCM by WebCrypto, with a key that HKDF derives from the secret.
 
 /** Encrypts texts, and decrypts them. */
 export interface Encryption {

@@ -73,6 +73,8 @@ export function sharedTransactions(storage: SqlStorage): Transact {
     });
 }
 
+// The log.
+
 /** Options of `sqlLog()`. */
 export interface SqlLogOptions extends SqlOptions {
   /** Milliseconds between two looks for events that other processes have added. Infinity: only this process adds events. */

@@ -1,5 +1,5 @@
 /**
- * Sample sessions for the laws of stores and logs.
+ * The parts of all laws of ports: sample sessions, and the runner that tries the laws against an adapter.
  *
  * @module
  */
@@ -106,6 +106,8 @@ function shortened(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 160)}… of ${text.length} characters` : text;
 }
+
+// Sample sessions for the laws of stores and logs.
 
 /** The store that laws test: an adapter, and the operations on whole sessions that are made of its operations. */
 export interface TestedStore extends StoreAdapter, Sessions {}

@@ -1,5 +1,5 @@
 /**
- * The laws of logs.
+ * The laws of logs: what is appended, what is read, and how a log is followed.
  *
  * @module
  */
@@ -191,6 +191,8 @@ const tailLaws: Laws<Log> = {
 async function add(log: Log, after: number, ...lines: readonly string[]): Promise<void> {
   await log.append("r", { after, lines, ended: false });
 }
+
+// The laws of logs.
 
 /**
  * Tests a log against the laws of the port. `make` creates a new, empty log for each law. Throws an `Error` that names each broken law, and how it is

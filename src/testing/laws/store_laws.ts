@@ -1,5 +1,5 @@
 /**
- * The laws of stores.
+ * The laws of stores, and of their leases.
  *
  * @module
  */
@@ -122,6 +122,8 @@ const leaseExpiryLaws: ExpiryLaws<TestedStore> = (pass) => ({
     expect("list() after it has expired", await store.list(), []);
   },
 });
+
+// The laws of stores.
 
 /**
  * Tests a store against the laws of the port. `make` creates a new, empty store for each law. Throws an `Error` that names each broken law, and how it

@@ -1,5 +1,5 @@
 /**
- * The laws of middleware, and the report of those that were broken.
+ * The laws of middleware, the report of those that were broken, and the search for leaks.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Runs a scenario, and compares it with the same scenario without the middleware.
+ * Runs a scenario: with and without the middleware, and alone and beside other runs.
  *
  * @module
  */
@@ -17,6 +17,8 @@ import { carries, checkedMiddleware } from "./checked_hooks.ts";
 import { type Report, watchLeaks } from "./findings.ts";
 import { defaultCalls, type Scenario, type Scene, testAgent, type TestCall } from "./scenarios.ts";
 import { outline } from "../outline.ts";
+
+// Compares a scenario with the same one without the middleware.
 
 /** The options that are the same in every scenario. */
 export interface TestSetup {

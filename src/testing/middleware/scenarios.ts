@@ -114,6 +114,8 @@ const helper = asTool(agent({ name: "helper", model: () => testModel({ calls: []
   description: "An agent that helps",
 });
 
+// The scenarios.
+
 /** The state of a scenario while it runs, and what it can do. */
 export interface Scene {
   /** The error that disturbances throw. */

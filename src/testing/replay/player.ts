@@ -1,5 +1,5 @@
 /**
- * Plays a recording: answers the model requests and the executions of a run with the recorded values.
+ * Plays a recording: reads its entries, and answers the model requests and the executions of a run with the recorded values.
  *
  * @module
  */
@@ -137,6 +137,8 @@ function macrotask(): Promise<void> {
     port2.postMessage(undefined);
   });
 }
+
+// The player.
 
 /** An execution of a call. */
 export interface Execution {

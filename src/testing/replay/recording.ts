@@ -1,5 +1,5 @@
 /**
- * Recordings: everything that a run received from outside, in order, as JSON.
+ * Recordings: everything that a run received from outside, in order, as JSON, and the errors in it.
  *
  * @module
  */
@@ -76,6 +76,8 @@ export function errorOf(recorded: RecordedError): Error {
       return Object.assign(new Error(recorded.message), { name: recorded.name });
   }
 }
+
+// The entries of a recording.
 
 /** The request that started a run: a prompt, or answers to a paused run. */
 export type RecordedRequest =

@@ -1,5 +1,5 @@
 /**
- * Replays of recorded runs.
+ * Replays of recorded runs, by the same agent or by another one, which is compared.
  *
  * @module
  */
@@ -18,6 +18,8 @@ import { textOf } from "../../protocol/message.ts";
 import { type Execution, Player } from "./player.ts";
 import type { RecordedOrder, Recording } from "./recording.ts";
 import { withoutInnermost } from "./tape.ts";
+
+// Replays of recorded runs.
 
 /** The recorded responses and results, as a model and tools. */
 export interface Replay {

@@ -1,5 +1,5 @@
 /**
- * Events of a run as AG-UI events.
+ * Events of a run and its subagents as AG-UI events.
  *
  * @module
  */
@@ -399,6 +399,8 @@ function contentPart(part: ContentPart): object {
   const type = /^(image|audio|video)/.exec(mimeType)?.[0] ?? "document";
   return { type, source: { type: data === undefined ? "url" : "data", value: data ?? url ?? "", mimeType } };
 }
+
+// The events of a whole run, which wrap those of its agent.
 
 /** Creates the encoder of the response to a request. */
 export function runEncoder({ threadId, runId, messages: sent }: RunInput): EventEncoder {

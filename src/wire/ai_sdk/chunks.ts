@@ -1,5 +1,5 @@
 /**
- * Events of a run as chunks of the UI message stream.
+ * Events of a run as chunks of the UI message stream, and message parts as a list of messages has them too.
  *
  * @module
  */
@@ -171,6 +171,8 @@ function inputAvailable({ id: toolCallId, name: toolName, input }: Call): string
 function outputAvailable(toolCallId: string, output: unknown, preliminary?: true): string {
   return frameOf({ type: "tool-output-available", toolCallId, output, preliminary });
 }
+
+// Events of a whole run, with its text, as chunks.
 
 type TextKind = "text" | "reasoning";
 

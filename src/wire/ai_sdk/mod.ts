@@ -141,6 +141,8 @@ function contentOf({ type, text, mediaType, url }: JsonObject, path: string): Co
   }];
 }
 
+// The wires, and their options.
+
 /** Options of `aiSdkUi()` and `aiSdkMessages()`. */
 export interface AiSdkUiOptions {
   /** The path of the routes. Default: `/chat`. */

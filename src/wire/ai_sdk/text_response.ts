@@ -1,5 +1,5 @@
 /**
- * Responses of plain text, whose client sees a run that did not finish as an error: by the status, or by a broken stream.
+ * Responses of plain text, whose client sees a run that did not finish as an error, and the wire of `useObject`, which reads them.
  *
  * @module
  */
@@ -9,6 +9,8 @@ import { expectNames, json } from "../../protocol/shape.ts";
 import { failedResponse, finishOfRun } from "../failed_response.ts";
 import { appendJson } from "../json_answer.ts";
 import { type EventEncoder, type ParsedRequest, type Reply, tableEncoder, type Wire } from "../wire.ts";
+
+// Responses of plain text: a failed run is an error by the status, or a broken stream.
 
 /** The end of a run without an answer, with a message for the person. */
 interface TextFailure {

@@ -1,5 +1,5 @@
 /**
- * OpenAI's chat completions API.
+ * OpenAI's chat completions API: its wire, and its requests. `completion.ts` has the responses.
  *
  * @module
  */
@@ -151,6 +151,8 @@ function entryOf(
       return { role: "user", from: role, parts };
   }
 }
+
+// The wire.
 
 /**
  * Serves clients of OpenAI's chat completions API, and compatible clients. The client holds the conversation. The agent answers, whatever model the request

@@ -1,5 +1,5 @@
 /**
- * The parts of a chat completion that its stream and its JSON response share.
+ * Chat completions as responses: a stream of chunks or one JSON body, and questions to a person as text.
  *
  * @module
  */
@@ -103,6 +103,8 @@ export function textInputOf(conversation: Conversation): ConversationInput {
     },
   };
 }
+
+// The parts that the stream and the JSON body share.
 
 /** The finish reasons that have another name here. After calls of the agent's own tools the run continues. */
 const finishReasons: { readonly [key in FinishReason]?: string } = {

@@ -130,6 +130,8 @@ export function answerFormat(nested?: string): Shape<AnswerFormat | undefined> {
   });
 }
 
+// The conversation, and the input of a run that it contains.
+
 /** One entry of a conversation. */
 export type Entry =
   | UserMessage

@@ -273,6 +273,8 @@ function textItem({ items, place, sequence, frame }: ResponseOutput, kind: TextK
   };
 }
 
+// The items of one response, in the order of its events.
+
 /** Encodes the output items of one response. */
 export interface ItemEncoder {
   /** The items so far, without the one that is streamed. */

@@ -1,5 +1,5 @@
 /**
- * OpenAI's Responses API.
+ * OpenAI's Responses API: its wire, its requests, and its events. `response_items.ts` has the items.
  *
  * @module
  */
@@ -274,6 +274,8 @@ function usageOf({ input, output, cached, cacheWrite, reasoning }: Required<Usag
     total_tokens: input + output,
   };
 }
+
+// The wire.
 
 /**
  * Serves clients of OpenAI's Responses API. The agent answers, whatever model the request names.

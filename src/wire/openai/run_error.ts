@@ -1,5 +1,5 @@
 /**
- * Errors in OpenAI's format, and refused runs, which both of its dialects share.
+ * Parts that both of OpenAI's dialects share: errors and refused runs, log probabilities, and the names of responses.
  *
  * @module
  */
@@ -30,6 +30,8 @@ export function encodeTokens(tokens: readonly TokenLogprob[]): readonly object[]
 export function responseName({ run, resumed }: EventOf<"run.started">, number: number): string {
   return resumed ? `${run}.${number}` : run;
 }
+
+// Errors in OpenAI's format, and refused runs.
 
 /** The event that ends a response. */
 export type EndEvent = Extract<Event, { readonly type: "run.finished" | "run.paused" | "run.failed" | "run.aborted" }>;
