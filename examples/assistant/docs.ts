@@ -31,7 +31,7 @@ export async function readDocs(root: URL): Promise<readonly Passage[]> {
   const passages = [
     ...guides.map(async (path) => sections(path, await read(path))),
     ...["mod.ts", "src/testing/mod.ts"].map((entry) => exportedBy(root, entry)),
-    ...(await modulesIn(root, "middleware")).map(async (path) => docblocks(path, await read(path))),
+    ...(await modulesIn(root, "middleware")).filter(isPublic).map(async (path) => docblocks(path, await read(path))),
   ];
   return (await Promise.all(passages)).flat();
 }
@@ -49,6 +49,11 @@ async function exportedBy(root: URL, entry: string): Promise<Passage[]> {
     },
   );
   return [...docblocks(entry, text), ...(await Promise.all(found)).flat()];
+}
+
+/** Whether a module of `middleware` is one that users import, such as `middleware/limits/budget.ts`. */
+function isPublic(path: string): boolean {
+  return /^middleware\/\w+\/\w+(\/mod)?\.ts$/.test(path);
 }
 
 /** Returns the modules in a folder and its subfolders. */
@@ -88,6 +93,9 @@ const block = /^\/\*\*([\s\S]*?)\*\/\n(.*)((?:\n(?: .*)?)*)/gm;
 const exported = /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/;
 const member = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n\s+(?:readonly )?(\w+)\??[:(]/g;
 
+/** The length in characters below which a docblock only repeats its name, such as "A place in the lifecycle." */
+const tooShort = 40;
+
 /** Returns the docblocks of a module's exports with those of their members, and that of the module if it has several lines. */
 export function docblocks(file: string, source: string): Passage[] {
   return source.matchAll(block).flatMap(([, comment = "", declaration = "", body = ""]): Passage[] => {
@@ -97,12 +105,8 @@ export function docblocks(file: string, source: string): Passage[] {
     const members = body.matchAll(member).map(([, comment = "", name]) =>
       `- \`${name}\`: ${plain(comment).replace("\n", " ")}`
     );
-    return [{
-      id: `${file}#${name}`,
-      place: "code",
-      title: name,
-      text: [about, [...members].join("\n")].join("\n\n").trim(),
-    }];
+    const text = [about, [...members].join("\n")].join("\n\n").trim();
+    return text.length < tooShort ? [] : [{ id: `${file}#${name}`, place: "code", title: name, text }];
   }).toArray();
 }
 
