@@ -139,7 +139,7 @@ function decideWithoutHooks(ctx: ToolContext, call: OpenCall): Promise<CallDecis
 // The call itself: it opens with its `tool` hooks, waits for its execution, and closes with its result.
 
 /** The identity of a call in its batch. */
-export interface CallPlace {
+interface CallPlace {
   readonly turn: number;
   readonly batchId: string;
   /** The call's place in the model's order, from 0. */
@@ -310,7 +310,7 @@ const policy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__
 });
 
 /** Returns a function that emits `tool.progress` until the call has a result. */
-function progressOf({ emit }: Pick<Scope, "emit">, call: OpenCall): (data: unknown) => void {
+function progressOf({ emit }: Scope, call: OpenCall): (data: unknown) => void {
   return (data) => {
     if (!call.raw) emit({ type: "tool.progress", turn: call.place.turn, call: call.record.call.id, data });
   };

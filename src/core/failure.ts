@@ -8,8 +8,8 @@ import { cancellationOf, delay, startTimer, withGracePeriod } from "./lib/cancel
 import type { AbortContext, ErrorContext, ErrorDecision } from "./points.ts";
 import { type HookAnswer, type PointPolicy, policyOf } from "./policy.ts";
 import { abortRun, skip } from "./results.ts";
-import type { EngineRun, StepScope } from "./run.ts";
-import type { Change } from "./scope.ts";
+import type { EngineRun, EngineScope } from "./run.ts";
+import type { Change, Scope } from "./scope.ts";
 import { ModelError } from "../model/model.ts";
 import type { Point } from "../protocol/event.ts";
 import type { Call } from "../protocol/part.ts";
@@ -41,14 +41,11 @@ function checkDecision(
 }
 
 /** A failure, as the `error` hooks see it. */
-export type Failure = Pick<ErrorContext, "error" | "source" | "recoverable" | "attempt" | "name" | "call">;
-
-/** The part of a scope that failures need. */
-export type FailureScope = Pick<StepScope, "engine" | "run" | "signal" | "emit" | "vars">;
+export type Failure = Omit<ErrorContext, keyof Scope>;
 
 /** Runs the `error` hooks and reports the failure. A failure of a hook never hides the first one. */
 export async function decideOnError(
-  { engine, run, signal, emit, vars }: FailureScope,
+  { engine, run, signal, emit, vars }: EngineScope,
   failure: Failure,
 ): Promise<ErrorDecision> {
   const { definition, events, seenErrors } = engine;
@@ -68,7 +65,7 @@ export async function decideOnError(
 
 /** Runs `work` until it succeeds. The `error` hooks decide about each failure. If they skip the work, returns what `fallback` returns. */
 export async function retried<R>(
-  scope: FailureScope,
+  scope: EngineScope,
   source: Point,
   work: () => Promise<R>,
   fallback: () => R | Promise<R>,
@@ -88,7 +85,7 @@ export async function retried<R>(
 }
 
 /** Runs `work`. If it fails, the `error` hooks see the failure once, where it was thrown. */
-export function reportFatal<R>(scope: FailureScope, source: Point, work: Promise<R>): Promise<R> {
+export function reportFatal<R>(scope: EngineScope, source: Point, work: Promise<R>): Promise<R> {
   return work.catch(async (error) => {
     await decideOnFatal(scope, source, error);
     throw error;
@@ -96,7 +93,7 @@ export function reportFatal<R>(scope: FailureScope, source: Point, work: Promise
 }
 
 /** Runs the `error` hooks for a failure that ends the run, unless they have seen it. */
-export async function decideOnFatal(scope: FailureScope, source: Point, error: unknown): Promise<void> {
+export async function decideOnFatal(scope: EngineScope, source: Point, error: unknown): Promise<void> {
   const { seenErrors, control } = scope.engine;
   if (isInterrupt(error) || control.aborted || seenErrors.includes(error)) return;
   seenErrors.push(error); // the result of the run reports it

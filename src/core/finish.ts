@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { cleanUp, decideOnFatal, type FailureScope } from "./failure.ts";
+import { cleanUp, decideOnFatal } from "./failure.ts";
 import { End, isInterrupt } from "./interrupt.ts";
 import { withGracePeriod } from "./lib/cancellation.ts";
 import { expectJson } from "./lib/json.ts";
 import { interrupted, stopped, withheld } from "./outcome.ts";
 import type { AbortContext, RunResult } from "./points.ts";
 import { type CallRecord, type Exit, exits, type Position } from "./position.ts";
-import type { EngineRun } from "./run.ts";
+import type { EngineRun, EngineScope } from "./run.ts";
 import { batchMessages } from "./tools_step.ts";
 import { ModelError } from "../model/model.ts";
 import type { Event, Point } from "../protocol/event.ts";
@@ -18,7 +18,7 @@ import { callsOf, type Message, textOf, type ToolResult } from "../protocol/mess
 import type { Call } from "../protocol/part.ts";
 
 /** Sets the exit for a value that no hook caught. The `error` hooks see a failure that they have not seen. */
-export async function exitWith(scope: FailureScope, error: unknown, source: Point): Promise<void> {
+export async function exitWith(scope: EngineScope, error: unknown, source: Point): Promise<void> {
   const { exit, events } = scope.engine;
   exit.offerInterrupt(error);
   exit.settle();

@@ -4,14 +4,14 @@
  * @module
  */
 import { injected } from "./after_turn.ts";
-import { type FailureScope, retried } from "./failure.ts";
+import { retried } from "./failure.ts";
 import { type Cancellation, withGracePeriod } from "./lib/cancellation.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
 import { merged, type PointPolicy, policyOf, requireField } from "./policy.ts";
 import type { CallRecord, Position, Step } from "./position.ts";
 import { finishOf, renameCalls, ResponseAccumulator, ShownText, uniqueId } from "./response.ts";
 import { reply } from "./results.ts";
-import type { EngineRun, StepScope } from "./run.ts";
+import type { EngineRun, EngineScope, StepScope } from "./run.ts";
 import { contextMessages } from "./transcript.ts";
 import { ModelError, type ModelRequest } from "../model/model.ts";
 import type { FinishReason } from "../protocol/event.ts";
@@ -128,7 +128,7 @@ const responseEvents = /^(text|reasoning|call|part|provider_tool|model)\./;
 
 /** Sends the request of a compaction through the `model` hooks, outside of a turn. */
 export async function askForSummary(
-  { engine, run, signal, emit, vars }: FailureScope,
+  { engine, run, signal, emit, vars }: EngineScope,
   request: ModelRequest,
 ): Promise<ModelResponse> {
   const { turns: turn } = engine.loop.counters;

@@ -181,9 +181,13 @@ export class RunView implements Run {
 
 // The engine of a run: its loop and its services.
 
-/** The scope of the steps: the public scope, and the values that the surrounding hooks passed inward. */
-export interface StepScope extends Scope {
+/** A scope, and the run of the engine that it belongs to. */
+export interface EngineScope extends Scope {
   readonly engine: EngineRun;
+}
+
+/** The scope of the steps: with the values that the surrounding hooks passed inward. */
+export interface StepScope extends EngineScope {
   /** The `emit` outside of the prompt's hooks. */
   readonly outside: Emit;
   /** The prompt and the context, as the `prompt` hooks changed them. */
@@ -211,7 +215,10 @@ export interface EngineOptions {
   readonly tools?: readonly AnyTool[] | undefined;
   /** The format of the final answer, if the agent has none of its own. */
   readonly answerFormat?: AnswerFormat | undefined;
-  readonly parent?: { readonly run: EngineRun; readonly call: string; readonly tool: string } | undefined;
+  /** The call of a parent run that a child run works for, and the settings that the child takes over. */
+  readonly parent?:
+    | { readonly run: EngineRun; readonly call: string; readonly tool: string; readonly settings: Partial<Settings> }
+    | undefined;
 }
 
 /** A run: its services and its loop. */

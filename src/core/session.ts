@@ -5,7 +5,7 @@
  */
 import type { AgentDefinition } from "./definition.ts";
 import type { RunSnapshot } from "./position.ts";
-import type { EngineRun } from "./run.ts";
+import type { EngineRun, StepScope } from "./run.ts";
 import { brand } from "../protocol/brand.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
@@ -125,7 +125,7 @@ export type Mail =
   | { readonly type: "finish" };
 
 /** Returns true if the session's run has paused. */
-export function isPaused(session: Pick<Session, "run"> | undefined): boolean {
+export function isPaused(session: SessionHead | undefined): boolean {
   return session?.run?.exit?.status === "paused";
 }
 
@@ -169,6 +169,6 @@ export function leavesNothing({ control, claimed: { version } }: EngineRun): boo
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */
-export function savedForm({ savers }: Pick<AgentDefinition<never>, "savers">, session: Unsaved): Unsaved {
+export function savedForm({ savers }: AgentDefinition<StepScope>, session: Unsaved): Unsaved {
   return savers.reduce((form, save) => save(form), session);
 }

@@ -345,7 +345,7 @@ function read(stored: StoredHead, entries: readonly NumberedEntry[], id: string)
 
 /** Replaces the head of a session, as a process that does not have it does. Resolves to false, and changes nothing, if another process was faster. */
 export async function changeHead(
-  store: Pick<SessionStore, "append">,
+  store: SessionStore,
   id: string,
   version: SessionVersion,
   head: SessionHead,

@@ -12,7 +12,7 @@ import { expectJson } from "./lib/json.ts";
 import { expectChoice } from "./lib/options.ts";
 import { live } from "./life.ts";
 import { limited, type Limits } from "./limits.ts";
-import type { RunResult, Settings } from "./points.ts";
+import type { RunResult } from "./points.ts";
 import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
 import { type EngineOptions, EngineRun, type RunBeginning, type StepScope } from "./run.ts";
 import type { Scope } from "./scope.ts";
@@ -38,7 +38,6 @@ export interface StartOptions extends ClaimOptions, EngineOptions {
   readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
   /** Runs the `input` hooks for what a client gave beside its messages, and changes the run accordingly. Throws a `Refusal`. Default: there is nothing. */
   readonly review?: ((run: EngineRun, scope: Scope) => Promise<void>) | undefined;
-  readonly parent?: NonNullable<EngineOptions["parent"]> & { readonly settings: Partial<Settings> };
 }
 
 /** The parts of a run that exist before it has its session. */

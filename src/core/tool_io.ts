@@ -19,7 +19,7 @@ export type ParsedInput = { readonly input: unknown; readonly json: unknown } | 
 /** Validates `input` against the tool's schema. Returns no promise if the schema is synchronous. */
 export function parseToolInput(
   engine: EngineRun,
-  { tool, call, name }: Pick<ToolContext, "tool" | "call" | "name">,
+  { tool, call, name }: ToolContext,
   input: unknown,
 ): ParsedInput | Promise<ParsedInput> {
   const wrong = (message: string) => ({ wrong: failed(message) });
