@@ -1,7 +1,7 @@
 /**
  * The state of a run: plain JSON that a store saves as it is. Only the loop assigns it.
  *
- * The diagram of the positions is in `../README.md`. Each box in it is an onion of hooks, and begins at its entry position: `input` for session and prompt,
+ * The diagram of the positions is in `README.md`. Each box in it is an onion of hooks, and begins at its entry position: `input` for session and prompt,
  * `model` for turn. If its hooks have code after `next()`, it has an end position (`turnEnd`, `promptEnd`): the inner work is saved, and the hooks of the box
  * have not returned. `input` follows `arrived` if the agent has `input` hooks. An exit can be reached from every position.
  *
