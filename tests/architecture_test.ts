@@ -444,6 +444,14 @@ Deno.test("mod.ts exports at most 150 names, and each name once", async () => {
   assert(names.length <= 150, `mod.ts exports ${names.length} names; export what only the engine needs from /engine`);
 });
 
+Deno.test("every dependency is declared with its version, and links replace those of JSR", async () => {
+  const imports = Object.entries<string>(config.imports);
+  assertEquals(imports.filter(([name, target]) => !new RegExp(`^(npm|jsr):${name}@\\^?\\d`).test(target)), []);
+  const texts: string[] = await Promise.all(config.links.map((path: string) => Deno.readTextFile(`${path}/deno.json`)));
+  const links = texts.map((text) => JSON.parse(text)).map(({ name, version }) => `jsr:${name}@^${parseInt(version)}`);
+  assertEquals(links, imports.map(([, target]) => target).filter((target) => target.startsWith("jsr:")));
+});
+
 Deno.test("the lock names no registry", async () => {
   assertEquals((await Deno.readTextFile("deno.lock")).match(/\w+:\/\/[^"]*/g), null);
 });

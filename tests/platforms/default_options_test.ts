@@ -17,9 +17,12 @@ Deno.test("all entries have valid types in a project with default compiler optio
   for (const [name = "", path = ""] of entries) imports[name] = path.replace("./", "../../");
   const map = `${project.path}/imports.json`;
   const program = `${project.path}/main.ts`;
+  const lock = `${project.path}/deno.lock`;
+  const { workspace: _, ...versions } = JSON.parse(await Deno.readTextFile("deno.lock"));
+  await Deno.writeTextFile(lock, JSON.stringify(versions)); // without the links of this repository
   await Deno.writeTextFile(map, JSON.stringify({ imports }));
   await Deno.writeTextFile(program, entries.map(([name]) => `import "${name}";\n`).join(""));
-  const options = ["--quiet", "--no-config", "--import-map", map, "--lock", "deno.lock", "--frozen"];
+  const options = ["--quiet", "--no-config", "--import-map", map, "--lock", lock, "--frozen"];
   const { success, stderr } = await new Deno.Command(Deno.execPath(), { args: ["check", ...options, program] })
     .output();
   assertEquals([success, new TextDecoder().decode(stderr)], [true, ""]);
