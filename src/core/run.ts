@@ -17,37 +17,16 @@ import type { Settings } from "./points.ts";
 import { merged } from "./policy.ts";
 import type { RunSnapshot, TurnState } from "./position.ts";
 import type { QuestionOptions, Run, Scope, Used } from "./scope.ts";
-import type { Mail, Rule } from "./session.ts";
+import type { Rule } from "./session.ts";
+import type { Steering } from "./steering.ts";
 import type { SessionWriter } from "./store.ts";
 import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import type { Emit } from "../protocol/event.ts";
-import { addUsage, type ToolResult, type Usage, type UserMessage } from "../protocol/message.ts";
+import { addUsage, type Usage, type UserMessage } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/question.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { Sink } from "../stream/channel.ts";
-
-// The port of arrivals: messages to a run while it works, and requests that it end.
-
-/** Messages and requests from outside. The engine asks for them at the end of each turn. `steering.ts` implements it. */
-export interface Arrivals {
-  /** True if messages wait. */
-  readonly waiting: boolean;
-  /** True if the run should end with one more answer, without tools. */
-  readonly finishing: boolean;
-  /** The reason why no further turn begins, if there is one. */
-  readonly draining: string | undefined;
-  /** The result of calls that have not begun, if something waits that does not wait for them. */
-  readonly skipped: ToolResult | undefined;
-  /** Returns the messages that wait, each after its context, and removes them. */
-  take(): readonly UserMessage[];
-  /** Adds requests of other processes, which were accepted before. */
-  receive(mail: readonly Mail[]): void;
-  /** Keeps the messages in the state of the run from now on. */
-  attach(state: Map<string, unknown>): void;
-  /** Accepts no further messages: the run is about to end. */
-  close(): void;
-}
 
 // The settings of a run: those that its `session` hooks receive, and those of its open session.
 
@@ -204,7 +183,7 @@ export interface RunBeginning {
   readonly session: string;
   readonly sink: Sink<NumberedEvent>;
   readonly control: RunControl;
-  readonly arrivals: Arrivals;
+  readonly arrivals: Steering;
 }
 
 /** The options of a run that its engine uses. */
@@ -237,7 +216,7 @@ export class EngineRun {
   readonly toolPath: readonly string[];
   readonly view: Run;
   readonly control: RunControl;
-  readonly arrivals: Arrivals;
+  readonly arrivals: Steering;
   readonly sink: Sink<NumberedEvent>;
   readonly events: Events;
   readonly exit: ExitState;

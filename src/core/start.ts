@@ -238,7 +238,7 @@ class StartedRun implements Started {
   /** Settles when the `input` hooks have returned for the messages so far. Never rejects. */
   #reviewed: Promise<unknown> | undefined;
 
-  constructor(beginning: Beginning & { readonly arrivals: Steering }, run: Promise<EngineRun>) {
+  constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
     this.opened = run.then(({ id, claimed: { start } }): Opened => ({ run: id, after: start.events }));
     this.opened.catch(() => {}); // the result reports it too

@@ -1,10 +1,9 @@
 /**
- * Steering: messages to a run while it works, and requests that it end. It implements the engine's port for arrivals.
+ * Steering: messages to a run while it works, and requests that it end.
  *
  * @module
  */
 import { skipped } from "./results.ts";
-import type { Arrivals } from "./run.ts";
 import { type Mail, mailedMessages } from "./session.ts";
 import { withoutContext } from "./transcript.ts";
 import { brand } from "../protocol/brand.ts";
@@ -48,21 +47,26 @@ function waitingIn(state: ReadonlyMap<string, unknown>): Waiting {
   return state.get(key) as Waiting | undefined ?? nothing; // only steering writes this key
 }
 
-/** The messages and requests that wait for one run. They are saved with its state. */
-export class Steering implements Arrivals {
+/** The messages and requests that wait for one run. They are saved with its state. The engine asks for them at the end of each turn. */
+export class Steering {
   #state = new Map<string, unknown>();
   /** True once the run is over. */
   closed = false;
+  /** The reason why no further turn begins, if there is one. */
   draining: string | undefined;
+  /** The result of calls that have not begun, if something waits that does not wait for them. */
   skipped: ToolResult | undefined;
 
+  /** True if messages wait. */
   get waiting(): boolean {
     return waitingIn(this.#state).messages.length > 0;
   }
+  /** True if the run should end with one more answer, without tools. */
   get finishing(): boolean {
     return waitingIn(this.#state).finishing;
   }
 
+  /** Keeps the messages in the state of the run from now on. */
   attach(state: Map<string, unknown>): void {
     const { messages, finishing } = waitingIn(this.#state);
     this.#state = state;
@@ -78,6 +82,7 @@ export class Steering implements Arrivals {
     this.#put(messages, after);
   }
 
+  /** Adds requests of other processes, which were accepted before. */
   receive(mail: readonly Mail[]): void {
     for (const request of mail) {
       if (request.type === "finish") this.finish();
@@ -96,6 +101,7 @@ export class Steering implements Arrivals {
     this.draining ??= reason;
   }
 
+  /** Returns the messages that wait, each after its context, and removes them. */
   take(): readonly UserMessage[] {
     const { messages, finishing } = waitingIn(this.#state);
     if (messages.length > 0) this.#set({ ...nothing, finishing });
@@ -103,7 +109,7 @@ export class Steering implements Arrivals {
     return messages;
   }
 
-  /** Accepts no further messages. */
+  /** Accepts no further messages: the run is about to end. */
   close(): void {
     this.closed = true;
   }

@@ -24,6 +24,7 @@ import type {
 } from "./position.ts";
 import { skipped } from "./results.ts";
 import type { StepScope } from "./run.ts";
+import type { Scope } from "./scope.ts";
 import type { AnyTool } from "./tool.ts";
 import { contextMessages } from "./transcript.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult } from "../protocol/message.ts";
@@ -31,9 +32,6 @@ import type { Call } from "../protocol/part.ts";
 import type { Question } from "../protocol/question.ts";
 
 // Groups of calls: the calls of one response that overlap. A group ends before the next one begins.
-
-/** The part of a context that names the call. */
-type GroupedCall = Pick<GroupContext, "call" | "tool" | "name" | "turn">;
 
 /** The index and the record of a call. */
 type CallEntry = readonly [index: number, record: CallRecord];
@@ -61,7 +59,10 @@ async function groupsOf(
 }
 
 /** Returns true if the tool or a middleware requests a group of its own for a call, or if a middleware's function throws. */
-async function mustBeAlone({ engine, run, signal, emit, vars }: StepScope, of: GroupedCall): Promise<boolean> {
+async function mustBeAlone(
+  { engine, run, signal, emit, vars }: StepScope,
+  of: Omit<GroupContext, keyof Scope | "parallel">,
+): Promise<boolean> {
   try {
     const parallel = await isParallel(of.tool, of.call);
     const ctx: GroupContext = { run, signal, emit, vars, ...of, parallel };
@@ -312,7 +313,7 @@ function waitingRecord(
 function allowedOf(
   { record: { call }, note }: OpenCall,
   { tool: { name }, json: input }: Execute,
-): AllowedCall & Pick<CallRecord, "call"> {
+): AllowedCall & { readonly call: Call } {
   return note === undefined ? { call, name, input } : { call, name, input, note };
 }
 
