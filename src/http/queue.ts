@@ -157,7 +157,7 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
   async function enqueue<T>(prompt: QueuedPrompt<T>): Promise<T> {
     const { position, client, busy } = prompt;
     const key = ownedKey(client.owner, position.session);
-    const before = locks.users(key);
+    const before = locks.users(key, maxWaiting);
     if (busy === "queue" && before >= maxWaiting) {
       throw new SessionError(`Cannot run session "${position.session}": ${maxWaiting} prompts wait for it`, "busy");
     }

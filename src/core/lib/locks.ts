@@ -138,47 +138,64 @@ export class SharedWork {
 
 // Locks: one holder at a time for each key.
 
+/** A place in the line of a lock. */
+interface Place {
+  readonly work: SharedWork;
+  /** The place before it. Those that live no more are skipped, so that a line of any length costs each request the same. */
+  before: Place | undefined;
+}
+
+/** Returns the last place that lives, of `place` and those before it. */
+function lastAlive(place: Place | undefined): Place | undefined {
+  let last = place;
+  while (last && !last.work.lives) last = last.before;
+  return last;
+}
+
 /** One lock for each key. Requests for the same key are served in order. The lock of a request that the platform has ended is free after a lease. */
 export class Locks {
   readonly #lease: number;
-  /** The holder of each lock and those who wait for it, in order. */
-  readonly #lines = new Map<string, Set<SharedWork>>();
+  /** The last place in the line of each lock. The first one holds it. */
+  readonly #ends = new Map<string, Place>();
 
   /** Creates locks. `lease` is in milliseconds. Default: 30,000. */
   constructor(lease = 30_000) {
     this.#lease = lease;
   }
 
-  /** Returns how many hold the lock of `key` or wait for it. */
-  users(key: string): number {
-    return [...this.#lines.get(key) ?? []].filter(({ lives }) => lives).length;
+  /** Returns how many hold the lock of `key` or wait for it. Counts no further than `most`. Default: it counts all. */
+  users(key: string, most = Infinity): number {
+    let users = 0;
+    let place = lastAlive(this.#ends.get(key));
+    for (; place && users < most; place = lastAlive(place.before)) users++;
+    return users;
   }
 
   /** Runs `work` while it holds the lock of `key`. Rejects with the reason if `cancellation` aborts before the lock is free. Default: it waits. */
   async hold<T>(key: string, cancellation: Cancellation | undefined, work: () => Promise<T>): Promise<T> {
-    const line = this.#lines.get(key) ?? new Set();
-    for (const other of line) if (!other.lives) line.delete(other);
-    const before = [...line];
-    const own = new SharedWork(this.#lease);
-    this.#lines.set(key, line.add(own));
+    const own: Place = { before: lastAlive(this.#ends.get(key)), work: new SharedWork(this.#lease) };
+    this.#ends.set(key, own);
     try {
-      if (before.length > 0) { // a free lock costs no turn of the microtask queue
-        const removeListener = cancellation?.onAbort(() => own.end()); // it counts no longer
-        const free = untilAllOver(before);
+      if (own.before) { // a free lock costs no turn of the microtask queue
+        const removeListener = cancellation?.onAbort(() => own.work.end()); // it counts no longer
+        const free = untilFirst(own);
         await (cancellation ? withGracePeriod(free, cancellation, 0, () => {}) : free);
         removeListener?.();
         if (cancellation?.aborted) throw cancellation.reason;
       }
       return await work();
     } finally {
-      own.end();
-      line.delete(own);
-      if (line.size === 0 && this.#lines.get(key) === line) this.#lines.delete(key);
+      own.work.end();
+      if (this.#ends.get(key) === own) {
+        const end = lastAlive(own.before);
+        if (end) this.#ends.set(key, end);
+        else this.#ends.delete(key);
+      }
     }
   }
 }
 
-async function untilAllOver(line: readonly SharedWork[]): Promise<void> {
-  const lastAlive = () => line.findLast(({ lives }) => lives); // it usually waits for the others itself
-  for (let other = lastAlive(); other; other = lastAlive()) await other.untilOver();
+/** Resolves when no place before this one lives. */
+async function untilFirst(own: Place): Promise<void> {
+  while ((own.before = lastAlive(own.before))) await own.before.work.untilOver(); // it usually waits for the others itself
 }

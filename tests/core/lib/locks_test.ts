@@ -62,3 +62,26 @@ Deno.test("Locks.hold() passes over a waiting request that the platform has ende
   await time.tickAsync(1_100);
   assertEquals(await last, "last");
 });
+
+Deno.test("Locks.hold() costs each request the same, however many wait for the lock", async () => {
+  let looks = 0;
+  using _ = stub(performance, "now", () => looks++ && 0);
+  const locks = new Locks();
+  const working = Promise.withResolvers<void>();
+  const leaving = new AbortController();
+  const order: number[] = [];
+  const held = Array.from({ length: 600 }, (_, index) => {
+    const cancellation = index % 3 === 1 ? cancellationOf(leaving.signal) : undefined;
+    return locks.hold("a", cancellation, async () => {
+      await working.promise;
+      order.push(index);
+    });
+  });
+  assertEquals([locks.users("a", 10), locks.users("a")], [10, 600]);
+  looks -= 600;
+  leaving.abort(new Error("left"));
+  working.resolve();
+  await Promise.allSettled(held);
+  assertEquals(order, Array.from({ length: 400 }, (_, index) => Math.floor(index / 2) * 3 + (index % 2) * 2));
+  assertEquals([looks < 600 * 20, locks.users("a")], [true, 0], `${looks} looks at 600 requests`);
+});
