@@ -490,6 +490,27 @@ Deno.test("mcp() sends the headers of the run", async () => {
   assertEquals(server.headers.get("authorization"), "Bearer t1");
 });
 
+Deno.test("mcp() follows redirects within the server only, since another one would receive its headers", async () => {
+  await using server = served(weather);
+  await using front = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const location = { "/moved": "/mcp", "/far": server.url, "/loop": "/loop" }[pathname];
+    if (location) return new Response(null, { status: 307, headers: { location } });
+    const { method, headers, body } = request;
+    return await fetch(server.url, { method, headers, body });
+  });
+  const at = (path: string) => ({
+    s: { url: `http://127.0.0.1:${front.addr.port}${path}`, headers: { "x-key": "secret" } },
+  });
+  for (const path of ["/far", "/loop"]) {
+    const { status, notices } = await called([], at(path));
+    assertEquals([status, notices], ["done", ["The tools of s are not available now."]]);
+  }
+  assertEquals(server.received, []);
+  const { results } = await called([["mcp__s__weather", { city: "Rome" }]], at("/moved"));
+  assertEquals([results, server.headers.get("x-key")], [[ok("Sun in Rome")], "secret"]);
+});
+
 Deno.test("mcp() does not connect for a run that is already stopped", async () => {
   await using server = served(weather);
   const use = [mcp({ servers: { s: { url: server.url } } })];
