@@ -60,7 +60,7 @@ export interface Followers {
   remove(run: string): void;
 }
 
-/** The milliseconds for which followers wait for a read of another one. After that, one of them reads, too. */
+/** The milliseconds for which followers wait for a read of another one, or for the start of the notifications. After that, one of them reads, too. */
 const patience = 250;
 
 /** The most characters that a log keeps for its followers. */
@@ -74,15 +74,15 @@ interface Chunk {
   length: number;
 }
 
-/** A read of one follower, for which others wait. */
-class SharedRead {
+/** A read of one follower, or the start of the notifications, for which others wait. */
+class SharedStep {
   readonly #waiting = new Set<(outcome: "over" | "failed") => void>();
 
   end(outcome: "over" | "failed"): void {
     for (const resolve of this.#waiting) resolve(outcome);
   }
 
-  /** Resolves when the read is over, or with "late" after a while. `onWait` receives the function that ends the wait. */
+  /** Resolves when the step is over, or with "late" after a while. `onWait` receives the function that ends the wait. */
   async outcome(onWait: (end: () => void) => void): Promise<"over" | "failed" | "late"> {
     const { promise, resolve } = Promise.withResolvers<"over" | "failed" | "late">();
     const timer = startTimer(() => resolve("late"), patience);
@@ -116,7 +116,9 @@ class FollowedRun {
   failure: { readonly error: unknown } | undefined;
   /** Resolves to the function that ends the notifications, once they are received. */
   watched: Promise<() => unknown> | undefined;
-  readonly reading = new Map<number, SharedRead>();
+  /** The start of the notifications, until it is over. */
+  starting: SharedStep | undefined;
+  readonly reading = new Map<number, SharedStep>();
   readonly chunks = new Set<Chunk>();
   /** Functions that end the waits of followers. */
   readonly waiting = new Set<() => void>();
@@ -204,12 +206,17 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     run.followers++;
     if (known) return run;
     runs.set(id, run);
-    run.watched = watch?.(id, {
-      notify: (end) => notifyRun(run, end),
-      fail(error) {
-        run.failure = { error };
-        run.wake();
-      },
+    if (!watch) return run;
+    const starting = run.starting = new SharedStep();
+    const fail = (error: unknown) => {
+      run.failure = { error };
+      run.wake();
+    };
+    run.watched = watch(id, { notify: (end) => notifyRun(run, end), fail });
+    run.watched.catch(fail).then(() => {
+      run.starting = undefined;
+      run.want(); // those that did not wait for the notifications may have missed one
+      starting.end("over");
     });
     return run;
   }
@@ -248,7 +255,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
   }
 
   /** Reads a page for a follower, and for those that wait for `shared`. */
-  async function readPage(id: string, run: FollowedRun, at: number, shared: SharedRead): Promise<LogPage | undefined> {
+  async function readPage(id: string, run: FollowedRun, at: number, shared: SharedStep): Promise<LogPage | undefined> {
     const began = ++run.clock;
     let outcome: "over" | "failed" = "failed";
     try {
@@ -261,7 +268,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     }
   }
 
-  function endRead(run: FollowedRun, at: number, shared: SharedRead, outcome: "over" | "failed"): void {
+  function endRead(run: FollowedRun, at: number, shared: SharedStep, outcome: "over" | "failed"): void {
     if (run.reading.get(at) === shared) run.reading.delete(at);
     shared.end(outcome);
   }
@@ -297,7 +304,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     };
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      if (run.watched) await run.watched;
+      await run.starting?.outcome(onWait);
       const joined = ++run.clock;
       /** The last event of the record when a read found no line after `at`. */
       let emptyUntil = 0;
@@ -319,7 +326,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
           if (outcome === "late" && run.reading.get(at) === shared) run.reading.delete(at);
           isAlone = outcome === "failed"; // the read of another request may succeed
         } else {
-          const own = new SharedRead();
+          const own = new SharedStep();
           if (!shared) run.reading.set(at, own);
           isAlone = false;
           const reading = readPage(id, run, at, own);

@@ -352,3 +352,32 @@ Deno.test("followers who do not read hold the lines once, and others cost no mor
   const second = await stuck[0]?.next(); // the lines were dropped
   assertEquals([second?.value?.first, record.reads.slice(reads)], [6, [5]]);
 });
+
+Deno.test("a follower waits for the start of the notifications only for a while, and leaves meanwhile", async () => {
+  using time = new FakeTime();
+  const starts: PromiseWithResolvers<() => void>[] = [];
+  const ended: string[] = [];
+  const watch = () => {
+    const start = Promise.withResolvers<() => void>();
+    starts.push(start);
+    return start.promise;
+  };
+  const { record, of, tail, add, leaving } = followed({ watch });
+  const gone = new AbortController();
+  const left = collected(of.tail("r", 0, gone.signal)[Symbol.asyncIterator]());
+  const two = [tail(), tail()].map(collected);
+  add("a");
+  await time.tickAsync(0);
+  gone.abort(); // its request began to receive the notifications, and may have ended
+  assertEquals([await left.all, record.reads], [[], []]);
+  await time.tickAsync(250);
+  await time.tickAsync(0);
+  assertEquals(two.map(({ lines }) => lines), [["1 a"], ["1 a"]]);
+  add("b");
+  starts[0]?.resolve(() => void ended.push("end"));
+  await time.tickAsync(0);
+  assertEquals(two.map(({ lines }) => lines), [["1 a", "2 b"], ["1 a", "2 b"]]);
+  leaving.abort();
+  await time.tickAsync(0);
+  assertEquals([starts.length, ended], [1, ["end"]]);
+});
