@@ -95,6 +95,8 @@ function shortened(text: string, most: number): string {
 
 export type { SummaryOptions };
 
+// The middleware `compaction()`, and its options.
+
 /** Summarizes messages, the first of which may be an earlier summary. */
 export type Summarize = (messages: readonly Message[], options: SummaryOptions) => Promise<string>;
 

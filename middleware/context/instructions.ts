@@ -147,6 +147,8 @@ async function loadAll(sources: readonly Source[], ctx: Scope): Promise<readonly
   return loaded.flat();
 }
 
+// The middleware `instructions()`, and its options.
+
 /** Options of `instructions()`. */
 export interface InstructionsOptions {
   /** Names of the files to load: from the root when the session is opened, and from each folder that the agent enters. Default: `AGENTS.md`. */

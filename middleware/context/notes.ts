@@ -189,6 +189,8 @@ function wrongId(max: number) {
   return { issues: [{ message: `expected \`id\`, a whole number from 1 to ${max}` }] };
 }
 
+// The middleware `notes()`, and its options.
+
 /** Options of `notes()`. */
 export interface NotesOptions<V = unknown> {
   /** The database of the notes. */

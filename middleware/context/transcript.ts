@@ -94,6 +94,8 @@ function blockOf(part: AnswerPart | ContentPart): unknown {
   }
 }
 
+// The middleware `transcript()`, and its options.
+
 /** Options of `transcript()`. */
 export interface TranscriptOptions {
   /** Directory of the files. It is created if it does not exist. */

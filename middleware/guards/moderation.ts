@@ -128,6 +128,8 @@ function inputOf(part: ContentPart): object {
   return { type: "image_url", image_url: { url: url ?? `data:${mediaType};base64,${data}` } };
 }
 
+// The middleware `moderation()`, and its options.
+
 /** Options of `moderation()`. */
 export interface ModerationOptions {
   /** The moderation service. */

@@ -318,6 +318,8 @@ function countCalls(
 
 export type { Amounts, Price, Prices };
 
+// The middleware `budget()`, and its options.
+
 /** Options of `budget()`. An amount that is not set has no limit. */
 export interface BudgetOptions {
   /** Tokens of requests and answers together. */

@@ -110,6 +110,8 @@ function noteCall(ctx: AtCall, facts: Partial<CheckedCall>): void {
   });
 }
 
+// The middleware `audit()`, and its options.
+
 /** Options of `audit()`. */
 export interface AuditOptions {
   /**

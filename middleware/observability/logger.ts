@@ -124,6 +124,8 @@ function dim(text: string): string {
   return `\u001b[2m${text}\u001b[22m`;
 }
 
+// The middleware `logger()`, and its options.
+
 /** Options of `logger()`. */
 export interface LoggerOptions {
   /**

@@ -138,6 +138,8 @@ function isOver({ status }: RunState): boolean {
   return status !== "starting" && status !== "running";
 }
 
+// The client.
+
 /** The input of a run: a prompt, or messages that the client holds, the last of them the user's. */
 export type RunRequest =
   & {

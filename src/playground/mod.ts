@@ -59,6 +59,8 @@ function escaped(text: string): string {
 
 export type { DescribedAgent, PlaygroundOptions, Price };
 
+// The playground.
+
 /**
  * Creates the page for the option `page` of `serve()`. It shows the conversation, and the trace of each run as nested brackets; if the agent has `trace`, also
  * what each middleware did. Its user can approve, change and deny calls, answer in place of a tool, send messages to the run, finish it and stop it. With a

@@ -240,6 +240,8 @@ function suggestionsFor({ name }: ApprovalContext): PermissionSuggestion[] {
   return [{ type: "addRules", rules: [{ toolName: name }], behavior: "allow", destination: "session" }];
 }
 
+// The `approval` point.
+
 /** Creates the hook at `approval`. */
 export function approvalHook(
   hooks: Hooks,

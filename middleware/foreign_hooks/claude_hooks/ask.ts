@@ -206,6 +206,8 @@ function mergeInput(outcome: Outcome, current: HookInput): Outcome {
   return { ...outcome, output: { ...output, specific: { ...output.specific, updatedInput } } };
 }
 
+// The hooks of one middleware, which its points ask.
+
 /** Options of asking the hooks of an event. */
 export interface AskOptions {
   /** The id of the call, if the input does not contain it. */

@@ -157,6 +157,8 @@ export function patternOf(text: string): RegExp | undefined {
   }
 }
 
+// The hooks of a configuration.
+
 /** A hook: receives a copy of the input of an event and returns its output. `toolUseID` is the id of the call, if the event is about one. */
 export type HookCallback<I = HookInput> = (
   input: I,

@@ -1,5 +1,5 @@
 /**
- * The inputs of hooks, event by event, with the field names of Qoder and Claude.
+ * The events of Qoder and Claude, and the inputs of their hooks, with their field names.
  *
  * @module
  */
@@ -104,6 +104,8 @@ export function matchedIn(event: HookEvent, input: Readonly<Record<string, unkno
   if (typeof value !== "string") return undefined;
   return matches === "file_path" ? value.slice(value.lastIndexOf("/") + 1) : value;
 }
+
+// The inputs of hooks, event by event.
 
 /** The fields that every hook receives. */
 export type CommonInput = {

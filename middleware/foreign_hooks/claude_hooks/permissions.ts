@@ -102,7 +102,7 @@ function patternsOf(content: string): readonly string[] {
   return words === content ? [content] : [words, `${words} *`];
 }
 
-// commands
+// Rules about commands.
 
 function matchesCommand(content: string, command: string, use: RuleUse): boolean {
   const script = readShell(command);
@@ -166,7 +166,7 @@ function mayFit(patterns: readonly string[], text: string): boolean {
   });
 }
 
-// paths
+// Rules about paths.
 
 /** Whether a path matches. A rule that guards matches every reading of a path, and one that allows needs that all readings match. */
 function matchesPath(content: string, path: string, cwd: string, use: RuleUse): boolean {
@@ -220,7 +220,7 @@ function foldPath(path: string): string {
   return root + names.join("/");
 }
 
-// addresses
+// Rules about addresses.
 
 function matchesAddress(content: string, text: string, use: RuleUse): boolean {
   const isAllow = use === "allow";
@@ -253,6 +253,8 @@ function matchesHost(pattern: string, address: URL, isAllow: boolean): boolean {
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.+$/, "");
 }
+
+// The rules and the mode of a session.
 
 /** A mode, and rules. */
 export interface Permissions {

@@ -1,5 +1,5 @@
 /**
- * Reading the outputs of hooks.
+ * Reading the outputs of hooks: of one hook, of hooks in the background, and of several together.
  *
  * @module
  */
@@ -53,6 +53,8 @@ export function backgroundOf(): Background {
     },
   };
 }
+
+// Reading the output of one hook.
 
 const object = z.looseObject({});
 const anything = z.unknown().refine((value) => value !== null);

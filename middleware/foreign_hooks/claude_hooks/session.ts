@@ -1,5 +1,5 @@
 /**
- * The `session` point: SessionStart, SessionEnd, SubagentStart, and the failure of a run.
+ * The points around a run: `session`, `prompt`, `input`, `stop`, `error` and `compact`, and the events that hooks observe in the background.
  *
  * @module
  */
@@ -159,6 +159,8 @@ function kindOf({ error }: ErrorContext): StopFailureKind {
   if (status >= 500) return "server_error";
   return status >= 400 || overflow ? "invalid_request" : "unknown";
 }
+
+// The `session` point: SessionStart, SessionEnd, SubagentStart, and the failure of a run.
 
 /** Asks SessionStart, and applies its answers except their context. */
 async function startSession(

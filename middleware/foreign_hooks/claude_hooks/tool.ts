@@ -119,6 +119,8 @@ async function askBatch(hooks: Hooks, ctx: Scope, tool_calls: BatchCall[]): Prom
   return contextOf(answers);
 }
 
+// The `tool` and `execute` points.
+
 /** Says whether a denial, by its reason, was made by a classifier and not by a rule. */
 export type IsClassifierDenial = (
   reason: string,

@@ -92,6 +92,8 @@ class Screen {
   }
 }
 
+// The `turn` and `model` points.
+
 /** Creates the hooks at `turn` and `model`. */
 export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
   const { memory } = hooks;

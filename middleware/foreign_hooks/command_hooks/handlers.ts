@@ -1,5 +1,5 @@
 /**
- * Handlers of type `prompt`, `agent` and `mcp_tool`: a model, an agent or a tool of an MCP server decides.
+ * The handlers of hooks: a command, an HTTP request, a model, an agent, or a tool of an MCP server.
  *
  * @module
  */
@@ -207,6 +207,8 @@ function isPrivate(host: string): boolean {
   const [, mapped] = name.match(/^::ffff:(.*)$/) ?? [];
   return mapped === undefined ? privateRanges.test(name) : !mapped.includes(".") || privateRanges.test(mapped);
 }
+
+// Handlers of type `prompt`, `agent` and `mcp_tool`: a model, an agent or a tool of an MCP server decides.
 
 /** Calls tools of an MCP server: the `Client` of `@modelcontextprotocol/client`, or an object like it. */
 export interface McpClient {

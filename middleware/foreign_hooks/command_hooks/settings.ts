@@ -115,6 +115,8 @@ const handler = z.discriminatedUnion("type", [
   }),
 ]);
 
+// The settings, which are read from one or more files.
+
 const matcher = z.object({
   matcher: maybe(z.string()),
   sequential: maybe(z.boolean()),

@@ -253,6 +253,8 @@ async function review(handlers: Handlers, ctx: ModelContext, part: Extract<Answe
   return { type: "call", ...call };
 }
 
+// The points.
+
 /** Options of the hooks around a call. */
 export interface CallOptions {
   /** Returns the MCP server of a tool. */

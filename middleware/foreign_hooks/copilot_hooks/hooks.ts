@@ -1,5 +1,5 @@
 /**
- * The hooks of GitHub Copilot's SDK.
+ * The hooks of GitHub Copilot's SDK, with their inputs and outputs.
  *
  * @module
  */
@@ -206,6 +206,8 @@ export interface PostToolUseFailureHookOutput {
   /** A text for the model, after the results. */
   additionalContext?: string;
 }
+
+// The hooks of a session.
 
 /** The second argument of every hook. */
 export interface HookInvocation {

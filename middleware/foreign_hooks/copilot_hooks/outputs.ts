@@ -1,5 +1,5 @@
 /**
- * The outputs of hooks, as schemas.
+ * The outputs of hooks, as schemas, and the handlers that call the hooks.
  *
  * @module
  */
@@ -109,6 +109,8 @@ export function modified(result: ToolResult, given: unknown): ToolResult {
 export function withheld(result: ToolResult): ToolResult {
   return { ...result, parts: [textPart("The output was withheld by a hook.")] };
 }
+
+// The output of each hook.
 
 /** The name of a hook. */
 export type HookName = keyof SessionHooks;

@@ -70,6 +70,8 @@ function settingsOf(
   };
 }
 
+// The points.
+
 /** The context of a hook for a known session. It waits for the prompt. */
 const opening = state("copilot_hooks.opening", () => "");
 /** Whether the answer is hidden from the person. */

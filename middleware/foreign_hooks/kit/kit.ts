@@ -1,5 +1,5 @@
 /**
- * Facts about a run that hooks of every system receive.
+ * The parts that the adapters of all systems share: the answers of hooks, their deadlines and warnings, groups and results of calls, and facts about a run.
  *
  * @module
  */
@@ -291,6 +291,8 @@ export async function inputThatRuns(ctx: Pick<ToolContext, "tool" | "input">): P
 export function errorOf(result: ToolResult): string {
   return result.error !== undefined && result.status !== "ok" ? messageOf(result.error) : textOf(result);
 }
+
+// Facts about a run that hooks of every system receive.
 
 /** Returns the run that has no parent. */
 export function outermostRun(run: Run): Run {

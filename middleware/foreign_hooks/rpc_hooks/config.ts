@@ -1,5 +1,5 @@
 /**
- * The configuration, as PicoClaw's configuration file has it under `hooks`.
+ * The configuration, as PicoClaw's configuration file has it under `hooks`, and the ports through which hooks outside this process are reached.
  *
  * @module
  */
@@ -70,6 +70,8 @@ export function answeredBy(message: unknown): number | undefined {
   const { success, data } = reply.safeParse(message);
   return success ? data.id : undefined;
 }
+
+// The configuration.
 
 /** A stage at which hooks are asked. */
 export type Stage = "before_llm" | "after_llm" | "before_tool" | "after_tool" | "approve_tool";

@@ -1,5 +1,5 @@
 /**
- * The points `tool`, `approval` and `execute`: `before_tool`, `approve_tool` and `after_tool`.
+ * The points at which hooks run: `tool`, `approval`, `execute` and `model`, and those of observers.
  *
  * @module
  */
@@ -284,6 +284,8 @@ const afterLlm: Link<AfterLlm, z.output<typeof afterLlmReply>> = {
   reply: afterLlmReply,
   change: (before, { response }) => response?.response ? { ...before, response: response.response } : before,
 };
+
+// The points `tool`, `approval` and `execute`: `before_tool`, `approve_tool` and `after_tool`.
 
 /** The ids of the calls that hooks have answered. */
 const answered = state("rpc_hooks.answered", (): readonly string[] => []);

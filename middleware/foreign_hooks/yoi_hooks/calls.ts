@@ -125,6 +125,8 @@ export function dueResponse(ctx: ModelContext): ModelResponse | undefined {
   };
 }
 
+// The `tool` point.
+
 /** The call at which a hook aborted the run, and its batch. */
 const aborted = state<{ readonly call: string; readonly batch: string } | undefined>(
   "yoi_hooks.aborted",

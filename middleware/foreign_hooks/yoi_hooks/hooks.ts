@@ -1,5 +1,5 @@
 /**
- * The hooks of yoi, and the chain in which they run.
+ * The hooks of yoi, the chain in which they run, and the messages and answers that pass between them.
  *
  * @module
  */
@@ -205,6 +205,8 @@ function split(given: unknown): readonly unknown[] {
   const { type, reason, messages } = { type: undefined, reason: undefined, messages: undefined, ...given };
   return type === undefined ? Object.entries(given)[0] ?? ["Continue", undefined] : [type, reason ?? messages];
 }
+
+// The hooks, and their chain.
 
 /** A call. A hook can change its name and its input, not its id. */
 export interface ToolCall {

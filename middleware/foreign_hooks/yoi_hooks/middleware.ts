@@ -118,6 +118,8 @@ function textIn(draft: Message): string {
   return partsOf(draft).map((part) => part.type === "text" ? part.text : "").join("");
 }
 
+// The hooks of the middleware.
+
 /** The hooks of yoi, in the order in which they are asked on the way in and on the way out. */
 export interface Order {
   readonly inwards: readonly YoiHook[];

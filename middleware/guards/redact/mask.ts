@@ -149,6 +149,8 @@ function orEnd(piece: string): string {
   return `(?:${piece}|${end})`;
 }
 
+// Finds secrets, and the beginnings of secrets.
+
 /** The secrets and patterns that a mask hides. */
 export interface Hidden {
   /** Exact texts. */

@@ -1,5 +1,5 @@
 /**
- * Masks the response of a model while it streams.
+ * Masks the response of a model while it streams, and the events of its run.
  *
  * @module
  */
@@ -140,6 +140,8 @@ function contextOf(released: string): string {
   const boundary = context.search(/[^\\u\da-f]/i); // after it, no escape is incomplete
   return context.slice(boundary + 1);
 }
+
+// The response, as its parts stream.
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" | "call.delta" }>;
 

@@ -1,5 +1,6 @@
 /**
- * Masks the stored form of a session: the transcript, the position of the run, its answers and its state.
+ * Masks the stored form of a session: the transcript, the position of the run, its answers and its state. Also masks the pauses, ends and errors that unwind
+ * through the hooks.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Masks JSON values, and the parts of messages and results.
+ * Masks JSON values, messages and results, events, and the requests to the model.
  *
  * @module
  */

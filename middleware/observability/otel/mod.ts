@@ -131,6 +131,8 @@ function trackRun(run: ActiveOperation, { start, record }: Recorder, details: De
   };
 }
 
+// The middleware `otel()`, and its options.
+
 /** Options of `otel()`. */
 export interface OtelOptions {
   /** Name of the provider that serves the models (`openai`, `anthropic`, ...), or a function of the model's id. Default: not recorded. */

@@ -1,5 +1,5 @@
 /**
- * Describes requests and calls with the attributes of the semantic conventions for generative AI.
+ * Describes requests, calls and runs with the attributes of the semantic conventions for generative AI.
  *
  * @module
  */
@@ -122,6 +122,8 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
       return { type: "media", mime_type: part.mediaType };
   }
 }
+
+// Requests and calls of tools.
 
 /** The event of a completed call. */
 export type ToolFinished = Extract<Event, { type: "tool.finished" }>;

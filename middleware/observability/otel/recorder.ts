@@ -99,6 +99,8 @@ export interface Telemetry {
   };
 }
 
+// The recorder of operations.
+
 /** An operation that takes time. */
 export interface Operation {
   /** Name of the operation in the conventions. */

@@ -48,6 +48,8 @@ function withoutIds(messages: readonly Message[]): unknown {
   });
 }
 
+// The middleware `cache()`, and its options.
+
 /** Options of `cache()`. */
 export interface CacheOptions<V = unknown> {
   /** The database of the cache. */

@@ -1,5 +1,5 @@
 /**
- * McpBounds the answers of an MCP server over HTTP: none is read without an end.
+ * Bounds the answers of an MCP server over HTTP: none is read without an end.
  *
  * @module
  */
@@ -105,6 +105,8 @@ function mendEvents(request: unknown): TransformStream<Uint8Array, Uint8Array> {
     flush: (controller) => controller.enqueue(encoder.encode(mendLine(pieces.join("") + decoder.decode()))),
   });
 }
+
+// The bounds.
 
 /** The bounds of the answers of a server. */
 export interface McpBounds {

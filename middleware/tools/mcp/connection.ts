@@ -149,6 +149,8 @@ function expectAddress<V>(subject: string, server: McpServer<V>): void {
   }
 }
 
+// The connection of one run.
+
 /** Longest time to end a session with a server, in milliseconds. */
 const closeTime = 1_000;
 

@@ -271,6 +271,8 @@ async function gather(folder: string, found: Inventory = { folders: [], files: [
   return found;
 }
 
+// The files of a directory.
+
 const maxAttempts = 100;
 
 /** Locks are held for a short time, so a wait for one is never cancelled. */

@@ -1,5 +1,5 @@
 /**
- * Reads and changes the files of one run.
+ * Reads and changes the files of one run, and tracks its folder.
  *
  * @module
  */
@@ -52,6 +52,8 @@ export function changeDirectory<V>(editorOf: (scope: Scope<V>) => FileEditor): A
     },
   });
 }
+
+// The editor.
 
 const maxAttempts = 20;
 

@@ -71,6 +71,8 @@ async function watch(editor: FileEditor, { emit, run }: Scope): Promise<() => Pr
   };
 }
 
+// The middleware `workspace()`, and its options.
+
 /** Options of `workspace()`. */
 export interface WorkspaceOptions {
   /** Largest file, in bytes, that is read, written or searched. Default: 1,000,000. */

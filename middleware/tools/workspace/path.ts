@@ -1,5 +1,5 @@
 /**
- * Resolves the paths that a model writes against the root of the workspace. Nothing here accesses a file.
+ * Resolves the paths that a model writes against the root of the workspace, and edits texts. Nothing here accesses a file.
  *
  * @module
  */

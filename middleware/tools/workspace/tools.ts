@@ -1,5 +1,5 @@
 /**
- * Defines the tools that change files: `write_file` and `edit_file`.
+ * Defines the tools that read and change files.
  *
  * @module
  */
@@ -263,6 +263,8 @@ async function linesOf(
 function clipped(line: string): string {
   return line.length > maxLineLength ? `${line.slice(0, maxLineLength).toWellFormed()}…` : line;
 }
+
+// Defines the tools that change files: `write_file` and `edit_file`.
 
 /** Creates the tools; `editorOf` returns the editor of a run. */
 export function writingTools<V>(editorOf: (scope: Scope<V>) => FileEditor): readonly AnyTool<V>[] {

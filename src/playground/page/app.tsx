@@ -1,5 +1,5 @@
 /**
- * The page.
+ * The page: the conversation, the trace, and the text field.
  *
  * @module
  */
@@ -100,6 +100,8 @@ function Empty({ data: { agent, model, tools, prompts }, submit }: EmptyProps) {
     </div>
   );
 }
+
+// The page.
 
 const tabs = ["Conversation", "Trace"] as const;
 type Tab = typeof tabs[number];

@@ -28,6 +28,8 @@ export async function readFrames({ body }: Response, onFrame: (frame: Frame) => 
   }
 }
 
+// The requests of a conversation.
+
 /** The reason why a request failed or was refused. */
 export type Refusal = Pick<Entry, "text" | "failure">;
 

@@ -96,6 +96,8 @@ function store(storageKey: string, view: View): void {
   }
 }
 
+// The conversation.
+
 /** The conversation of the page. */
 export interface Conversation extends Pick<Snapshots, "read" | "listen"> {
   /** Begins a run, or sends the text to the one that is running. */

@@ -47,6 +47,8 @@ function addressOf(href: string, protocols: readonly string[]): string | undefin
   return protocols.includes(url.protocol) ? url.href : undefined;
 }
 
+// The blocks and the lines of a text.
+
 /** The longest text that is parsed. A longer one is shown as it is. */
 const maxLength = 100_000;
 

@@ -144,6 +144,8 @@ function Name({ span: { name, point } }: { readonly span: Span }) {
   );
 }
 
+// The list of runs.
+
 /** The properties of the list of runs. */
 interface RunsProps {
   readonly view: View;

@@ -61,6 +61,8 @@ function kindOf(status: string): string {
   return status === "asks you" ? "asks" : "";
 }
 
+// The entries of the transcript.
+
 const authors = { you: "You", agent: "Agent", thought: "Thought", note: "Note", call: "Call" };
 
 /** The transcript. If it was scrolled to its end, it stays there. */

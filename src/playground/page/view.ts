@@ -176,6 +176,8 @@ export function timeOf(ms: number): string {
   return ms < 1_000 ? `${ms.toFixed(0)} ms` : `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
+// The view.
+
 /** An event and its number in the run. */
 export interface Frame {
   readonly id: number;

@@ -1,5 +1,5 @@
 /**
- * Converts conversations for the wire and from it.
+ * Converts conversations and the options of requests for the wire and from it, and reads the replies of hooks.
  *
  * @module
  */
@@ -61,6 +61,8 @@ export function fromWireOptions(wire: Readonly<Record<string, unknown>>, { outpu
     ...(Object.keys(provider).length > 0 && { provider }),
   };
 }
+
+// Conversations.
 
 /** Returns the text and the media of a message or a result. */
 function contentOf({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }) {

@@ -1,5 +1,5 @@
 /**
- * The params of requests to hooks.
+ * The params of requests to hooks, and the kinds of events that hooks can observe.
  *
  * @module
  */
@@ -60,6 +60,8 @@ export function kindsOf(observe: readonly string[]): ReadonlySet<Kind> {
     return kind ? [kind] : [];
   }));
 }
+
+// The params of each request.
 
 /** The version of the wire: that of the document, or later versions. */
 export type WireVersion = "document" | "head";

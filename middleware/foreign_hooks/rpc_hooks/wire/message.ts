@@ -73,6 +73,8 @@ export function mediaOf(ref: string): MediaPart | undefined {
   return { type: "media", mediaType: types[ending.toLowerCase()] ?? "application/octet-stream", url: ref };
 }
 
+// Messages, calls and tools.
+
 /** A call on the wire. */
 export interface WireCall {
   /** Its id. */
