@@ -175,7 +175,7 @@ export interface StepScope extends EngineScope {
   readonly turn?: TurnState;
 }
 
-/** The parts of a run that exist before it has its session. */
+/** The parts that an `EngineRun` is made of, beside the claimed state. A run that is only looked at has no others: it has no store. */
 export interface RunBeginning {
   readonly definition: AgentDefinition<StepScope>;
   readonly options: EngineOptions;
