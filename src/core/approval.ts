@@ -48,7 +48,8 @@ function answer(type: string, properties: JsonSchema, required: readonly string[
   return { type: "object", properties: { type: { const: type }, ...properties }, required: ["type", ...required] };
 }
 
-// A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the questions that they were asked.
+// A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the
+// questions that they were asked.
 
 /** One form of a call: the tool and the input that would run. */
 export interface CallForm {

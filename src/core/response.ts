@@ -12,7 +12,8 @@ import type { Emit, Event, FinishReason } from "../protocol/event.ts";
 import { type AssistantMessage, noUsage, textOf, type Usage } from "../protocol/message.ts";
 import type { AddedPart, AnswerPart, Call, Json } from "../protocol/part.ts";
 
-// The ids of calls: unique in a session, also if a provider or a cache repeats one. They contain no `/`, which joins the ids of a subagent's call and of its parent's call.
+// The ids of calls: unique in a session, also if a provider or a cache repeats one. They contain no `/`, which joins the ids of a subagent's call and of its
+// parent's call.
 
 /** Renames calls whose ids the session knows, since a cache returns the same response again, and calls whose ids are empty or contain `/`. */
 export function renameCalls(response: ModelResponse, engine: EngineRun, middleware: string): ModelResponse {

@@ -10,7 +10,8 @@ import type { Json } from "../protocol/part.ts";
 import { expectNames, isObject, jsonOrText, type UnknownObject } from "../protocol/shape.ts";
 import { type Frame, frames } from "../stream/sse.ts";
 
-// Delta cache: reads a frame that differs from the previous one only in its text without parsing the rest of it. Most frames of a stream are of this kind, and parsing each of them is most of the cost of reading a stream.
+// Delta cache: reads a frame that differs from the previous one only in its text without parsing the rest of it. Most frames of a stream are of this kind,
+// and parsing each of them is most of the cost of reading a stream.
 
 type Delta = Extract<ModelEvent, { readonly type: "text" | "reasoning" }>;
 

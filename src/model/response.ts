@@ -6,7 +6,8 @@
 import { ModelError, type ModelEvent } from "./model.ts";
 import { isObject, type UnknownObject } from "../protocol/shape.ts";
 
-// Readers for the members of a provider's response. A member that is absent or null is empty. A member of another type than expected throws a {@linkcode ModelError} that names it, because a value that is lost in silence changes the answer.
+// Readers for the members of a provider's response. A member that is absent or null is empty. A member of another type than expected throws a `ModelError`
+// that names it, because a value that is lost in silence changes the answer.
 
 /** Returns the string in the member `name`, or an empty string. */
 export function stringIn(from: UnknownObject, name: string): string {
@@ -54,7 +55,8 @@ export function unreadWarnings(model: string): (content: string, events: ModelEv
   };
 }
 
-// Whole characters: joins a surrogate pair that a provider splits between two deltas, and replaces a half that stays alone. Half a character is no valid text: stores and strict JSON parsers reject it.
+// Whole characters: joins a surrogate pair that a provider splits between two deltas, and replaces a half that stays alone. Half a character is no valid
+// text: stores and strict JSON parsers reject it.
 
 type Delta = Extract<ModelEvent, { readonly text: string }>;
 

@@ -58,7 +58,8 @@ function responseOutput(idPrefix: () => string): ResponseOutput {
   };
 }
 
-// Generated files in the output of the Responses API. An image is an item, as OpenAI's own tool makes it. Messages of OpenAI contain no files; other files are sent in the form that a client uses for its own: `input_file` and `input_image`.
+// Generated files in the output of the Responses API. An image is an item, as OpenAI's own tool makes it. Messages of OpenAI contain no files; other files
+// are sent in the form that a client uses for its own: `input_file` and `input_image`.
 
 /** Returns the item of an image: that of OpenAI if it made it. Returns undefined for other files, and for an image that has only an address. */
 function imageItem({ mediaType, data, meta }: MediaPart): OutputItem | undefined {
