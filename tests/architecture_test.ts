@@ -194,7 +194,7 @@ imports("a middleware imports only what the package exports", middleware, (targe
     !searches && !usesNode && !published.has(target);
 }, {
   "middleware/limits/one.ts": `import { two } from "./two.ts";`,
-  "middleware/limits/internal.ts": `import { onionOf } from "../../src/core/hooks/onion.ts";`,
+  "middleware/limits/internal.ts": `import { onionOf } from "../../src/core/onion.ts";`,
   "middleware/limits/schema.ts": `import * as z from "zod";`,
   "middleware/limits/search.ts": `import { RE2JS } from "re2js";`,
   "middleware/limits/client.ts": `import { Client } from "@modelcontextprotocol/client";`,
