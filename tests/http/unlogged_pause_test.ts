@@ -5,7 +5,7 @@
  */
 import { agent, type RunEnd, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import type { Log } from "@jizai/jizai/session/log";
+import type { Addition, Log } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { drop } from "../support/asking.ts";
@@ -19,12 +19,12 @@ const continuing = () => agent({ model: scripted("Done."), tools: [drop] });
 const answers = [{ callId: "call_1", type: "approve" }];
 
 /** Executes a run in a process whose log fails after its first events. The run pauses, and its session is stored. */
-async function pauseWithoutLog(time: FakeTime, among: Shared, onEnd?: ServeOptions["onEnd"]) {
+async function pauseWithoutLog(time: FakeTime, among: Shared, options: ServeOptions = {}) {
   const append: Log["append"] = (run, addition) =>
     addition.after > 0 ? Promise.reject(new Error("The log is down")) : among.log.append(run, addition);
   const { app } = processOf({ ...among, log: { ...among.log, append } }, asking(), {
     onError() {},
-    ...(onEnd && { onEnd }),
+    ...options,
   });
   const response = await post(app, "/runs", { prompt: "Drop a" });
   const started = first("run.started", framesOf(await advanceUntilSettled(time, response.text())));
@@ -56,7 +56,7 @@ for (const follows of [false, true]) {
       received.push(end);
       if (received.length === 1) throw new Error("no route");
     };
-    const { run } = await pauseWithoutLog(time, among, onEnd);
+    const { run } = await pauseWithoutLog(time, among, { onEnd });
     const { app } = processOf(among, continuing(), { onEnd, onError() {} });
     const follow = () => advanceUntilSettled(time, eventsOf(app.request(`/runs/${run}`)));
     if (follows) await follow();
@@ -69,3 +69,21 @@ for (const follows of [false, true]) {
     assertEquals([paused?.type, received.map((end) => end.id)], ["run.paused", [id, id]]);
   });
 }
+
+Deno.test("a pause that is logged later counts for the owner of the run, and is kept as long as any pause", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const owner = () => "ada";
+  const { run, session } = await pauseWithoutLog(time, among, { owner });
+  const added: Addition[] = [];
+  const append: Log["append"] = (run, addition) => {
+    added.push(addition);
+    return among.log.append(run, addition);
+  };
+  const { app } = processOf({ ...among, log: { ...among.log, append } }, continuing(), { owner });
+  await advanceUntilSettled(time, eventsOf(app.request(`/runs/${run}`)));
+  assertEquals(added.map(({ ended, pinned }) => [ended, pinned]), [[true, true]]);
+  const response = await post(app, `/sessions/${session}/answers`, { answers });
+  await advanceUntilSettled(time, response.text());
+  assertEquals(added.map(({ owner }) => owner), added.map(() => "ada"));
+});

@@ -205,7 +205,8 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     if (page && page.last > after) return true;
     const stored = await host.head(session, requester);
     const began = isRunning(stored, run) || (hasEnded(stored, run) && !isUnrecorded(stored));
-    if (began) await log.append(key, { after, lines: [], ended: false }); // a live run continues here
+    const { owner } = requester;
+    if (began) await log.append(key, { after, lines: [], ended: false, owner }); // a live run continues here
     return began;
   };
 

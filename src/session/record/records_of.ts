@@ -276,8 +276,10 @@ export function recordsOf(given: Log, host: RunHost): Records {
     if (!session || !isRunning(session, run)) {
       if (session && runOf(session) === run && !await renumberPause(session, page.last, requester)) return;
       const end = knownEnd(session, run) ?? { type: "run.aborted", reason: "lost", text: "", usage: noUsage };
-      const lines = [lineOf(end)];
-      await log.append(recordKey(run, requester), { after: page.last, lines, ended: true });
+      const { owner } = requester;
+      const pinned = end.type === "run.paused";
+      const addition = { after: page.last, lines: [lineOf(end)], ended: true, owner, pinned };
+      await log.append(recordKey(run, requester), addition);
     } else if (isLost(session, requester)) {
       await host.launch({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
     }
@@ -300,7 +302,7 @@ export function recordsOf(given: Log, host: RunHost): Records {
   /** Whether a paused run was resumed and has logged nothing yet. Its record is opened again, so that it can be followed. */
   async function isResuming(run: string, lookup: SessionLookup, last: number, requester: Requester): Promise<boolean> {
     return isRunning(await load(await lookup(), requester), run) &&
-      await log.append(recordKey(run, requester), { after: last, lines: [], ended: false });
+      await log.append(recordKey(run, requester), { after: last, lines: [], ended: false, owner: requester.owner });
   }
 
   /** Takes over the run that has a session, and ends it. */
