@@ -304,7 +304,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     };
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      await run.starting?.outcome(onWait);
+      if (run.starting) await run.starting.outcome(onWait);
       const joined = ++run.clock;
       /** The last event of the record when a read found no line after `at`. */
       let emptyUntil = 0;
