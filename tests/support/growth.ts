@@ -11,7 +11,7 @@ import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai
 import { migrate, type SqliteDatabase, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { expectStorable } from "./sql.ts";
+import { expectStorable, transact } from "./sql.ts";
 
 /** The size of a session. */
 export interface SessionSize {
@@ -141,18 +141,6 @@ function countedDatabase(path = ":memory:"): { readonly database: SqliteDatabase
       return last;
     },
   };
-}
-
-function transact<R>(database: SqliteDatabase, work: () => R): R {
-  database.exec("BEGIN");
-  try {
-    const done = work();
-    database.exec("COMMIT");
-    return done;
-  } catch (error) {
-    database.exec("ROLLBACK");
-    throw error;
-  }
 }
 
 /** Returns a stand-in for D1: a batch is a transaction. */

@@ -15,6 +15,19 @@ export function expectStorable(values: readonly (string | number | null)[]): voi
   }
 }
 
+/** Runs work in a transaction of SQLite, which is rolled back if the work throws. */
+export function transact<R>(database: Pick<DatabaseSync, "exec">, work: () => R): R {
+  database.exec("BEGIN");
+  try {
+    const done = work();
+    database.exec("COMMIT");
+    return done;
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
 /** Opens a storage, which is empty by default. Statements are prepared once, as in a Durable Object. */
 export function storage(database: DatabaseSync = new DatabaseSync(":memory:")): ObjectStorage {
   const statements = new Map<string, StatementSync>();
@@ -32,16 +45,6 @@ export function storage(database: DatabaseSync = new DatabaseSync(":memory:")): 
         return prepared(query).all(...bindings);
       },
     },
-    transactionSync(work) {
-      database.exec("BEGIN");
-      try {
-        const done = work();
-        database.exec("COMMIT");
-        return done;
-      } catch (error) {
-        database.exec("ROLLBACK");
-        throw error;
-      }
-    },
+    transactionSync: (work) => transact(database, work),
   };
 }
