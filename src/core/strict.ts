@@ -25,7 +25,7 @@ export function strictByDefault(): boolean {
 }
 
 /** Wraps a hook so that contexts, results of `next()` and events are frozen for it. */
-export function strictHook<C extends Scope, D extends Change, R>(
+function strictHook<C extends Scope, D extends Change, R>(
   point: Point,
   middleware: string,
   hook: Hook<C, D, R>,

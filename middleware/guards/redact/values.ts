@@ -160,7 +160,7 @@ export function maskCall<C extends Call>(call: C, mask: Mask): C {
 // Masks messages and results.
 
 /** Masks a message. */
-export function maskMessage(message: Message, mask: Mask): Message {
+function maskMessage(message: Message, mask: Mask): Message {
   switch (message.role) {
     case "user":
       return maskContent(message, mask);

@@ -75,7 +75,7 @@ const slices = 10;
  *
  * Throws a `RangeError` for `owner`, the function that has the options, if `limit` is not a whole number of 1 or more, or `window` is not positive.
  */
-export function sharedWindow(
+function sharedWindow(
   owner: string,
   options: WindowOptions,
   keyValue: KeyValue,
