@@ -26,7 +26,7 @@ export function afterTurn(
   { response, results }: TurnResult,
   { added, isLast }: { readonly added: readonly Message[]; readonly isLast: boolean },
 ): Move {
-  const { arrivals } = engine;
+  const { steering } = engine;
   const finish = finishOf(response);
   if (isLast) {
     return { add: added, finish, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
@@ -37,7 +37,7 @@ export function afterTurn(
     return { add: added, counters, finish, to: endWith({ status: "limit", text: textOf(response), reason: finish }) };
   }
   const isDone = !called || wasStopped(finish) || results.every(({ handled }) => handled);
-  if (!isDone || arrivals.finishing || arrivals.waiting) {
+  if (!isDone || steering.finishing || steering.waiting) {
     return { ...beginTurn(engine, added, counters), finish };
   }
   const message: AssistantMessage = { role: "assistant", parts: response.parts };
@@ -46,16 +46,16 @@ export function afterTurn(
 
 /** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. `counters` change in both cases. */
 export function beginTurn(engine: EngineRun, added: readonly Message[], counters: Partial<Counters> = {}): Move {
-  const { arrivals, loop, control, claimed: { closing } } = engine;
+  const { steering, loop, control, claimed: { closing } } = engine;
   if (closing !== undefined) control.abort(closing);
   const { turns } = loop.counters;
-  const over = arrivals.draining ?? (turns >= engine.limits.turns ? "turns" : undefined);
+  const over = steering.draining ?? (turns >= engine.limits.turns ? "turns" : undefined);
   if (over !== undefined) {
     const last = added.findLast(({ role }) => role === "assistant");
     const text = last?.role === "assistant" ? textOf(last) : loop.transcript.lastText;
     return { add: added, counters, to: endWith({ status: "limit", text, reason: over }) };
   }
-  const messages = control.aborted ? [] : arrivals.take();
+  const messages = control.aborted ? [] : steering.take();
   return {
     add: [...added, ...messages],
     to: { at: "model", turn: turns + 1 },
@@ -113,7 +113,7 @@ export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
 
 /** Reads the final answer. Begins another turn if it has the wrong format, or if messages wait. */
 async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<Move> {
-  const { answerFormat, loop, loop: { counters }, limits, arrivals } = engine;
+  const { answerFormat, loop, loop: { counters }, limits, steering } = engine;
   const text = textOf(message);
   const read = await answerFormat?.read(text, loop.finish);
   if (read && "retry" in read) {
@@ -122,6 +122,6 @@ async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<
     }
     return beginTurn(engine, [read.retry], { outputs: counters.outputs + 1 });
   }
-  if (arrivals.waiting) return beginTurn(engine, []);
+  if (steering.waiting) return beginTurn(engine, []);
   return { to: endWith({ status: "done", text, ...(read && { output: read.output }) }) };
 }

@@ -369,7 +369,7 @@ export async function executeCall(
 /** The core of `execute`: runs the tool in a slot. */
 async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult> {
   const { engine } = call.scope;
-  const { control, arrivals, limits, events } = engine;
+  const { control, steering, limits, events } = engine;
   const { tool } = ctx;
   const cancellation = control.of(ctx.signal);
   if (cancellation.aborted) throw cancellation.reason;
@@ -379,7 +379,7 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
   if (slot) await slot;
   try {
     if (tool["~execute"]) return await tool["~execute"](ctx as never, call as never); // it is made for these two
-    if (arrivals.skipped) return arrivals.skipped;
+    if (steering.skipped) return steering.skipped;
     const returned = tool.execute(ctx.input as never, ctx); // parsed by the tool's own schema
     if (!isThenable(returned)) return toResult(returned);
     return toResult(

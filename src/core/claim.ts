@@ -20,7 +20,7 @@ import { type PersonAnswer, restoreSchemas } from "../protocol/question.ts";
 /** The saved state that a run starts from. */
 export interface Claimed {
   /** The run as it starts here. Its events, usage and answers are those so far. */
-  readonly start: RunSnapshot;
+  readonly snapshot: RunSnapshot;
   /** The transcript. */
   readonly messages: readonly Message[];
   /** The number of compactions of the transcript. */
@@ -47,7 +47,7 @@ export interface Claimed {
   readonly stored: Session | undefined;
   /** The pause that is answered. */
   readonly pause?: Exit | undefined;
-  /** The answers of this claim, which are the last ones in `start`. */
+  /** The answers of this claim, which are the last ones in `snapshot`. */
   readonly given: readonly AnsweredQuestion[];
 }
 
@@ -117,9 +117,9 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
     const keep = stored && options.rewind?.(stored, messages);
     const at = definition.reviewsInput && !parent ? "arrived" : "input"; // a parent's prompt to its child does not come from outside
     const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
-    return { ...claimed, messages: before, start: fresh(options, position, before.length) };
+    return { ...claimed, messages: before, snapshot: fresh(options, position, before.length) };
   }
-  if (compact) return { ...claimed, start: fresh(options, { at: "compact", ...compact }, kept.length) };
+  if (compact) return { ...claimed, snapshot: fresh(options, { at: "compact", ...compact }, kept.length) };
   return await resume(stored, claimed, beginning);
 }
 
@@ -128,7 +128,7 @@ export function claimOf(
   stored: Session | undefined,
   version: SessionVersion,
   owner?: string,
-): Omit<Claimed, "start"> {
+): Omit<Claimed, "snapshot"> {
   return {
     messages: stored?.messages ?? [],
     version,
@@ -191,7 +191,7 @@ function fresh(
 /** Returns the state of a run that continues. */
 async function resume(
   stored: Session | undefined,
-  claimed: Omit<Claimed, "start">,
+  claimed: Omit<Claimed, "snapshot">,
   { definition, options, limits, session: id }: Beginning,
 ): Promise<Claimed> {
   const { run: saved, lease, mail = [] } = stored ?? {};
@@ -215,7 +215,7 @@ async function resume(
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
   const closing = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
-  const start: RunSnapshot = {
+  const snapshot: RunSnapshot = {
     ...rest,
     answers: [...kept, ...given],
     ...(request !== undefined && { request }),
@@ -223,7 +223,7 @@ async function resume(
   };
   return {
     ...claimed,
-    start,
+    snapshot,
     given,
     mail,
     resumed: true,

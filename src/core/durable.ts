@@ -29,7 +29,7 @@ import {
   type WriterOptions,
 } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
-import { promiseTry, turn } from "../stream/tick.ts";
+import { nextTick, promiseTry } from "../stream/tick.ts";
 
 // Hand-over: a process that shuts down gives its runs to other processes.
 
@@ -76,7 +76,7 @@ function frozenSession(run: EngineRun): Unsaved {
 
 /** Prepares a run before its hooks begin: runs the cleanup of a run whose process died. Resolves to its result if it ends or is left before. */
 async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
-  const { control, sink, limits, loop, claimed: { start: { recoveries = 0 }, lost, closing } } = run;
+  const { control, sink, limits, loop, claimed: { snapshot: { recoveries = 0 }, lost, closing } } = run;
   await sink.settled?.(); // a run whose record the log refuses is taken over again and again
   const isLeft = restoredSession(run) !== undefined || control.stop.leave || control.stop.handOver !== undefined;
   if (isLeft || recoveries > limits.recoveries + 1) return await endWithoutHooks(run);
@@ -88,11 +88,11 @@ async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
 
 /** Ends a run before its hooks begin. Another process continues it, or its process has also died when the run was to end: perhaps in one of its hooks. */
 function endWithoutHooks(run: EngineRun): Promise<RunResult> {
-  const { work, control, exit, arrivals, claimed: { closing = "recoveries" } } = run;
+  const { work, control, exit, steering, claimed: { closing = "recoveries" } } = run;
   void work.cleanUp(() => Promise.resolve()); // there is one cleanup
   control.abort(closing);
   exit.settle();
-  arrivals.close();
+  steering.close();
   return conclude(run);
 }
 
@@ -279,7 +279,7 @@ class StoredSession {
     }
     this.#version = this.#version.followedBy(version);
     this.#held = lease;
-    this.#run.arrivals.receive(arrived);
+    this.#run.steering.receive(arrived);
     this.#late?.push(...arrived);
     for (const draft of new Set([this.#stored, this.#next])) draft?.arrived.push(...arrived);
     return true;
@@ -348,7 +348,7 @@ class DurableWriter implements SessionWriter {
   /** The session that is saved in place of the run as it is, until that is done. */
   #frozen: Unsaved | undefined;
   #ending = false;
-  /** Cancels a checkpoint that waits for the next turn of the event loop. */
+  /** Cancels a checkpoint that waits for the next tick of the event loop. */
   #cancelLater: (() => void) | undefined;
 
   constructor(store: SessionStore, run: EngineRun, { always, lease }: WriterOptions) {
@@ -370,7 +370,7 @@ class DurableWriter implements SessionWriter {
   checkpoint(_: Position, urgent: boolean): Promise<void> | undefined {
     if (!this.#saves) return undefined;
     if (urgent) return this.#orLeave(this.#saveOrAbort());
-    this.#cancelLater ??= turn(() => this.#saveLater());
+    this.#cancelLater ??= nextTick(() => this.#saveLater());
     return undefined;
   }
 

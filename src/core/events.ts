@@ -6,7 +6,7 @@
 import { expectJson } from "./lib/json.ts";
 import type { Emit, Event, Point, WarningCode } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
-import { turn } from "../stream/tick.ts";
+import { nextTick } from "../stream/tick.ts";
 
 // The default receiver of errors. No other file of `src` writes to the console.
 
@@ -130,7 +130,7 @@ export class Events {
   gather(): void {
     if (this.closed) return;
     this.#audience.sink.cork();
-    this.#cancelRelease ??= turn(() => this.#release());
+    this.#cancelRelease ??= nextTick(() => this.#release());
   }
 
   #release(): void {

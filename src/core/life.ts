@@ -41,7 +41,7 @@ export async function live(
       result = left ?? await enterSession(run, beginning);
     } catch (error) {
       await exitWith({ ...run.scope(), engine: run }, error, "session");
-      run.arrivals.close();
+      run.steering.close();
       result = await conclude(run);
     }
     return await end(run, result);
@@ -56,9 +56,9 @@ export async function live(
 }
 
 /** Returns the result of a run that could not open its session. */
-function unopened({ control, arrivals, sink, options, session }: Beginning, error: unknown): RunResult {
+function unopened({ control, steering, sink, options, session }: Beginning, error: unknown): RunResult {
   control.close();
-  arrivals.close();
+  steering.close();
   sink.close();
   const messages = error instanceof SessionError ? error.messages : [];
   return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
@@ -66,7 +66,7 @@ function unopened({ control, arrivals, sink, options, session }: Beginning, erro
 
 /** Emits the first events. */
 function announce(engine: EngineRun, early: readonly Event[]): void {
-  const { id: run, session, events, usage, claimed: { start: { request }, resumed } } = engine;
+  const { id: run, session, events, usage, claimed: { snapshot: { request }, resumed } } = engine;
   events.gather();
   const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
   events.emit({ type: "run.started", run, session, resumed, ...before });
@@ -148,7 +148,7 @@ async function runSession(
   { run, signal, emit, vars, settings, context }: SessionContext,
   engine: EngineRun,
 ): Promise<RunResult> {
-  const { loop, exit, control, arrivals, claimed: { closing }, definition } = engine;
+  const { loop, exit, control, steering, claimed: { closing }, definition } = engine;
   const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
   try {
     exit.check();
@@ -159,7 +159,7 @@ async function runSession(
   } catch (error) {
     await exitWith(scope, error, "prompt");
   }
-  if (exit.current?.status !== "paused") arrivals.close();
+  if (exit.current?.status !== "paused") steering.close();
   return await conclude(engine);
 }
 
@@ -176,13 +176,13 @@ function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
 
 /** Emits the last events, and gives the session back. */
 async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
-  const { id: run, session, events, loop, work, writer, arrivals, claimed, exit } = engine;
+  const { id: run, session, events, loop, work, writer, steering, claimed, exit } = engine;
   if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
-  arrivals.close();
+  steering.close();
   if (engine.control.stop.handOver) return given;
   if (!exit.current && claimed.pause) exit.offer(claimed.pause, undefined); // a hook refused to continue a paused run, which stays paused
   const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
-  if (!stays) loop.append(arrivals.take()); // the next run reads them, except after a rollback
+  if (!stays) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { finish, transcript: { messages } } = loop;
   const raw: RunResult = { ...given, run, session, ...(finish && { finish }), usage: engine.usage, messages };
   events.emit({ type: "session.closed" });

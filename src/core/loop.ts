@@ -87,7 +87,7 @@ export class ExitState {
 
 /** The services of the loop. */
 interface LoopOptions {
-  readonly start: RunSnapshot;
+  readonly snapshot: RunSnapshot;
   readonly transcript: Transcript;
   readonly exit: ExitState;
   readonly writer: SessionWriter;
@@ -101,7 +101,7 @@ export class Loop {
   readonly #writer: SessionWriter;
   readonly #events: Events;
   /** The state that the run started from, without the events to emit. */
-  readonly #start: Omit<RunSnapshot, "unsent">;
+  readonly #snapshotAtStart: Omit<RunSnapshot, "unsent">;
   #moved = false;
   #detached = false;
   #position: Position;
@@ -111,7 +111,7 @@ export class Loop {
   #unsent: RunSnapshot["unsent"];
   #stop: (() => void) | undefined;
 
-  constructor({ start: { unsent, ...start }, transcript, exit, writer, events }: LoopOptions) {
+  constructor({ snapshot: { unsent, ...start }, transcript, exit, writer, events }: LoopOptions) {
     this.transcript = transcript;
     this.#exit = exit;
     this.#writer = writer;
@@ -120,7 +120,7 @@ export class Loop {
     this.#counters = start.counters;
     this.#finish = start.finish;
     this.#answers = start.answers;
-    this.#start = start;
+    this.#snapshotAtStart = start;
     this.#unsent = unsent;
   }
 
@@ -151,7 +151,7 @@ export class Loop {
     const exit = this.#exit.current?.status === "paused" ? this.#exit.current : undefined;
     const position = this.#position;
     return {
-      ...this.#start,
+      ...this.#snapshotAtStart,
       position: position.at === "tools" ? { ...position, calls: [...position.calls] } : position, // the step updates its calls
       counters: this.#counters,
       ...(this.#finish && { finish: this.#finish }),

@@ -23,10 +23,10 @@ const finishNow = "Finish now: answer with what you have, without tools.";
 
 /** Asks the model. Calls lead to `tools`, a plain answer to `turnEnd`. */
 export const askModel: Step<StepScope, "model"> = async (scope, position) => {
-  const { engine, engine: { arrivals } } = scope;
+  const { engine, engine: { steering } } = scope;
   const { turn } = position;
-  if (arrivals.waiting) { // they arrived while the position was saved
-    const messages = arrivals.take();
+  if (steering.waiting) { // they arrived while the position was saved
+    const messages = steering.take();
     return { to: position, add: messages, announce: [injected(messages)] };
   }
   const response = await respond(scope, turn, position.shown);
@@ -148,14 +148,14 @@ export async function askForSummary(
 }
 
 function requestOf({ engine, turn }: StepScope): ModelRequest {
-  const { settings: { model, instructions, definitions }, arrivals, loop, answerFormat } = engine;
+  const { settings: { model, instructions, definitions }, steering, loop, answerFormat } = engine;
   const { messages } = loop.transcript;
-  const context = [...turn?.context ?? [], ...(arrivals.finishing ? [finishNow] : [])];
+  const context = [...turn?.context ?? [], ...(steering.finishing ? [finishNow] : [])];
   const request: ModelRequest = {
     model,
     instructions,
     messages: context.length > 0 ? messages.concat(contextMessages(context, "turn")) : messages,
-    tools: arrivals.finishing ? [] : definitions,
+    tools: steering.finishing ? [] : definitions,
     options: {},
   };
   return answerFormat?.shape(request) ?? request;

@@ -33,7 +33,7 @@ export interface CheckpointOptions {
   readonly answers?: readonly AnsweredQuestion[];
   /** False to keep the progress in memory until the next save. Default: true. */
   readonly save?: boolean;
-  /** False if the save may wait for the next turn of the event loop. Default: true. */
+  /** False if the save may wait for the next tick of the event loop. Default: true. */
   readonly urgent?: boolean;
 }
 

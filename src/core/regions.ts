@@ -24,10 +24,10 @@ const turn: Region<StepScope> = {
   entry: "model",
   steps: { model: askModel, tools: runTools },
   async enter(scope, position, inner) {
-    const { engine: { definition, arrivals, events, loop }, run, signal, emit, vars } = scope;
+    const { engine: { definition, steering, events, loop }, run, signal, emit, vars } = scope;
     const index = "turn" in position ? position.turn : 0;
     const resumed = position.at !== turn.entry;
-    const isLast = !resumed && arrivals.finishing;
+    const isLast = !resumed && steering.finishing;
     if (isLast) events.announce(emit, { type: "steering.interrupted" });
     events.announce(emit, { type: "turn.started", turn: index });
     const { messages: transcript } = loop.transcript;

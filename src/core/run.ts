@@ -133,7 +133,7 @@ export class RunView implements Run {
     return this.#engine.limits;
   }
   get finishing(): boolean {
-    return this.#engine.arrivals.finishing;
+    return this.#engine.steering.finishing;
   }
 
   readonly now = (): number => (this.#engine.definition.now ?? Date.now)();
@@ -183,7 +183,7 @@ export interface RunBeginning {
   readonly session: string;
   readonly sink: Sink<NumberedEvent>;
   readonly control: RunControl;
-  readonly arrivals: Steering;
+  readonly steering: Steering;
 }
 
 /** The options of a run that its engine uses. */
@@ -216,7 +216,7 @@ export class EngineRun {
   readonly toolPath: readonly string[];
   readonly view: Run;
   readonly control: RunControl;
-  readonly arrivals: Steering;
+  readonly steering: Steering;
   readonly sink: Sink<NumberedEvent>;
   readonly events: Events;
   readonly exit: ExitState;
@@ -247,12 +247,12 @@ export class EngineRun {
       definition,
       sink,
       control,
-      arrivals,
+      steering,
       options: { vars, onError = logError, tools = [], answerFormat, parent },
     } = beginning;
-    const { start, messages, compactions } = claimed;
-    this.id = start.id;
-    this.startedAt = start.startedAt;
+    const { snapshot, messages, compactions } = claimed;
+    this.id = snapshot.id;
+    this.startedAt = snapshot.startedAt;
     this.claimed = claimed;
     this.definition = definition;
     this.session = beginning.session;
@@ -266,27 +266,27 @@ export class EngineRun {
     this.path = parent ? [...parent.run.path, parent.run.definition.name] : [];
     this.toolPath = parent ? [...parent.run.toolPath, parent.tool] : [];
     this.control = control;
-    this.arrivals = arrivals;
+    this.steering = steering;
     this.sink = sink;
-    this.events = new Events(start.id, start.events, {
+    this.events = new Events(snapshot.id, snapshot.events, {
       sink,
       observers: definition.observers,
       onError,
       derive: definition.format?.stream?.derive(),
     });
-    this.state = new Map(start.state);
+    this.state = new Map(snapshot.state);
     this.sessionState = parent?.run.sessionState ?? new Map(claimed.state);
     this.rules = parent?.run.rules ?? [...claimed.rules];
     this.#limits = beginning.limits;
-    this.#usage = start.usage;
+    this.#usage = snapshot.usage;
     this.exit = new ExitState(control);
     this.writer = openWriter(this);
     const { events, exit, writer } = this;
-    const transcript = new Transcript({ messages, compactions, before: start.before }, events);
-    this.loop = new Loop({ start, transcript, exit, writer, events });
+    const transcript = new Transcript({ messages, compactions, before: snapshot.before }, events);
+    this.loop = new Loop({ snapshot, transcript, exit, writer, events });
     this.view = new RunView(this);
-    arrivals.attach(this.state);
-    arrivals.receive(claimed.mail);
+    steering.attach(this.state);
+    steering.receive(claimed.mail);
   }
 
   /** Tools of this run only. */

@@ -128,7 +128,7 @@ function writerOf({ options: { store, session, parent, lease = 30_000 } }: Begin
 
 /** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `early`. */
 async function reviewGiven(run: EngineRun, { definition, options, early }: Beginning): Promise<void> {
-  const { claimed: { start: { answers }, given }, rules, loop } = run;
+  const { claimed: { snapshot: { answers }, given }, rules, loop } = run;
   const scope = { ...run.scope(), emit: (event: Event) => void early.push(event) };
   const accepted = await reviewAnswers(run, scope, given);
   await options.review?.(run, scope);
@@ -172,8 +172,8 @@ export async function reviewForRemoteRun(
   { session, mail, vars, onError }: RemoteMessage,
 ): Promise<Mail> {
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
-  const { run: start } = session;
-  if (!start || !definition.reviewsInput) return mail;
+  const { run: snapshot } = session;
+  if (!snapshot || !definition.reviewsInput) return mail;
   const beginning = {
     definition,
     options: { vars, onError },
@@ -181,9 +181,9 @@ export async function reviewForRemoteRun(
     session: session.id,
     sink: nullSink,
     control: new RunControl(),
-    arrivals: new Steering(),
+    steering: new Steering(),
   };
-  const engine = new EngineRun(beginning, { ...claimOf(session, SessionVersion.none), start }, () => noWriter);
+  const engine = new EngineRun(beginning, { ...claimOf(session, SessionVersion.none), snapshot }, () => noWriter);
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
     const accepted = await orRefuse(`Cannot send a message to run "${engine.id}"`, reviewed);
@@ -223,7 +223,7 @@ export function start(
     return start(definition, { ...rest, answers: [], closing }, nullSink).result;
   };
   const early = [...options.early ?? []];
-  const beginning = { definition, options, limits, session, sink, control, arrivals: new Steering(), early };
+  const beginning = { definition, options, limits, session, sink, control, steering: new Steering(), early };
   return new StartedRun(beginning, open(beginning, closeOther));
 }
 
@@ -240,12 +240,12 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.opened = run.then(({ id, claimed: { start } }): Opened => ({ run: id, after: start.events }));
+    this.opened = run.then(({ id, claimed: { snapshot } }): Opened => ({ run: id, after: snapshot.events }));
     this.opened.catch(() => {}); // the result reports it too
     this.result = live(beginning, run, this.opened);
     this.#run = run;
     this.#control = beginning.control;
-    this.#steering = beginning.arrivals;
+    this.#steering = beginning.steering;
   }
 
   stop(reason = "stop", options: StopOptions = {}): void {

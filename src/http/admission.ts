@@ -13,7 +13,7 @@ import type { AnswerPart, ContentPart } from "../protocol/part.ts";
 import { invalid } from "../protocol/shape.ts";
 import { ifOwnedBy } from "../session/owned_store.ts";
 import { loadCaughtUp } from "../session/record/records.ts";
-import type { LaunchInput, RunPosition } from "../session/record/run_host.ts";
+import type { EventCursor, LaunchInput } from "../session/record/run_host.ts";
 import { allMessages, lastEventNumber, runOf, waitingPrompt } from "../session/record/run_state.ts";
 import type { HeldSession } from "../session/resume_token/mod.ts";
 import { messageIdOf } from "../wire/frames.ts";
@@ -130,7 +130,7 @@ function messagesBefore(
 export async function admitPrompt(
   { server: { options, runs }, client }: RequestScope,
   { session: named, create, input: { replaces, ...input } }: PromptOperation,
-  { run, session }: Required<RunPosition>,
+  { run, session }: Required<EventCursor>,
 ): Promise<LaunchInput> {
   const stored = named === undefined ? undefined : await runs.head(named, client);
   if (!stored && named !== undefined && !create) throw notFound(`run session "${named}"`);
@@ -161,8 +161,8 @@ export interface AdmittedAnswers {
   readonly run: string | undefined;
   /** The number of the `run.paused` event. */
   readonly pausedAt: number;
-  /** The position of the first event after the pause; undefined if the run is not paused where the answers belong. */
-  readonly position: Required<RunPosition> | undefined;
+  /** The cursor after the pause; undefined if the run is not paused where the answers belong. */
+  readonly cursor: Required<EventCursor> | undefined;
   /** True if another run, or a later pause, has followed the one that the answers are for. */
   readonly isLate: boolean;
 }
@@ -181,14 +181,14 @@ export async function admitAnswers(
   const isOther = (asking ?? run) !== run || (seen !== undefined && seen !== (run ?? ""));
   const isLate = isOther || (isPaused(stored) && at < pausedAt);
   const isPending = run !== undefined && !isLate && isPaused(stored);
-  return { stored, held, run, pausedAt, position: isPending ? { run, session, after: pausedAt } : undefined, isLate };
+  return { stored, held, run, pausedAt, cursor: isPending ? { run, session, after: pausedAt } : undefined, isLate };
 }
 
 /** Returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
 export async function admitResume(
   { server: { runs }, client }: RequestScope,
   { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
-  { stored, held, run, pausedAt, position, isLate }: AdmittedAnswers,
+  { stored, held, run, pausedAt, cursor, isLate }: AdmittedAnswers,
   requestId: string | undefined,
 ): Promise<LaunchInput> {
   const isUsed = held && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
@@ -200,7 +200,7 @@ export async function admitResume(
     session,
     answers,
     held,
-    pausedAt: position ? pausedAt : at,
+    pausedAt: cursor ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,
     requestId,
@@ -211,7 +211,7 @@ export async function admitResume(
 export async function admitCompaction(
   { server: { runs }, client }: RequestScope,
   { session, instructions }: OperationOf<"compact">,
-  { run }: RunPosition,
+  { run }: EventCursor,
 ): Promise<LaunchInput> {
   const stored = await runs.head(session, client);
   if (!stored) throw notFound(`compact session "${session}"`);

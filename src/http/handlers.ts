@@ -12,7 +12,7 @@ import { launch } from "./launch.ts";
 import type { RepeatableActions, RepeatableRequest } from "./queue.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation, RequestScope } from "./request.ts";
 import { respondFromRecord, respondJoined, type ResponseFormat } from "./respond.ts";
-import type { LiveRun, RunAddress, RunPosition } from "../session/record/run_host.ts";
+import type { EventCursor, LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";
 
 // Operations that read: the events of a run, a session, and the static JSON of wires.
@@ -164,14 +164,14 @@ export function handlePrompt(scope: RequestScope, operation: PromptOperation): P
   const { c, server, client } = scope;
   const { input, session, busy, format } = operation;
   const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
-  const request = { ...identityOf(c, [session, input]), position: own };
-  return respondOnce(scope, request, format, (position = own) =>
+  const request = { ...identityOf(c, [session, input]), cursor: own };
+  return respondOnce(scope, request, format, (cursor = own) =>
     server.inTurn({
-      position,
+      cursor,
       client,
       busy,
       async launch(mode) {
-        const admitted = await admitPrompt(scope, operation, position);
+        const admitted = await admitPrompt(scope, operation, cursor);
         return await launch(scope, { ...admitted, busy: mode }, format);
       },
     }));
@@ -181,11 +181,11 @@ export function handlePrompt(scope: RequestScope, operation: PromptOperation): P
 export async function handleAnswers(scope: RequestScope, operation: AnswersOperation): Promise<Response> {
   const { answers, resumeToken, run: asking, at, format } = operation;
   const admitted = await admitAnswers(scope, operation);
-  const { run, pausedAt, held, position } = admitted;
+  const { run, pausedAt, held, cursor } = admitted;
   const request = {
     ...identityOf(scope.c, [answers, resumeToken, asking, at]),
     ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
-    position,
+    cursor,
   };
   return await respondOnce(scope, request, format, async (_, requestId) => {
     return await launch(scope, await admitResume(scope, operation, admitted, requestId), format);
@@ -196,9 +196,9 @@ export async function handleAnswers(scope: RequestScope, operation: AnswersOpera
 export function handleCompaction(scope: RequestScope, operation: OperationOf<"compact">): Promise<Response> {
   const { session, instructions, format } = operation;
   const own = { run: crypto.randomUUID(), session, after: 0 };
-  const request = { ...identityOf(scope.c, [session, instructions]), position: own };
-  return respondOnce(scope, request, format, async (position = own) => {
-    return await launch(scope, await admitCompaction(scope, operation, position), format);
+  const request = { ...identityOf(scope.c, [session, instructions]), cursor: own };
+  return respondOnce(scope, request, format, async (cursor = own) => {
+    return await launch(scope, await admitCompaction(scope, operation, cursor), format);
   });
 }
 
@@ -215,7 +215,7 @@ async function respondOnce(
   format: ResponseFormat,
   begin: RepeatableActions["begin"],
 ): Promise<Response> {
-  const join = (position: RunPosition) => Promise.resolve({ respond: () => respondJoined(scope, position, format) });
+  const join = (cursor: EventCursor) => Promise.resolve({ respond: () => respondJoined(scope, cursor, format) });
   const { respond } = await scope.server.once(request, scope.client, { begin, join });
   return await respond();
 }

@@ -16,12 +16,12 @@ import { invalid } from "../protocol/shape.ts";
 import { ownedKey } from "../session/owned_store.ts";
 import type { KeyedActions, KeyedRequest } from "../session/record/idempotency_keys.ts";
 import { RecordError } from "../session/record/records.ts";
-import type { RunPosition } from "../session/record/run_host.ts";
+import type { EventCursor } from "../session/record/run_host.ts";
 
 // Idempotency: a request that is sent twice with one `Idempotency-Key` begins one run. With a log, the second request joins the run.
 
 /** A request that may be sent again. */
-export interface RepeatableRequest extends Pick<KeyedRequest, "position"> {
+export interface RepeatableRequest extends Pick<KeyedRequest, "cursor"> {
   /** The key that the client sent. */
   readonly header: string | undefined;
   /** The content of the request. The same key with another content is refused. */
@@ -33,7 +33,7 @@ export interface RepeatableRequest extends Pick<KeyedRequest, "position"> {
 /** The handling of a request: the first one begins a run, and the same request joins that run later. */
 export interface RepeatableActions extends Pick<KeyedActions<Responder>, "join"> {
   /** Begins or resumes a run. `requestId` is stored with the run, if there is a log. */
-  begin(position: Required<RunPosition> | undefined, requestId?: string): Promise<Launched>;
+  begin(cursor: Required<EventCursor> | undefined, requestId?: string): Promise<Launched>;
 }
 
 /** Begins the run of a request, or joins the run that the same request has begun. */
@@ -68,15 +68,15 @@ export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "leas
     }
   }
 
-  return ({ position, header, content, key: own }, client, actions) => {
+  return ({ cursor, header, content, key: own }, client, actions) => {
     const key = own ?? header;
-    if (key === undefined) return actions.begin(position);
+    if (key === undefined) return actions.begin(cursor);
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (records) {
-      const request = { key, content: JSON.stringify(content), position, released: own !== undefined };
+      const request = { key, content: JSON.stringify(content), cursor, released: own !== undefined };
       return records.once(request, client, { ...actions, isRefusal });
     }
-    return beginOnce(JSON.stringify([client.owner, key]), () => actions.begin(position));
+    return beginOnce(JSON.stringify([client.owner, key]), () => actions.begin(cursor));
   };
 }
 
@@ -84,7 +84,7 @@ export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "leas
 
 /** A prompt that waits for its session. */
 export interface QueuedPrompt<T> {
-  readonly position: Required<RunPosition>;
+  readonly cursor: Required<EventCursor>;
   readonly client: Client;
   /** The effect on the prompt if another run has the session. */
   readonly busy: Busy;
@@ -107,26 +107,26 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
   const locks = new Locks(runs.lease);
 
   /** Launches the run, and tries again when the run that has the session is over. */
-  async function launchWhenFree<T>({ position, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
+  async function launchWhenFree<T>({ cursor, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
     let replace: "replace" | undefined;
     let missed: string | undefined;
     for (let attempt = 1;; attempt++) {
       try {
         return await launch(replace);
       } catch (error) {
-        const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== position.run;
+        const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== cursor.run;
         if (!isBusy || attempt === maxAttempts) throw error;
         if (busy === "queue") missed = await untilOver(error, client, missed);
-        else replace = await stopOther(error, position.session, client);
-        await checkWanted(position, client);
+        else replace = await stopOther(error, cursor.session, client);
+        await checkWanted(cursor, client);
       }
     }
   }
 
   /** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
-  async function checkWanted(position: Required<RunPosition>, client: Client): Promise<void> {
-    if (!client.leaving.aborted && !await runs.records?.hasBegun(position, client)) return;
-    throw clientHasLeft(position);
+  async function checkWanted(cursor: Required<EventCursor>, client: Client): Promise<void> {
+    if (!client.leaving.aborted && !await runs.records?.hasBegun(cursor, client)) return;
+    throw clientHasLeft(cursor);
   }
 
   /** Waits until the run that has the session is over. Returns its id if it was not found: it may have just ended. Throws if it was not found before. */
@@ -155,26 +155,26 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
 
   /** Launches the run after the prompts that came before it: of those that replace others, the last one wins. */
   async function enqueue<T>(prompt: QueuedPrompt<T>): Promise<T> {
-    const { position, client, busy } = prompt;
-    const key = ownedKey(client.owner, position.session);
+    const { cursor, client, busy } = prompt;
+    const key = ownedKey(client.owner, cursor.session);
     const before = locks.users(key, maxWaiting);
     if (busy === "queue" && before >= maxWaiting) {
-      throw new SessionError(`Cannot run session "${position.session}": ${maxWaiting} prompts wait for it`, "busy");
+      throw new SessionError(`Cannot run session "${cursor.session}": ${maxWaiting} prompts wait for it`, "busy");
     }
     const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
     try {
       return await locks.hold(key, leaving, async () => {
-        if (leaving) await checkWanted(position, client);
+        if (leaving) await checkWanted(cursor, client);
         return await launchWhenFree(prompt);
       });
     } catch (error) {
-      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(position) : error;
+      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(cursor) : error;
     }
   }
 
   return (prompt) => prompt.busy === "refuse" ? prompt.launch() : enqueue(prompt);
 }
 
-function clientHasLeft({ run, session }: Required<RunPosition>): SessionError {
+function clientHasLeft({ run, session }: Required<EventCursor>): SessionError {
   return new SessionError(`Cannot run session "${session}": the client has left`, "busy", run);
 }

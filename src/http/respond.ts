@@ -12,7 +12,7 @@ import { type Event, isLastEvent } from "../protocol/event.ts";
 import { noUsage } from "../protocol/message.ts";
 import { emittedForm } from "../protocol/question.ts";
 import type { Lines, LogPage } from "../session/log.ts";
-import type { LiveRun, RunPosition } from "../session/record/run_host.ts";
+import type { EventCursor, LiveRun } from "../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../stream/channel.ts";
 import { endOfLines, eventFrames, frame, sse } from "../stream/sse.ts";
 import type { JsonResponse, Reply } from "../wire/wire.ts";
@@ -180,22 +180,22 @@ export function accepted(
 /** Responds with the events of a run that the same request has begun before. A client that prefers not to wait receives the address of the run instead. */
 export async function respondJoined(
   scope: RequestScope,
-  position: RunPosition,
+  cursor: EventCursor,
   format: ResponseFormat,
 ): Promise<Response> {
-  if (prefersAsync(scope.c, format)) return accepted(scope.c, position, true);
-  return await respondFromRecord(scope, position, format);
+  if (prefersAsync(scope.c, format)) return accepted(scope.c, cursor, true);
+  return await respondFromRecord(scope, cursor, format);
 }
 
-/** Responds with the logged events after a position, and with those that follow. Responds with 204 if the run is over and no event is left. */
+/** Responds with the logged events after a cursor, and with those that follow. Responds with 204 if the run is over and no event is left. */
 export async function respondFromRecord(
   { c, server: { options: { heartbeat, onError }, runs: { records } }, client }: RequestScope,
-  position: RunPosition,
+  cursor: EventCursor,
   format: ResponseFormat,
 ): Promise<Response> {
-  if (!records) throw notFound(`follow run "${position.run}"`);
+  if (!records) throw notFound(`follow run "${cursor.run}"`);
   const leaving = new AbortController();
-  const pages = await records.follow(position, client, leaving.signal);
+  const pages = await records.follow(cursor, client, leaving.signal);
   if (!pages) return c.body(null, 204);
   if (c.req.method === "HEAD") {
     leaving.abort(); // nothing reads the pages

@@ -1,5 +1,5 @@
 /**
- * Turns of the event loop, on the timers of the platform. A test that fakes timers does not delay them, because the originals are found when this module loads.
+ * Ticks of the event loop, on the timers of the platform. A test that fakes timers does not delay them, because the originals are found when this module loads.
  *
  * @module
  */
@@ -11,13 +11,13 @@ export function promiseTry<T>(run: () => T | PromiseLike<T>): Promise<T> {
   return new Promise((resolve) => resolve(run()));
 }
 
-// Turns of the event loop.
+// Ticks of the event loop.
 
 const start = /* @__PURE__ */ timer("setTimeout");
 const clear = /* @__PURE__ */ timer("clearTimeout");
 
-/** Calls `run` in the next turn of the event loop, and returns a function that cancels the call. */
-export function turn(run: () => void): () => void {
+/** Calls `run` in the next tick of the event loop, and returns a function that cancels the call. */
+export function nextTick(run: () => void): () => void {
   const started = start()(run);
   return () => clear()(started);
 }

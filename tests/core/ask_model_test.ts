@@ -469,7 +469,7 @@ Deno.test("no event filter receives run events", async () => {
   assertEquals([...received], all);
 });
 
-Deno.test("events emitted together are written within one turn of the event loop", async () => {
+Deno.test("events emitted together are written within one tick of the event loop", async () => {
   using time = new FakeTime();
   const began = time.now;
   const log: string[] = [];

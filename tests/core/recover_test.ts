@@ -209,7 +209,7 @@ Deno.test("each result of a batch is saved while other calls run, also after a s
   const calls = gates.map((_, index) => ["work", { index }] as const);
   const model = scripted({ calls }, "Done.");
   const run = agent({ model, tools: [work] }).run({ prompt: "Go", session: "s", store: holdingStore });
-  /** Waits up to 1,000 turns of the event loop, in which faultless code saves. */
+  /** Waits up to 1,000 ticks of the event loop, in which faultless code saves. */
   const untilSaved = async (progress: string) => {
     const isSaved = () => saved.some((session) => storedProgress(session) === progress);
     for (let turns = 0; turns < 1_000 && !isSaved(); turns++) await new Promise((resolve) => setTimeout(resolve));

@@ -103,7 +103,7 @@ Deno.test("the deletion of expired rows searches indexes, and scans no table", (
   }
 });
 
-Deno.test("sqliteLog() commits the additions of one turn of the event loop together, and one that fails fails alone", async () => {
+Deno.test("sqliteLog() commits the additions of one tick of the event loop together, and one that fails fails alone", async () => {
   const database = open();
   const executed: string[] = [];
   const log = sqliteLog({

@@ -198,7 +198,7 @@ export function inGroups<T>(
   return (key, change, length) => {
     const done = Promise.withResolvers<boolean>();
     waiting.push({ key, change, length, done });
-    if (statements < mostStatements) queueMicrotask(flush); // so that changes of one turn of the event loop go together
+    if (statements < mostStatements) queueMicrotask(flush); // so that changes of one tick of the event loop go together
     return done.promise;
   };
 }

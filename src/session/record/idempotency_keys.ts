@@ -12,7 +12,7 @@ import { emittedForm } from "../../protocol/question.ts";
 import type { Log, LogPage } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import { RecordError } from "./records.ts";
-import type { Owned, Requester, RunHost, RunPosition } from "./run_host.ts";
+import type { EventCursor, Owned, Requester, RunHost } from "./run_host.ts";
 import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";
 
 // Reading records.
@@ -96,8 +96,8 @@ export interface KeyedRequest {
   readonly key: string;
   /** The content of the request. The same key with another content is refused. */
   readonly content: string;
-  /** The run of the request, and the position of its first event; undefined if the request cannot begin a run. */
-  readonly position: Required<RunPosition> | undefined;
+  /** The run of the request, and the cursor before its first event; undefined if the request cannot begin a run. */
+  readonly cursor: Required<EventCursor> | undefined;
   /** Whether the key is free again if the request fails in any way. Default: only if it is refused, or if sessions are not stored. */
   readonly released?: boolean;
 }
@@ -105,15 +105,15 @@ export interface KeyedRequest {
 /** The handling of a request with a key. */
 export interface KeyedActions<T> {
   /** Begins or resumes a run. `requestId` is stored with the run. */
-  begin(position: Required<RunPosition> | undefined, requestId: string): Promise<T>;
+  begin(cursor: Required<EventCursor> | undefined, requestId: string): Promise<T>;
   /** Joins the run that the same request has begun. */
-  join(position: Required<RunPosition>): Promise<T>;
+  join(cursor: Required<EventCursor>): Promise<T>;
   /** True for the error of a request that is refused: no run has begun, and none will. */
   isRefusal(error: unknown): boolean;
 }
 
 /** The log entry of a key. */
-interface Claim extends Required<RunPosition> {
+interface Claim extends Required<EventCursor> {
   /** The hash of the request's content. */
   readonly content: string;
   /** When the key was claimed, in milliseconds since 1970. */
@@ -139,8 +139,8 @@ export interface IdempotencyKeys {
    * its record was deleted.
    */
   once<T>(request: KeyedRequest, requester: Requester, actions: KeyedActions<T>): Promise<T>;
-  /** Whether the run has begun at the position. The log has a record of it then. */
-  hasBegun(position: Required<RunPosition>, requester: Requester): Promise<boolean>;
+  /** Whether the run has begun at the cursor. The log has a record of it then. */
+  hasBegun(cursor: Required<EventCursor>, requester: Requester): Promise<boolean>;
 }
 
 /** Keeps idempotency keys in `log` for the runs of `host`. */
@@ -150,16 +150,16 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
 
   async function beginOrJoin<T>(
     id: string,
-    { position, released, ...request }: KeyedRequest,
+    { cursor, released, ...request }: KeyedRequest,
     requester: Requester,
     { begin, join, isRefusal }: KeyedActions<T>,
   ): Promise<T> {
     const content = await hashOf(request.content);
-    const own: Claim | undefined = position && { ...position, content, at: Date.now() };
+    const own: Claim | undefined = cursor && { ...cursor, content, at: Date.now() };
     const addition = { after: 0, lines: [JSON.stringify(own)], ended: true, owner: requester.owner, pinned: true };
     const isOwn = own && await log.append(id, addition);
     const { claim, began } = isOwn ? { claim: own, began: false } : await readClaim(id);
-    if (!claim && !began) return await begin(position, id);
+    if (!claim && !began) return await begin(cursor, id);
     if (claim && claim.content !== content) {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     }
@@ -210,9 +210,9 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     return began;
   };
 
-  /** Whether the run that began or resumed at the position did so for the request. The first event after a resume names its id. */
+  /** Whether the run that began or resumed at the cursor did so for the request. The first event after a resume names its id. */
   async function belongsTo(
-    { run, session, after }: Required<RunPosition>,
+    { run, session, after }: Required<EventCursor>,
     requester: Requester,
     requestId: string,
   ): Promise<boolean> {

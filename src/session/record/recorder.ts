@@ -11,7 +11,7 @@ import type { Addition, Lines, Log } from "../log.ts";
 import { RecordError } from "./records.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/sse.ts";
-import { turn } from "../../stream/tick.ts";
+import { nextTick } from "../../stream/tick.ts";
 
 // Appending lines to a log, with retries.
 
@@ -160,7 +160,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   /** Resolves when the event loop turns, or when a caller waits for the log. */
   function untilTurn(): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = turn(resolve);
+      const cancel = nextTick(resolve);
       wake = () => {
         cancel();
         resolve();

@@ -10,7 +10,7 @@ import type { Event } from "../../protocol/event.ts";
 import type { Lines, LogPage } from "../log.ts";
 import type { IdempotencyKeys } from "./idempotency_keys.ts";
 import type { Recorder } from "./recorder.ts";
-import type { LiveRun, Owned, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
+import type { EventCursor, LiveRun, Owned, Requester, RunAddress, RunHost } from "./run_host.ts";
 import { lastEventNumber } from "./run_state.ts";
 import type { Sink } from "../../stream/channel.ts";
 
@@ -21,7 +21,7 @@ import type { Sink } from "../../stream/channel.ts";
  *
  * - `unknown`: there is no record of the run.
  * - `forgotten`: the next events have been deleted.
- * - `ahead`: the position is after the last event.
+ * - `ahead`: the cursor is after the last event.
  * - `key-reused`: another request has the idempotency key.
  * - `repeated`: the same request is being handled, and its events cannot be joined.
  * - `unrecorded`: the events could not be logged.
@@ -61,11 +61,11 @@ export interface Records extends IdempotencyKeys {
     onLost: (error?: unknown) => void,
   ): Recorder;
   /**
-   * Returns the events after a position and those that follow, until the run ends or pauses; nothing if it has, and no event is left. Throws a `RecordError`
-   * if there is no such position.
+   * Returns the events after a cursor and those that follow, until the run ends or pauses; nothing if it has, and no event is left. Throws a `RecordError`
+   * if there is no such event.
    */
   follow(
-    position: RunPosition,
+    cursor: EventCursor,
     requester: Requester,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogPage> | undefined>;

@@ -15,7 +15,7 @@ import type { Log, LogPage, RecordsOf } from "../log.ts";
 import { idempotencyKeys, lastEvent, loggedPages, readableLog, readEnd, recordKey } from "./idempotency_keys.ts";
 import { recorder } from "./recorder.ts";
 import { RecordError, type Records } from "./records.ts";
-import type { Owned, Requester, RunAddress, RunHost, RunPosition } from "./run_host.ts";
+import type { EventCursor, Owned, Requester, RunAddress, RunHost } from "./run_host.ts";
 import {
   addMail,
   hasEnded,
@@ -311,9 +311,9 @@ export function recordsOf(given: Log, host: RunHost): Records {
 
   const close: Records["close"] = (...of) => closeNow(...of).catch(unlessFaster);
 
-  /** Yields the events after a position, and those that follow. */
+  /** Yields the events after a cursor, and those that follow. */
   async function* pages(
-    { run, after }: RunPosition,
+    { run, after }: EventCursor,
     lookup: SessionLookup,
     requester: Requester,
     signal: AbortSignal,
@@ -335,17 +335,17 @@ export function recordsOf(given: Log, host: RunHost): Records {
     recorder: (run, requester, out, onLost) =>
       recorder({ log, key: recordKey(run, requester), owner: requester.owner, out, patience: host.patience, onLost }),
     close,
-    async follow(position, requester, signal) {
-      const { run, after } = position;
+    async follow(cursor, requester, signal) {
+      const { run, after } = cursor;
       const end = isRunId(run) ? await endOf(run, requester) : undefined;
       if (!end) throw new RecordError(`Cannot follow run "${run}": there is none`, "unknown");
       const named = `run "${run}" after event ${after}`;
       if (after > end.last) throw new RecordError(`Cannot follow ${named}: the last is ${end.last}`, "ahead");
-      const lookup = sessions.lookup(position, requester);
+      const lookup = sessions.lookup(cursor, requester);
       const ended = end.ended && (after < end.last || !await isResuming(run, lookup, end.last, requester));
       if (ended && after === end.last) return undefined;
       if (!ended) await complete(run, lookup, requester);
-      const rest = pages(position, lookup, requester, signal); // followers share what they read
+      const rest = pages(cursor, lookup, requester, signal); // followers share what they read
       if (after === end.last) return rest;
       const first = await rest.next();
       if (first.done && (signal.aborted || host.signal?.aborted)) return rest;

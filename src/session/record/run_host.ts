@@ -138,8 +138,8 @@ export interface RunAddress {
   readonly session?: string;
 }
 
-/** A position in the events of a run. */
-export interface RunPosition extends RunAddress {
-  /** The number of the event before the position; 0 at the beginning. */
+/** A place between two events of a run. */
+export interface EventCursor extends RunAddress {
+  /** The number of the event before the cursor; 0 at the beginning. */
   readonly after: number;
 }

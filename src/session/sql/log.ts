@@ -9,7 +9,7 @@ import type { Addition, Log, LogPage } from "../log.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
 import { firstOf, pieceLength, type SqlOptions, type SqlStorage, sweeper, sweptLogs } from "./storage.ts";
-import { promiseTry, turn } from "../../stream/tick.ts";
+import { nextTick, promiseTry } from "../../stream/tick.ts";
 
 // Transactions that share one commit, which waits for the disk.
 
@@ -27,7 +27,7 @@ interface Waiting {
 }
 
 /**
- * Returns a function that executes the work of one turn of the event loop in one transaction. If one work fails, each is executed in a transaction of its own,
+ * Returns a function that executes the work of one tick of the event loop in one transaction. If one work fails, each is executed in a transaction of its own,
  * so that none fails because of another one.
  */
 export function sharedTransactions(storage: SqlStorage): Transact {
@@ -55,7 +55,7 @@ export function sharedTransactions(storage: SqlStorage): Transact {
 
   return <T>(work: () => T) =>
     new Promise<T>((resolve, reject) => {
-      if (waiting.length === 0) turn(commit);
+      if (waiting.length === 0) nextTick(commit);
       waiting.push({
         execute() {
           const result = work();

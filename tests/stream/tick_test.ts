@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 
-Deno.test("turn() uses the timers of the platform, which a test fakes later, and reads them with the first turn", async () => {
+Deno.test("nextTick() uses the timers of the platform, which a test fakes later, and reads them with the first call", async () => {
   const platform = Object.getOwnPropertyDescriptor(globalThis, "setTimeout") ?? {};
   const { setTimeout: real } = globalThis;
   let reads = 0;
@@ -10,15 +10,15 @@ Deno.test("turn() uses the timers of the platform, which a test fakes later, and
   };
   try {
     Object.defineProperty(globalThis, "setTimeout", { configurable: true, get });
-    const { turn } = await import("../../src/stream/tick.ts?fresh"); // a copy that has read no timer yet
+    const { nextTick } = await import("../../src/stream/tick.ts?fresh"); // a copy that has read no timer yet
     assertEquals(reads, 0);
     Object.defineProperty(globalThis, "setTimeout", { configurable: true, value: () => {} });
-    await new Promise<void>((resolve) => turn(resolve));
+    await new Promise<void>((resolve) => nextTick(resolve));
     assertEquals(reads, 1);
     let called = false;
-    const cancel = turn(() => called = true);
+    const cancel = nextTick(() => called = true);
     cancel();
-    await new Promise<void>((resolve) => turn(resolve));
+    await new Promise<void>((resolve) => nextTick(resolve));
     assertEquals(called, false);
   } finally {
     Object.defineProperty(globalThis, "setTimeout", platform);
