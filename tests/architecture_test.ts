@@ -104,7 +104,7 @@ const room = (path: string) => path.match(/^src\/(\w+)\//)?.[1] ?? path;
 const isMiddleware = (path: string) => path.startsWith("middleware/");
 const isBare = (target: string) => !/^(mod\.ts$|src\/|middleware\/|examples\/|tests\/)/.test(target);
 const isAdapter = ({ path }: Source) =>
-  /\/(cli|command_hooks|directory|deno_kv|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
+  /\/(cli|command_hooks|directory|deno_kv|process|stdio|terminal|transcript)(\/|\.ts$)/.test(path);
 
 /** Returns the import cycles of runtime imports as lists of modules. Types may import each other. */
 function circles(sources: readonly Source[]): string[][] {
@@ -199,6 +199,29 @@ imports("a middleware imports only what the package exports", middleware, (targe
   "middleware/limits/search.ts": `import { RE2JS } from "re2js";`,
   "middleware/limits/client.ts": `import { Client } from "@modelcontextprotocol/client";`,
   "middleware/limits/roundabout.ts": `import { agent } from "@jizai/jizai";`,
+});
+
+/** The folders of the systems whose hooks are run, and the other folders that each of them may import. */
+const systems: Readonly<Record<string, readonly string[]>> = {
+  claude: ["kit", "copilot"],
+  copilot: ["kit"],
+  kit: [],
+  picoclaw: ["kit"],
+  yoi: ["kit"],
+};
+
+/** Returns the system that a file is about; undefined for a file elsewhere. */
+function systemOf(path: string): string | undefined {
+  return path.match(/^middleware\/foreign_hooks\/(\w+)\//)?.[1];
+}
+
+imports("the systems of foreign hooks share the kit and import one way", middleware, (target, from) => {
+  const [own, other] = [systemOf(from), systemOf(target)];
+  return own !== undefined && other !== undefined && own !== other && !systems[own]?.includes(other);
+}, {
+  "middleware/foreign_hooks/kit/upward.ts": `import { events } from "../claude/events.ts";`,
+  "middleware/foreign_hooks/copilot/back.ts": `import { events } from "../claude/events.ts";`,
+  "middleware/foreign_hooks/yoi/across.ts": `import { hookNames } from "../copilot/outputs.ts";`,
 });
 
 rule(
@@ -423,10 +446,15 @@ Deno.test("src and middleware have at most 330 files, of at most 550 lines, and 
 });
 
 Deno.test("every middleware is exported under its own name, and other files only as parts of one", () => {
-  const nameOf = (path: string) => path.replace(/^middleware\/\w+/, "./middleware").replace(/(\/mod)?\.ts$/, "");
+  const nameOf = (path: string) =>
+    path.replace(/^middleware\/(foreign_hooks\/)?\w+/, "./middleware").replace(/(\/mod)?\.ts$/, "");
   const found = [...exported].filter(([name]) => name.startsWith("./middleware/"));
   assertEquals(found.filter(([name, path]) => name !== nameOf(path.slice(2))), []);
-  const own = middleware.map(({ path }) => path).filter((path) => /^middleware\/\w+\/\w+(\/mod)?\.ts$/.test(path));
+  const own = middleware.map(({ path }) => path).filter((path) =>
+    systemOf(path) === undefined
+      ? /^middleware\/\w+\/\w+(\/mod)?\.ts$/.test(path)
+      : /^middleware\/foreign_hooks\/\w+\/\w+_hooks\.ts$/.test(path) // the other files beside it are its parts
+  );
   assertEquals(own.filter((path) => exported.get(nameOf(path)) !== `./${path}`), []);
   const parts = found.map(([name]) => name).filter((name) => !own.some((path) => nameOf(path) === name));
   assertEquals(parts.filter((name) => !own.some((path) => name.startsWith(`${nameOf(path)}/`))), []);

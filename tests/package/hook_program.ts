@@ -4,9 +4,9 @@
  * @module
  */
 import { agent, type Middleware, tool } from "../../mod.ts";
-import { command_hooks } from "../../middleware/foreign_hooks/command_hooks/mod.ts";
-import { rpc_hooks } from "../../middleware/foreign_hooks/rpc_hooks/mod.ts";
-import { stdio } from "../../middleware/foreign_hooks/rpc_hooks/stdio.ts";
+import { command_hooks } from "../../middleware/foreign_hooks/claude/command_hooks.ts";
+import { rpc_hooks } from "../../middleware/foreign_hooks/picoclaw/rpc_hooks.ts";
+import { stdio } from "../../middleware/foreign_hooks/picoclaw/rpc_hooks/stdio.ts";
 import { scripted } from "../../src/model/scripted.ts";
 import process from "node:process";
 import { createInterface } from "node:readline";

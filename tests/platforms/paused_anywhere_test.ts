@@ -1,5 +1,5 @@
 import { assert } from "@std/assert";
-import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
+import { linesOf } from "../../middleware/foreign_hooks/picoclaw/rpc_hooks/lines.ts";
 import { type Leg, likeAtOnce, type Outcome } from "../support/random_agent/legs.ts";
 import { seeds, withSeed } from "../support/seeded.ts";
 import { killing } from "./killing.ts";

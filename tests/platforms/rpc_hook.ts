@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { linesOf } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
+import { linesOf } from "../../middleware/foreign_hooks/picoclaw/rpc_hooks/lines.ts";
 
 const [does = ""] = Deno.args;
 const encoder = new TextEncoder();

@@ -3,7 +3,7 @@
  * text in which Bash runs another. `deno task platforms -- 7` tries the scripts of the seed 7.
  */
 import { assert } from "@std/assert";
-import { matchesCall } from "../../middleware/foreign_hooks/claude_hooks/permissions.ts";
+import { matchesCall } from "../../middleware/foreign_hooks/claude/permissions.ts";
 import { type Chance, seeded, seeds } from "../support/seeded.ts";
 import { folder } from "./folder.ts";
 

@@ -11,7 +11,7 @@ import {
   type RpcHooks,
   type RpcHooksOptions,
 } from "@jizai/jizai/middleware/rpc_hooks";
-import { linesOf, linesWire } from "../../middleware/foreign_hooks/rpc_hooks/lines.ts";
+import { linesOf, linesWire } from "../../middleware/foreign_hooks/picoclaw/rpc_hooks/lines.ts";
 
 /** Creates the middleware with hooks in this process, in the order of their names. */
 export function builtins(

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { parseJson } from "./kit.ts";
+import { parseJson } from "./answers.ts";
 
 /** A decision in an unknown form. */
 export interface ForeignDecision {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { linesOf } from "../../../middleware/foreign_hooks/rpc_hooks/lines.ts";
+import { linesOf } from "../../../middleware/foreign_hooks/picoclaw/rpc_hooks/lines.ts";
 
 const encoder = new TextEncoder();
 for await (const line of linesOf(Deno.stdin.readable.values())) {

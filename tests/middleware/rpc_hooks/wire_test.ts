@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
-import { linesOf, linesWire } from "../../../middleware/foreign_hooks/rpc_hooks/lines.ts";
+import { linesOf, linesWire } from "../../../middleware/foreign_hooks/picoclaw/rpc_hooks/lines.ts";
 import { batch, call, gauge, runBatch, settled, three } from "../../support/batch.ts";
 import { answering, type Program, programs, type ReceivedMessage, type Send, warnings } from "../../support/rpc.ts";
 

@@ -1,0 +1,384 @@
+/**
+ * The hooks of one middleware: runs them, reports their messages and failures, and ends runs for them.
+ *
+ * @module
+ */
+import type { Definition, Definitions } from "./config.ts";
+import type { Dialect } from "./dialect.ts";
+import { type CommonInput, type EventFields, events, type HookEvent, type HookInput, matchedIn } from "./events.ts";
+import {
+  type Answer,
+  type Answers,
+  type Background,
+  backgroundOf,
+  backgroundWork,
+  contextOf,
+  readAnswer,
+  type ReadOutput,
+  readOutput,
+  type Work,
+} from "./outputs.ts";
+import { noPermissions, type Permissions } from "./permissions.ts";
+import {
+  callWithin,
+  isLate,
+  lateAfter,
+  outermostRun,
+  transcriptFile,
+  warnFailed,
+  workingDirectory,
+} from "../kit/adapter.ts";
+import { isObject, joinLines } from "../kit/answers.ts";
+import { isGuard } from "../kit/settings.ts";
+import { type End, type Run, type Scope, type State, state } from "../../../mod.ts";
+import { anySignal, startTimer } from "../../../src/core/kit.ts";
+
+// The state that the hooks of one middleware keep for a run or its session.
+
+/** A call as PostToolBatch reports it. */
+export type BatchCall = EventFields["PostToolBatch"]["tool_calls"][number];
+
+/** The calls of one response. */
+export interface CallBatch {
+  /** The ids of its calls, in the model's order. */
+  readonly ids: readonly string[];
+  /** The calls that have come out, by id. */
+  readonly calls: Readonly<Record<string, BatchCall>>;
+  /** Whether PostToolBatch was asked about it. */
+  readonly asked: boolean;
+}
+
+/** The state of one middleware. */
+interface Memory {
+  /** The reason of the hook that ended the run, for the person. */
+  readonly stopped: State<string>;
+  /** Whether hooks have kept the agent from stopping. */
+  readonly continued: State<boolean>;
+  /** Whether StopFailure was asked. */
+  readonly failed: State<boolean>;
+  /** The model that the session was opened with. */
+  readonly model: State<string>;
+  /** The text before the first prompt. */
+  readonly firstMessage: State<string>;
+  readonly batch: State<CallBatch>;
+  /** The answers of PreToolUse about calls without a result. */
+  readonly judgements: State<Readonly<Record<string, unknown>>>;
+  readonly permissions: State<Permissions>;
+  /** The files in `watchPaths`; undefined until a hook returns some. */
+  readonly watched: State<readonly string[] | undefined>;
+  /** The worktree that the agent is in. */
+  readonly worktree: State<string>;
+  /** Texts for the next model request. Those of the outermost run belong to the session, so that its next run sends them. */
+  readonly later: (at: Scope) => State<readonly string[]>;
+}
+
+/** Creates the state of the middleware `name`. */
+function memoryOf(name: string): Memory {
+  const ofRun = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value);
+  const ofSession = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value, { lifetime: "session" });
+  const own = ofRun<readonly string[]>("later", []);
+  const ofConversation = ofSession<readonly string[]>("later", []);
+  return {
+    stopped: ofRun("stopped", ""),
+    continued: ofRun("continued", false),
+    failed: ofRun("failed", false),
+    model: ofRun("model", ""),
+    firstMessage: ofRun("first_message", ""),
+    batch: ofRun<CallBatch>("batch", { ids: [], calls: {}, asked: false }),
+    judgements: ofRun("judgements", {}),
+    permissions: ofSession("permissions", noPermissions),
+    watched: ofSession<readonly string[] | undefined>("watched", undefined),
+    worktree: ofSession("worktree", ""),
+    later: ({ run }) => run.parent ? own : ofConversation,
+  };
+}
+
+// Running the hooks of an event: in parallel or in sequence, each with its own copy of the input, signal and deadline.
+
+/** The outcome of one hook. */
+interface Outcome extends ReadOutput {
+  readonly definition?: Definition;
+  /** The work of a hook that continues in the background and will answer later. */
+  readonly work?: Work | undefined;
+  readonly failed?: { readonly error: unknown };
+  /** The order of arrival, from 0. */
+  readonly given: number;
+}
+
+/** Options of a dispatch. */
+export interface DispatchOptions {
+  readonly toolUseId: string | undefined;
+  readonly signal: AbortSignal;
+  /** An upper bound of every timeout, in milliseconds. Default: none. */
+  readonly most?: number | undefined;
+  readonly dialect: Dialect;
+}
+
+/** Runs hooks and returns one outcome per hook, in their order. Never rejects. */
+async function dispatch(
+  definitions: readonly Definition[],
+  input: HookInput,
+  options: DispatchOptions,
+): Promise<readonly Outcome[]> {
+  let given = 0;
+  const ask = async (definition: Definition, input: HookInput): Promise<Outcome> => {
+    try {
+      const { returned, work } = await call(definition, structuredClone(input), options);
+      const read = readAnswer(returned, input, options.dialect);
+      return { ...read, definition, given: given++, work };
+    } catch (error) {
+      return { failed: { error }, invalid: [], definition, given: given++ };
+    }
+  };
+  if (!definitions.some(({ sequential }) => sequential)) {
+    return await Promise.all(definitions.map((definition) => ask(definition, input)));
+  }
+  const outcomes: Outcome[] = [];
+  let current = input;
+  for (const definition of definitions) {
+    const outcome = await ask(definition, current);
+    current = changed(current, outcome);
+    outcomes.push(mergeInput(outcome, current));
+  }
+  return outcomes;
+}
+
+/** Milliseconds that a hook has to settle after its signal aborted. */
+const grace = 50;
+
+async function call(
+  { hook, timeout }: Definition,
+  input: HookInput,
+  options: DispatchOptions,
+): Promise<{ readonly returned: unknown; readonly work: Work | undefined }> {
+  const { toolUseId, signal, most = Infinity } = options;
+  const background = new AbortController();
+  const returned = await callWithin(Math.min(timeout, most), signal, (signal) => {
+    const own = anySignal([signal, background.signal]);
+    return hook(input as never, toolUseId, { signal: own }); // a hook receives only the inputs of its own event
+  }, grace);
+  const work = backgroundWork(returned);
+  if (work || !isObject(returned) || returned.async !== true) return { returned, work };
+  const { asyncTimeout } = returned;
+  return { returned, work: typeof asyncTimeout === "number" ? expiry(background, asyncTimeout) : undefined };
+}
+
+/** Aborts the signal of a callback that continues in the background after `ms` milliseconds, unless the run ends before. */
+function expiry(background: AbortController, ms: number): Work {
+  const { promise: done, resolve } = Promise.withResolvers<undefined>();
+  const timer = startTimer(() => {
+    background.abort(lateAfter(ms));
+    resolve(undefined);
+  }, ms);
+  const stop = () => {
+    clearTimeout(timer);
+    resolve(undefined);
+  };
+  return { done, stop, isDetached: true };
+}
+
+/** Returns the input of the next hook in a sequence. */
+function changed(input: HookInput, { output }: Outcome): HookInput {
+  const { updatedInput, additionalContext } = output?.specific ?? {};
+  if (input.hook_event_name === "PreToolUse" && updatedInput) {
+    const before = input.tool_input;
+    return { ...input, tool_input: isObject(before) ? { ...before, ...updatedInput } : updatedInput };
+  }
+  if (input.hook_event_name === "UserPromptSubmit" && additionalContext) {
+    return { ...input, prompt: `${input.prompt}\n\n${additionalContext}` };
+  }
+  return input;
+}
+
+/** Replaces the updated input of an outcome by the input that all hooks so far have made. */
+function mergeInput(outcome: Outcome, current: HookInput): Outcome {
+  const { output } = outcome;
+  if (current.hook_event_name !== "PreToolUse" || !output?.specific.updatedInput) return outcome;
+  const updatedInput = current.tool_input as Record<string, unknown>; // `changed` merged an object into it
+  return { ...outcome, output: { ...output, specific: { ...output.specific, updatedInput } } };
+}
+
+// The hooks of one middleware, which its points ask.
+
+/** Options of asking the hooks of an event. */
+export interface AskOptions {
+  /** The id of the call, if the input does not contain it. */
+  readonly call?: string;
+  /** Default: the signal of the context. */
+  readonly signal?: AbortSignal;
+  /** An upper bound of every timeout, in milliseconds. */
+  readonly most?: number;
+}
+
+/** The hooks of one middleware. */
+export interface Hooks {
+  /** The name of the middleware. */
+  readonly name: string;
+  readonly dialect: Dialect;
+  /** The root of the agent's files. */
+  readonly cwd: string;
+  readonly definitions: Definitions;
+  readonly memory: Memory;
+  readonly background: Background;
+  /** Whether a hook is for one of the events. */
+  readonly has: (...events: readonly HookEvent[]) => boolean;
+  /** Whether a hook of one of the events matches `value`. */
+  readonly hasFor: (value: string, ...events: readonly HookEvent[]) => boolean;
+  /** Runs the hooks of an event. Throws if the run was stopped meanwhile. */
+  readonly ask: <E extends HookEvent>(
+    event: E,
+    ctx: Scope,
+    fields: () => EventFields[E],
+    options?: AskOptions,
+  ) => Promise<Answers>;
+  /** Runs the hooks of an event in the background. */
+  readonly notify: <E extends HookEvent>(
+    event: E,
+    ctx: Scope,
+    fields: () => EventFields[E],
+    onAnswers?: (answers: Answers) => void,
+  ) => void;
+  /** Adds texts to the next model request. */
+  readonly addLater: (ctx: Scope, texts: readonly string[]) => void;
+  /** Ends the session if an answer contains `continue: false` and the event allows it: the run, and the runs that it works for. */
+  readonly endOf: (event: HookEvent, ctx: Scope, answers: Answers) => End | undefined;
+  /** Ends the run. The person sees the reason. */
+  readonly end: (ctx: Scope, reason: string, reach?: EndReach) => End;
+}
+
+/** The runs that a hook ends. */
+interface EndReach {
+  /** Ends also the runs that the run works for. Default: false. */
+  readonly tree?: boolean;
+}
+
+/** The text for the model in the results of calls that the end of the run cuts short. */
+export const endReason = "a hook stopped the run";
+
+/** Creates the hooks of one middleware. */
+export function hooksOf(
+  definitions: Definitions,
+  { name, dialect, cwd }: Pick<Hooks, "name" | "dialect" | "cwd">,
+): Hooks {
+  const memory = memoryOf(name);
+  const background = backgroundOf();
+  const { voidsInvalid } = dialect;
+
+  function commonInput(ctx: Scope): CommonInput {
+    const { run } = ctx;
+    const top = outermostRun(run);
+    const model = memory.model.get(ctx);
+    return {
+      session_id: top.session,
+      transcript_path: transcriptFile(top) ?? "",
+      cwd: workingDirectory(run, cwd),
+      prompt_id: top.id,
+      ...(model && { model }),
+      permission_mode: memory.permissions.get(ctx).mode,
+      ...(run.parent && { agent_id: run.id, agent_type: run.agent }),
+    };
+  }
+
+  async function ask<E extends HookEvent>(
+    event: E,
+    ctx: Scope,
+    fields: () => EventFields[E],
+    { call, signal = ctx.signal, most }: AskOptions = {},
+  ): Promise<Answers> {
+    const all = definitions.get(event) ?? [];
+    if (all.length === 0) return [];
+    const own = fields();
+    const value = matchedIn(event, own);
+    const matched = distinct(all.filter(({ matches }) => matches(value)));
+    if (matched.length === 0) return [];
+    signal.throwIfAborted();
+    const input = { ...commonInput(ctx), hook_event_name: event, ...own } as HookInput; // the fields belong to the event
+    const toolUseId = "tool_use_id" in input ? input.tool_use_id : call;
+    const outcomes = await dispatch(matched, input, { toolUseId, signal, most, dialect });
+    signal.throwIfAborted();
+    return outcomes.flatMap((outcome) => {
+      if (outcome.work) continueLater(outcome.work, event, ctx);
+      return answersOf(outcome, event, ctx);
+    });
+  }
+
+  /** Reads the answer of a hook that continues in the background when it arrives. */
+  function continueLater({ done, ...work }: Work, event: HookEvent, ctx: Scope): void {
+    const outcome = done.then(
+      (returned): Outcome => ({ ...readOutput(returned, event, voidsInvalid), given: 0 }),
+      (error): Outcome => ({ failed: { error }, invalid: [], given: 0 }),
+    );
+    const answered = outcome.then((outcome) => {
+      const { systemMessage, ...rest } = outcome.output ?? { specific: {} };
+      const isForModel = dialect.lateMessages === "model";
+      const answers = answersOf(isForModel && outcome.output ? { ...outcome, output: rest } : outcome, event, ctx);
+      addLater(ctx, [...isForModel && systemMessage ? [systemMessage] : [], ...contextOf(answers)]);
+    });
+    background.add(ctx, { done: answered, ...work });
+  }
+
+  function addLater(ctx: Scope, texts: readonly string[]): void {
+    if (texts.length > 0) memory.later(ctx).update(ctx, (before) => [...before, ...texts]);
+  }
+
+  /** Returns the answer of one hook. Emits its message for the person, and a warning about its failure. */
+  function answersOf(outcome: Outcome, event: HookEvent, ctx: Scope): Answer[] {
+    const { output, invalid, unknown, failed, given } = outcome;
+    const { systemMessage, suppressOutput } = output ?? {};
+    const isHidden = (suppressOutput && dialect.suppresses) || dialect.discardsMessages.includes(event);
+    if (systemMessage && !isHidden) ctx.emit({ type: "notice", text: systemMessage });
+    const warn = (message: string, error?: unknown) =>
+      warnFailed(ctx, { middleware: name, point: events[event].point, message, error });
+    if (unknown !== undefined) warn(`A hook of ${event} returned ${unknown}.`);
+    const problem = failed ? "failed" : invalid.length > 0 ? `returned an invalid output: ${invalid.join(", ")}` : "";
+    if (problem !== "") {
+      warn(`A hook of ${event} ${problem}.`, failed?.error);
+      const reason = blockedBy(outcome, event);
+      if (reason) return [{ ...output, decision: "deny", reason, specific: output?.specific ?? {}, given }];
+    }
+    return output ? [{ ...output, given }] : [];
+  }
+
+  function end(ctx: Scope, reason: string, { tree = false }: EndReach = {}): End {
+    for (let run: Run | undefined = ctx.run; run; run = tree ? run.parent : undefined) {
+      memory.stopped.set({ ...ctx, run }, reason);
+    }
+    ctx.emit({ type: "notice", text: reason });
+    return ctx.run.end(endReason, { as: "done", tree });
+  }
+
+  return {
+    name,
+    dialect,
+    cwd,
+    definitions,
+    memory,
+    background,
+    has: (...events) => events.some((event) => (definitions.get(event) ?? []).length > 0),
+    hasFor: (value, ...events) => events.some((event) => definitions.get(event)?.some(({ matches }) => matches(value))),
+    ask,
+    notify(event, ctx, fields, onAnswers = () => {}) {
+      background.add(ctx, { done: ask(event, ctx, fields).then(onAnswers) });
+    },
+    addLater,
+    endOf(event, ctx, answers) {
+      const stopping = answers.filter((answer) => answer.continue === false);
+      if (stopping.length === 0 || !dialect.ending.includes(event)) return undefined;
+      return end(ctx, joinLines(stopping.map(({ stopReason }) => stopReason)) ?? "Stopped by a hook.", { tree: true });
+    },
+    end,
+  };
+}
+
+/** Keeps one of several equal hooks. */
+function distinct(definitions: readonly Definition[]): readonly Definition[] {
+  return definitions.filter(({ same }, index) =>
+    !same || definitions.findIndex((each) => each.same === same) === index
+  );
+}
+
+/** Returns why the failure of a hook blocks; undefined if it does not. */
+function blockedBy({ definition, failed }: Outcome, event: HookEvent): string | undefined {
+  if (definition?.blocksLate && isLate(failed?.error)) return "A hook did not answer in time.";
+  return definition?.blocks && isGuard(event) ? "A hook failed." : undefined;
+}

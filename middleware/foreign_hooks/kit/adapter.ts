@@ -1,0 +1,134 @@
+/**
+ * The parts of every adapter: the check of its options, the points that its hooks need, their deadlines, its warnings, and facts about the run.
+ *
+ * @module
+ */
+import type { Middleware, Point, Run, Scope } from "../../../mod.ts";
+import { anySignal, cancellationOf, points, startTimer, withGracePeriod } from "../../../src/core/kit.ts";
+
+// The options of an adapter, and the points that its hooks need.
+
+/** Throws a `TypeError` if `given`, the first argument of a factory, has an option and no member of its own: it was to be the second argument. */
+export function expectNoOption(
+  subject: string,
+  given: object,
+  own: readonly string[],
+  options: readonly string[],
+): void {
+  const misplaced = Object.keys(given).find((name) => options.includes(name) && !own.includes(name));
+  if (misplaced === undefined || own.some((name) => name in given)) return;
+  throw new TypeError(`${subject}: "${misplaced}" is an option; expected it in the second argument`);
+}
+
+/** For each point, the names of the hooks that need it. */
+export type Needs<Name extends string> = Readonly<Partial<Record<Point, readonly Name[]>>>;
+
+/** Returns `middleware` without the hooks at points that no configured hook needs. */
+export function atNeededPoints<Name extends string>(
+  { name, inherit, ...hooks }: Middleware & { readonly name: string; readonly inherit: boolean },
+  needs: Needs<Name>,
+  has: (name: Name) => boolean,
+): Middleware {
+  const used = points.filter((point) => needs[point]?.some(has));
+  return { name, inherit, ...Object.fromEntries(used.map((point) => [point, hooks[point]])) };
+}
+
+// Warnings about hooks.
+
+/** The place and the cause of a hook's failure. */
+export interface HookFailure {
+  readonly middleware: string;
+  readonly point: Point;
+  readonly message: string;
+  /** The error that was thrown. It goes to `onError`; clients receive only its id. */
+  readonly error?: unknown;
+}
+
+/** Emits a warning that a hook failed or that a part of its answer is ignored. */
+export function warnFailed({ run, emit }: Scope, { error, ...failure }: HookFailure): void {
+  const id = error === undefined ? undefined : run.report(error);
+  emit({ type: "warning", code: "hook.failed", ...failure, ...(id !== undefined && { error: id }) });
+}
+
+/** Emits a warning that a hook does not run. */
+export function warnSkipped({ emit }: Scope, middleware: string, message: string, point: Point = "session"): void {
+  emit({ type: "warning", code: "hook.skipped", message, middleware, point });
+}
+
+/** Adds warnings about the hooks that never run to a middleware. They are emitted when a run begins. */
+export function warnSilent(middleware: Middleware, silent: readonly string[]): Middleware {
+  if (silent.length === 0) return middleware;
+  const { name = "hooks" } = middleware;
+  return {
+    ...middleware,
+    async session(ctx, next) {
+      for (const message of ctx.run.parent || ctx.resumed ? [] : silent) warnSkipped(ctx, name, message);
+      return await (middleware.session ? middleware.session(ctx, next) : next());
+    },
+  };
+}
+
+// Deadlines of hooks.
+
+/**
+ * Calls `work` with a signal that aborts with `signal` or after `ms` milliseconds. After an abort, `work` has `grace` milliseconds (default 0) to settle;
+ * then its result is dropped. Rejects with the error of `work`, or with the reason of the abort.
+ */
+export async function callWithin<T>(
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => T | Promise<T>,
+  grace = 0,
+): Promise<T> {
+  signal.throwIfAborted();
+  const late = new AbortController();
+  const own = anySignal([signal, late.signal]);
+  const call = async () => await work(own);
+  const timer = startTimer(() => late.abort(lateAfter(ms)), ms);
+  try {
+    const result = await withGracePeriod(call(), cancellationOf(own), grace, () => {});
+    own.throwIfAborted();
+    return result;
+  } catch (error) {
+    throw own.aborted ? own.reason : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Creates the error for work that took longer than `ms` milliseconds. */
+export function lateAfter(ms: number): DOMException {
+  return new DOMException(`Not done after ${ms} ms`, "TimeoutError");
+}
+
+/** Whether an error says that a deadline passed. */
+export function isLate(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
+}
+
+// Facts about a run that hooks of every system receive.
+
+/** Returns the run that has no parent. */
+export function outermostRun(run: Run): Run {
+  return run.parent ? outermostRun(run.parent) : run;
+}
+
+/** Returns the file that `transcript()` writes for the run; undefined without one. */
+export function transcriptFile({ state }: Run): string | undefined {
+  const path = state.get("transcript.path");
+  return typeof path === "string" && path !== "" ? path : undefined;
+}
+
+/** Returns the working directory of the run, as `workspace()` keeps it, as a path beneath `root`. */
+export function workingDirectory({ state }: Run, root: string): string {
+  const place = state.get("workspace");
+  const inside = typeof place === "object" && place !== null && "cwd" in place ? String(place.cwd) : ".";
+  return absolutePath(root, inside);
+}
+
+/** Turns a path of the workspace into an absolute path beneath `root`. */
+export function absolutePath(root: string, path: string): string {
+  if (path.startsWith("/")) return path;
+  const inside = path.replace(/^\.(\/|$)/, "");
+  return inside === "" ? root : `${root.replace(/\/$/, "")}/${inside}`;
+}

@@ -1,0 +1,100 @@
+/**
+ * Reads the answers of hooks: validates each of their fields, and names the members that their system does not know.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { describeIssues } from "../../../src/core/kit.ts";
+
+// The fields of an answer. Zod validates every field on its own, so an invalid field does not affect the others.
+
+/** The schemas of the fields of an answer. `$ZodType` is the core of every schema: the compiler compares fewer members with it than with `ZodType`. */
+export type Shape = Readonly<Record<string, z.core.$ZodType>>;
+
+/** The valid fields of an answer. */
+export type Fields<S extends Shape> = { readonly [K in keyof S]?: z.output<S[K]> };
+
+/**
+ * Returns the fields of `shape` that are present and valid; `onInvalid` receives one text per invalid field. Null counts as absent unless the schema accepts
+ * it.
+ */
+export function readFields<S extends Shape>(
+  shape: S,
+  given: Readonly<Record<string, unknown>>,
+  onInvalid: (field: string, problem: string) => void,
+): Fields<S> {
+  const read: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries(shape)) {
+    const value = given[name];
+    if (value === undefined) continue;
+    const parsed = z.safeParse(schema, value);
+    if (parsed.success) read[name] = parsed.data;
+    else if (value !== null) onInvalid(name, describeIssues(parsed.error.issues));
+  }
+  return read as Fields<S>; // each field was parsed by its own schema
+}
+
+/** Returns a text that names the members of an answer that its system does not know; undefined if there are none. Null counts as absent. */
+export function unknownMembers(
+  given: unknown,
+  known: readonly string[],
+  fold: (name: string) => string = (name) => name,
+): string | undefined {
+  const names = Object.entries(objectOf(given)).filter(([name, value]) =>
+    value !== undefined && value !== null && !known.includes(fold(name))
+  ).map(([name]) => name.slice(0, 64));
+  const more = names.length > 10 ? ` and ${names.length - 10} more` : "";
+  return names.length === 0 ? undefined : `unknown members: ${names.slice(0, 10).join(", ")}${more}`;
+}
+
+// The schemas that the systems share.
+
+/** Accepts one of `words`, in upper or lower case. */
+export function word<const T extends readonly string[]>(...words: T): z.core.$ZodType<T[number]> {
+  return z.preprocess((given) => typeof given === "string" ? given.trim().toLowerCase() : given, z.enum(words));
+}
+
+/** Accepts what `schema` accepts, and null or nothing as undefined. */
+export function maybe<S extends z.core.$ZodType>(schema: S): z.core.$ZodType<z.output<S> | undefined> {
+  return z.pipe(z.nullish(schema), z.transform((given) => given ?? undefined));
+}
+
+// Texts and JSON of unknown shape.
+
+/** Whether a value is an object with fields, not an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns a value if it is an object, otherwise an empty object. */
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+/** Parses JSON; returns undefined for invalid JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Joins the texts that are not empty, one per line; undefined if all are empty. */
+export function joinLines(texts: readonly (string | undefined)[]): string | undefined {
+  return texts.filter((text) => text).join("\n") || undefined;
+}
+
+/** Reads the text of a response. Throws a `RangeError` if it has more than `most` bytes. */
+export async function readBody({ body }: Response, most: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let size = 0;
+  let text = "";
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > most) throw new RangeError(`Cannot read the answer of the hook: it has more than ${most} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
