@@ -17,8 +17,8 @@ import { type PersonAnswer, restoreSchemas } from "../protocol/question.ts";
 
 // The outcome of a claim.
 
-/** The saved state that a run starts from. */
-export interface Claimed {
+/** The saved state that a run starts from: the run itself, and its session. */
+export interface ClaimedState {
   /** The run as it starts here. Its events, usage and answers are those so far. */
   readonly snapshot: RunSnapshot;
   /** The transcript. */
@@ -35,20 +35,44 @@ export interface Claimed {
   readonly rules: readonly Rule[];
   /** Messages that other processes sent to the run. */
   readonly mail: readonly Mail[];
-  /** True if the run continues after a pause or a crash. */
-  readonly resumed: boolean;
-  /** True if the run's process died. */
-  readonly lost: boolean;
-  /** The reason why the run ends as soon as its open calls have results, if it does. */
-  readonly closing: string | undefined;
-  /** True if the transcript is restored to the start of the run that is closed. */
-  readonly rollback: boolean;
-  /** The session as it was stored, if a run has it. A start that is undone restores it. */
+  /** The session as it was stored, if a start that is undone restores it: a run has it, which is not being closed. */
   readonly stored: Session | undefined;
-  /** The pause that is answered. */
-  readonly pause?: Exit | undefined;
-  /** The answers of this claim, which are the last ones in `snapshot`. */
+}
+
+/** A pause, and what a person has answered to it. */
+export interface AnsweredPause {
+  /** The pause. */
+  readonly exit: Exit;
+  /** The answers of the claim, which are the last ones in its `snapshot`. */
   readonly given: readonly AnsweredQuestion[];
+}
+
+/** The state that a run starts from, and how it starts. */
+export type Claimed =
+  & ClaimedState
+  & (
+    /** A new run, for a prompt or a compaction. All others continue a run. */
+    | { readonly type: "new" }
+    /** A person has answered the run's pause. */
+    | { readonly type: "answered"; readonly pause: AnsweredPause }
+    /** The run's process has died. */
+    | { readonly type: "lost" }
+    /** The run's process gave the run back when it shut down. */
+    | { readonly type: "released" }
+    /** The run ends for `reason` as soon as its open calls have results. With `rollback`, its transcript is restored to its start. `pause` is set if it had paused. */
+    | {
+      readonly type: "closing";
+      readonly reason: string;
+      readonly rollback: boolean;
+      readonly pause: AnsweredPause | undefined;
+    }
+    /** Another process executes the run. It is only looked at, as it was saved last. */
+    | { readonly type: "remote" }
+  );
+
+/** Returns the pause of a run that had paused. */
+export function pauseOf(claimed: Claimed): AnsweredPause | undefined {
+  return claimed.type === "answered" || claimed.type === "closing" ? claimed.pause : undefined;
 }
 
 // The options of a claim.
@@ -110,25 +134,24 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
-  const claimed = { ...claimOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
-  const { messages: kept } = claimed;
+  const state = { ...stateOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const { messages: kept } = state;
   if (messages) {
     const before = [...kept, ...leftBehind(stored)];
     const keep = stored && options.rewind?.(stored, messages);
     const at = definition.reviewsInput && !parent ? "arrived" : "input"; // a parent's prompt to its child does not come from outside
     const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
-    return { ...claimed, messages: before, snapshot: fresh(options, position, before.length) };
+    return { ...state, type: "new", messages: before, snapshot: fresh(options, position, before.length) };
   }
-  if (compact) return { ...claimed, snapshot: fresh(options, { at: "compact", ...compact }, kept.length) };
-  return await resume(stored, claimed, beginning);
+  if (compact) return { ...state, type: "new", snapshot: fresh(options, { at: "compact", ...compact }, kept.length) };
+  return await resume(stored, state, beginning);
 }
 
-/** Returns the claim of a session, without the run. `owner` is that of a new session. */
-export function claimOf(
-  stored: Session | undefined,
-  version: SessionVersion,
-  owner?: string,
-): Omit<Claimed, "snapshot"> {
+/** The state of a session, without the run. */
+type SessionPart = Omit<ClaimedState, "snapshot">;
+
+/** Returns the state of a session. `owner` is that of a new one. */
+export function stateOf(stored: Session | undefined, version: SessionVersion, owner?: string): SessionPart {
   return {
     messages: stored?.messages ?? [],
     version,
@@ -137,11 +160,6 @@ export function claimOf(
     state: stored?.state ?? [],
     rules: stored?.rules ?? [],
     mail: [],
-    resumed: false,
-    lost: false,
-    closing: undefined,
-    rollback: false,
-    given: [],
     stored: stored?.run && stored,
   };
 }
@@ -191,11 +209,11 @@ function fresh(
 /** Returns the state of a run that continues. */
 async function resume(
   stored: Session | undefined,
-  claimed: Omit<Claimed, "snapshot">,
+  session: SessionPart,
   { definition, options, limits, session: id }: Beginning,
 ): Promise<Claimed> {
   const { run: saved, lease, mail = [] } = stored ?? {};
-  const { answers = [], reconcile, rollback = lease?.rollback === true, parent } = options;
+  const { answers = [], reconcile, parent } = options;
   if (!stored || !saved || hasMovedOn(stored, options)) {
     const reason = saved ? "it has continued since" : "it is not paused";
     throw new SessionError(
@@ -211,9 +229,9 @@ async function resume(
   if (!parent) await validateEdits(stored, given, [...definition.tools, ...options.tools ?? []]);
   const run = await reconcile?.(saved) ?? saved;
   const kept = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
-  const { exit: pause, request: asked, recoveries: earlier = 0, ...rest } = run;
+  const { exit, request: asked, recoveries: earlier = 0, ...rest } = run;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
-  const closing = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
+  const reason = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
   const snapshot: RunSnapshot = {
     ...rest,
@@ -221,17 +239,14 @@ async function resume(
     ...(request !== undefined && { request }),
     ...(recoveries > 0 && { recoveries }),
   };
-  return {
-    ...claimed,
-    snapshot,
-    given,
-    mail,
-    resumed: true,
-    lost,
-    closing,
-    rollback,
-    pause: pause && restoreSchemas(pause),
-  };
+  const state = { ...session, snapshot, mail };
+  const pause = exit && { exit: restoreSchemas(exit), given };
+  if (reason !== undefined) {
+    const rollback = options.rollback ?? lease?.rollback === true;
+    return { ...state, type: "closing", stored: undefined, reason, rollback, pause };
+  }
+  if (pause) return { ...state, type: "answered", pause };
+  return { ...state, type: lost ? "lost" : "released" };
 }
 
 /** Returns true if another run has the session, or this one has asked something else, since the caller looked at it. */

@@ -76,21 +76,20 @@ function frozenSession(run: EngineRun): Unsaved {
 
 /** Prepares a run before its hooks begin: runs the cleanup of a run whose process died. Resolves to its result if it ends or is left before. */
 async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
-  const { control, sink, limits, loop, claimed: { snapshot: { recoveries = 0 }, lost, closing } } = run;
+  const { control, sink, limits, loop, claimed } = run;
+  const { type, snapshot: { recoveries = 0 } } = claimed;
   await sink.settled?.(); // a run whose record the log refuses is taken over again and again
   const isLeft = restoredSession(run) !== undefined || control.stop.leave || control.stop.handOver !== undefined;
   if (isLeft || recoveries > limits.recoveries + 1) return await endWithoutHooks(run);
-  if (lost && closing === undefined) {
-    await cleanUp(run, { reason: "lost", source: "stop" }, openCalls(run, loop.position));
-  }
+  if (type === "lost") await cleanUp(run, { reason: "lost", source: "stop" }, openCalls(run, loop.position));
   return undefined;
 }
 
 /** Ends a run before its hooks begin. Another process continues it, or its process has also died when the run was to end: perhaps in one of its hooks. */
 function endWithoutHooks(run: EngineRun): Promise<RunResult> {
-  const { work, control, exit, steering, claimed: { closing = "recoveries" } } = run;
+  const { work, control, exit, steering, claimed } = run;
   void work.cleanUp(() => Promise.resolve()); // there is one cleanup
-  control.abort(closing);
+  control.abort(claimed.type === "closing" ? claimed.reason : "recoveries");
   exit.settle();
   steering.close();
   return conclude(run);
@@ -134,7 +133,8 @@ function sessionToStore(
 function closingOf(run: EngineRun): string | undefined {
   const { control, claimed, exit } = run;
   const stops = control.aborted && !control.stop.handOver && !restoredSession(run);
-  return stops && exit.current?.status !== "failed" ? reasonOf(control.reason) : claimed.closing;
+  if (stops && exit.current?.status !== "failed") return reasonOf(control.reason);
+  return claimed.type === "closing" ? claimed.reason : undefined;
 }
 
 // The session of a run in its store, under the lease of this process: it is changed one save after another, and its lease is renewed.

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { pauseOf } from "./claim.ts";
 import { cleanUp, reportFatal } from "./failure.ts";
 import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "./finish.ts";
 import { withGracePeriod } from "./lib/cancellation.ts";
@@ -37,7 +38,7 @@ export async function live(
     let result: RunResult;
     try {
       announce(run, beginning.early);
-      const left = run.claimed.resumed ? await takeUp(run) : undefined;
+      const left = run.claimed.type === "new" ? undefined : await takeUp(run);
       result = left ?? await enterSession(run, beginning);
     } catch (error) {
       await exitWith({ ...run.scope(), engine: run }, error, "session");
@@ -66,7 +67,9 @@ function unopened({ control, steering, sink, options, session }: Beginning, erro
 
 /** Emits the first events. */
 function announce(engine: EngineRun, early: readonly Event[]): void {
-  const { id: run, session, events, usage, claimed: { snapshot: { request }, resumed } } = engine;
+  const { id: run, session, events, usage, claimed } = engine;
+  const { snapshot: { request } } = claimed;
+  const resumed = claimed.type !== "new";
   events.gather();
   const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
   events.emit({ type: "run.started", run, session, resumed, ...before });
@@ -76,10 +79,10 @@ function announce(engine: EngineRun, early: readonly Event[]): void {
 
 /** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
 async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
-  const { writer, work, loop, claimed: { closing, pause } } = engine;
-  const left = pause ? undefined : await writer.takeOver?.();
-  if (left || closing === undefined) return left;
-  const cause = { reason: closing, source: "stop" } as const;
+  const { writer, work, loop, claimed } = engine;
+  const left = pauseOf(claimed) ? undefined : await writer.takeOver?.();
+  if (left || claimed.type !== "closing") return left;
+  const cause = { reason: claimed.reason, source: "stop" } as const;
   await work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
   return undefined;
 }
@@ -100,9 +103,9 @@ async function refusalOf(
 
 /** Runs the hooks of a run, and waits for those that ignore an abort no longer than the grace periods. */
 function enterSession(engine: EngineRun, beginning: Beginning): Promise<RunResult> {
-  const { control, limits, claimed: { resumed } } = engine;
+  const { control, limits, claimed } = engine;
   const { review } = beginning.options;
-  const result = review && !resumed
+  const result = review && claimed.type === "new"
     ? refusalOf(engine, review).then((refused) => refused ?? openSession(engine, beginning))
     : openSession(engine, beginning);
   return withGracePeriod(result, control, graceFactor * limits.grace, () => {
@@ -121,16 +124,17 @@ function openSession(engine: EngineRun, { options: { parent } }: Beginning): Pro
 
 /** Runs the `session` onion. */
 function sessionResult(engine: EngineRun, settings: Settings): Promise<RunResult> {
-  const { session, loop, definition, claimed: { resumed } } = engine;
+  const { session, loop, definition, claimed } = engine;
   const source = sourceOf(engine);
+  const resumed = claimed.type !== "new";
   const prompt = arrivedPrompt(loop.position);
   const ctx = { ...engine.scope(), session, source, resumed, ...prompt, settings, context: [] };
   return definition.onions.session(ctx, engine, policy);
 }
 
 /** Whether the session of a run is new. */
-function sourceOf({ loop, claimed: { resumed } }: EngineRun): SessionContext["source"] {
-  return loop.transcript.messages.length > 0 || resumed ? "resume" : "new";
+function sourceOf({ loop, claimed }: EngineRun): SessionContext["source"] {
+  return loop.transcript.messages.length > 0 || claimed.type !== "new" ? "resume" : "new";
 }
 
 const policy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf(
@@ -148,13 +152,15 @@ async function runSession(
   { run, signal, emit, vars, settings, context }: SessionContext,
   engine: EngineRun,
 ): Promise<RunResult> {
-  const { loop, exit, control, steering, claimed: { closing }, definition } = engine;
+  const { loop, exit, control, steering, claimed, definition } = engine;
   const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
   try {
     exit.check();
     engine.open(settings);
     if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
-    if (closing !== undefined && !(closing === "lost" && completesFirst(engine))) control.abort(closing);
+    if (claimed.type === "closing" && !(claimed.reason === "lost" && completesFirst(engine))) {
+      control.abort(claimed.reason);
+    }
     await loop.advance(scope, definition.steps);
   } catch (error) {
     await exitWith(scope, error, "prompt");
@@ -180,7 +186,8 @@ async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
   if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
   steering.close();
   if (engine.control.stop.handOver) return given;
-  if (!exit.current && claimed.pause) exit.offer(claimed.pause, undefined); // a hook refused to continue a paused run, which stays paused
+  const pause = pauseOf(claimed);
+  if (!exit.current && pause) exit.offer(pause.exit, undefined); // a hook refused to continue a paused run, which stays paused
   const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
   if (!stays) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { finish, transcript: { messages } } = loop;

@@ -157,8 +157,8 @@ export function savedSession(run: EngineRun): Unsaved {
 }
 
 /** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
-export function restoredSession({ control, claimed: { stored, closing } }: EngineRun): Unsaved | undefined {
-  if (!control.stop.undo || !stored || closing !== undefined) return undefined;
+export function restoredSession({ control, claimed: { stored } }: EngineRun): Unsaved | undefined {
+  if (!control.stop.undo || !stored) return undefined;
   const { version: _, lease, ...session } = stored;
   return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { rulesOf, validateEdits } from "./answers.ts";
-import { claim, type Claimed, claimOf, type ClaimOptions } from "./claim.ts";
+import { claim, type Claimed, type ClaimOptions, pauseOf, stateOf } from "./claim.ts";
 import { RunControl, type StopOptions } from "./control.ts";
 import type { AgentDefinition } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
@@ -112,8 +112,10 @@ async function open(beginning: Beginning, closeOther: CloseOther): Promise<Engin
   }
   options.check?.(beginning, claimed);
   const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
-  if (claimed.rollback) run.control.rollBack();
-  if (!options.parent && claimed.resumed) await orRefuse(`Cannot resume run "${run.id}"`, reviewGiven(run, beginning));
+  if (claimed.type === "closing" && claimed.rollback) run.control.rollBack();
+  if (!options.parent && claimed.type !== "new") {
+    await orRefuse(`Cannot resume run "${run.id}"`, reviewGiven(run, beginning));
+  }
   if (!await run.writer.claim()) throw busy();
   return run;
 }
@@ -128,7 +130,8 @@ function writerOf({ options: { store, session, parent, lease = 30_000 } }: Begin
 
 /** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `early`. */
 async function reviewGiven(run: EngineRun, { definition, options, early }: Beginning): Promise<void> {
-  const { claimed: { snapshot: { answers }, given }, rules, loop } = run;
+  const { claimed, claimed: { snapshot: { answers } }, rules, loop } = run;
+  const given = pauseOf(claimed)?.given ?? [];
   const scope = { ...run.scope(), emit: (event: Event) => void early.push(event) };
   const accepted = await reviewAnswers(run, scope, given);
   await options.review?.(run, scope);
@@ -183,7 +186,8 @@ export async function reviewForRemoteRun(
     control: new RunControl(),
     steering: new Steering(),
   };
-  const engine = new EngineRun(beginning, { ...claimOf(session, SessionVersion.none), snapshot }, () => noWriter);
+  const claimed = { ...stateOf(session, SessionVersion.none), type: "remote", snapshot } as const;
+  const engine = new EngineRun(beginning, claimed, () => noWriter);
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
     const accepted = await orRefuse(`Cannot send a message to run "${engine.id}"`, reviewed);

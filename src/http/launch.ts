@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Claimed } from "../core/claim.ts";
+import { type Claimed, pauseOf } from "../core/claim.ts";
 import type { StopOptions } from "../core/control.ts";
 import type { AnswerFormat } from "../core/definition.ts";
 import { SharedWork } from "../core/lib/locks.ts";
@@ -38,22 +38,22 @@ import { isRunning } from "../session/record/run_state.ts";
 /** Throws if a client cannot have its tools. */
 function checkClientTools(
   { definition, session, options: { tools = [] } }: Beginning,
-  { pause }: Claimed,
+  claimed: Claimed,
 ): void {
-  const wrong = wrongName(definition, tools, pause);
+  const wrong = wrongName(definition, tools, claimed);
   if (wrong) throw new SessionError(`Cannot add a tool to session "${session}": ${wrong}`, "invalid");
 }
 
 /** Reviews the tools and the format of a client, as the `review` of a run. */
 async function reviewClientParts(run: EngineRun, scope: Scope): Promise<void> {
-  const { definition, tools, answerFormat: format, claimed: { pause } } = run;
+  const { definition, tools, answerFormat: format, claimed } = run;
   if (!definition.reviewsInput) return;
   const reviews = await Promise.allSettled(tools.map((tool) => reviewTool(run, scope, tool)));
   const accepted = reviews.map((review) => {
     if (review.status === "rejected") throw review.reason;
     return review.value;
   });
-  const wrong = wrongName(definition, accepted, pause);
+  const wrong = wrongName(definition, accepted, claimed);
   if (wrong) throw new Refusal(`a hook changed the name of a tool: ${wrong}`);
   run.receive(accepted, format && format !== definition.format ? await reviewFormat(run, scope, format) : format);
 }
@@ -82,12 +82,13 @@ async function reviewFormat(run: EngineRun, scope: Scope, format: AnswerFormat):
 function wrongName(
   { tools: own, use }: EngineRun["definition"],
   tools: readonly AnyTool[],
-  pause: Claimed["pause"],
+  claimed: Claimed,
 ): string | undefined {
+  const asked = pauseOf(claimed)?.exit.questions ?? [];
   for (const { name } of tools) {
     const isOwn = own.some((tool) => tool.name === name);
     const prefix = use.flatMap(({ toolPrefixes = [] }) => toolPrefixes).find((each) => name.startsWith(each));
-    const isAsked = pause?.questions?.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
+    const isAsked = asked.some(({ tool }) => tool === name); // wires create a tool for each question that a client may answer
     if (isAsked || (!isOwn && prefix === undefined)) continue;
     return isOwn
       ? `the agent has a tool "${name}"; expected another name`

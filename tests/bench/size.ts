@@ -46,7 +46,7 @@ const rows: readonly Row[] = [
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 68.3,
+    ceiling: 68.4,
   },
   {
     what: "served with zod/mini, compared with Zod",
@@ -90,7 +90,7 @@ const rows: readonly Row[] = [
   { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3, ceiling: 3.25 },
   { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.45 },
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 6.3 },
-  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 6.95 },
+  { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 7 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.9 },
   { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.7, ceiling: 4.8 },
   {
