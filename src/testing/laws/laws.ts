@@ -21,7 +21,7 @@ type Law<P> = (port: P, expect: Expect, signal: AbortSignal, instances: readonly
 /** The laws of a port, by name. */
 export type Laws<P> = Readonly<Record<string, Law<P>>>;
 
-/** Options of `storeLaws()`, `logLaws()` and `fileLaws()`. */
+/** Options of the laws. */
 export interface LawOptions {
   /** Lets time pass for the adapter, in milliseconds. Without it, expiry is not tested. */
   readonly pass?: (ms: number) => void | Promise<void>;
@@ -213,3 +213,14 @@ export const sessions: readonly Session[] = [
   sessionWith("oddText", oddText),
   sessionWith(`an "oddText" id's\n漢字 😀 / : %`, "Hi"),
 ];
+
+/** Returns a function that returns random whole numbers from 0, below its argument: the same ones for the same seed (mulberry32). */
+export function randomNumbers(seed: number): (end: number) => number {
+  let state = seed;
+  return (end) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32 * end);
+  };
+}

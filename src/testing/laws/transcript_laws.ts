@@ -5,7 +5,7 @@
  */
 import type { Session } from "../../core/session.ts";
 import { type Message, user } from "../../protocol/message.ts";
-import { type Expect, type Laws, oddText, runningSession, type TestedStore } from "./laws.ts";
+import { type Expect, type Laws, oddText, randomNumbers, runningSession, type TestedStore } from "./laws.ts";
 
 /** Random histories of sessions that several instances of a store save in turn, compared with plain objects. */
 export const transcriptLaws: Laws<TestedStore> = {
@@ -80,7 +80,8 @@ class History {
   readonly #instances: readonly TestedStore[];
   readonly #expect: Expect;
   readonly #seed: number;
-  #state: number;
+  /** Returns a random whole number from 0, below `end`. */
+  readonly #below: (end: number) => number;
   #steps = 0;
   /** The sessions as JSON. */
   readonly #model = new Map<string, string>();
@@ -91,7 +92,7 @@ class History {
     this.#instances = instances;
     this.#expect = expect;
     this.#seed = seed;
-    this.#state = seed;
+    this.#below = randomNumbers(seed);
   }
 
   /** Saves, deletes or loads a session in one instance, and compares what every instance returns then. */
@@ -180,14 +181,6 @@ class History {
 
   #subject(subject: string): string {
     return `${subject} after step ${this.#steps} of seed ${this.#seed}`;
-  }
-
-  /** Returns a random whole number from 0, below `end` (mulberry32). */
-  #below(end: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor(((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32 * end);
   }
 
   #one<T>(choices: readonly T[]): T {
