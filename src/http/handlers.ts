@@ -6,13 +6,21 @@
 import type { Context } from "hono";
 import { TooManyMessagesError } from "../core/steering.ts";
 import { withRetries } from "../core/store.ts";
-import { admitAnswers, admitChat, admitCompaction, admitPrompt, admitResume, outsideMessage } from "./admission.ts";
+import { admitAnswers, admitChat, admitCompaction, admitPrompt, admitResume } from "./admission.ts";
+import { outsideMessage } from "./client_parts.ts";
 import { notFound, reportError, RequestError } from "./error_response.ts";
-import { launch } from "./launch.ts";
+import { type ClientGone, expectClientGone } from "./options.ts";
 import type { RepeatableActions, RepeatableRequest } from "./queue.ts";
 import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation, RequestScope } from "./request.ts";
-import { respondFromRecord, respondJoined, type ResponseFormat } from "./respond.ts";
-import type { EventCursor, LiveRun, RunAddress } from "../session/record/run_host.ts";
+import {
+  accepted,
+  type Launched,
+  prefersAsync,
+  respondFromRecord,
+  respondJoined,
+  type ResponseFormat,
+} from "./respond.ts";
+import type { EventCursor, LaunchInput, LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";
 
 // Operations that read: the events of a run, a session, and the static JSON of wires.
@@ -172,7 +180,7 @@ export function handlePrompt(scope: RequestScope, operation: PromptOperation): P
       busy,
       async launch(mode) {
         const admitted = await admitPrompt(scope, operation, cursor);
-        return await launch(scope, { ...admitted, busy: mode }, format);
+        return await launchForClient(scope, { ...admitted, busy: mode }, format);
       },
     }));
 }
@@ -181,14 +189,14 @@ export function handlePrompt(scope: RequestScope, operation: PromptOperation): P
 export async function handleAnswers(scope: RequestScope, operation: AnswersOperation): Promise<Response> {
   const { answers, resumeToken, run: asking, at, format } = operation;
   const admitted = await admitAnswers(scope, operation);
-  const { run, pausedAt, held, cursor } = admitted;
+  const { run, pausedAt, tokenSession, cursor } = admitted;
   const request = {
     ...identityOf(scope.c, [answers, resumeToken, asking, at]),
-    ...(held && { key: `resumeToken:${run}:${pausedAt}` }),
+    ...(tokenSession && { key: `resumeToken:${run}:${pausedAt}` }),
     cursor,
   };
   return await respondOnce(scope, request, format, async (_, requestId) => {
-    return await launch(scope, await admitResume(scope, operation, admitted, requestId), format);
+    return await launchForClient(scope, await admitResume(scope, operation, admitted, requestId), format);
   });
 }
 
@@ -198,7 +206,7 @@ export function handleCompaction(scope: RequestScope, operation: OperationOf<"co
   const own = { run: crypto.randomUUID(), session, after: 0 };
   const request = { ...identityOf(scope.c, [session, instructions]), cursor: own };
   return respondOnce(scope, request, format, async (cursor = own) => {
-    return await launch(scope, await admitCompaction(scope, operation, cursor), format);
+    return await launchForClient(scope, await admitCompaction(scope, operation, cursor), format);
   });
 }
 
@@ -223,4 +231,36 @@ async function respondOnce(
 /** Returns the content of a request, to compare it with others that have the same idempotency key. */
 function identityOf({ req }: Context, body: readonly unknown[]) {
   return { header: req.header("idempotency-key"), content: [req.path, ...body] };
+}
+
+// The launch of a run for a client that waits for its events, or in the background.
+
+const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
+  stop: (run) => run.stop("client-gone"),
+  drain: (run) => run.drain("client-gone"),
+  detach: () => {},
+};
+
+/** Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. */
+async function launchForClient(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
+  const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
+  if (prefersAsync(c, format)) return await launchInBackground(scope, input);
+  const onGone = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
+  const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) }); // no client can leave before `respond`, which follows the launch
+  const run = await runs.launch(input, client, out);
+  client.onLeave(() => onCancel[onGone](run));
+  return { run, respond };
+}
+
+/** Launches a run whose client does not wait for it. */
+async function launchInBackground(
+  { c, server: { runs }, client }: RequestScope,
+  input: LaunchInput,
+): Promise<Launched> {
+  if (!runs.hasStore && !runs.records) {
+    const expected = "the server keeps neither sessions nor events; expected a `log`";
+    throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
+  }
+  const run = await runs.launch(input, client);
+  return { run, respond: () => accepted(c, input, runs.records !== undefined) };
 }

@@ -8,7 +8,7 @@ import { cancellationOf, withGracePeriod } from "../core/lib/cancellation.ts";
 import { Locks, SharedWork } from "../core/lib/locks.ts";
 import { SessionError } from "../core/session.ts";
 import { isRefusal } from "./error_response.ts";
-import type { LiveRuns } from "./launch.ts";
+import type { LiveRuns } from "./live_runs.ts";
 import type { Busy } from "./options.ts";
 import type { Client } from "./request.ts";
 import type { Launched, Responder } from "./respond.ts";

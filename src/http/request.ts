@@ -22,7 +22,7 @@ import {
   handleStop,
   handleStopSession,
 } from "./handlers.ts";
-import type { LiveRuns } from "./launch.ts";
+import type { LiveRuns } from "./live_runs.ts";
 import type { Busy, ServerOptions } from "./options.ts";
 import type { Idempotency, SessionQueue } from "./queue.ts";
 import type { ResponseFormat } from "./respond.ts";

@@ -7,8 +7,16 @@ import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import { idempotency, sessionQueue } from "./queue.ts";
 import type { Recover } from "../core/store.ts";
-import { liveRuns, recovery } from "./launch.ts";
-import { type AnyEnv, type RequestVars, resolveOptions, type ServedAgent, type ServeOptions } from "./options.ts";
+import type { recoveryOf } from "../session/durable/recovery.ts";
+import { LiveRuns } from "./live_runs.ts";
+import {
+  type AnyEnv,
+  type RequestVars,
+  resolveOptions,
+  type ServedAgent,
+  type ServeOptions,
+  type ServerOptions,
+} from "./options.ts";
 import { nativeRoutes, wireRoute } from "./routes.ts";
 import { requestPath, type Server } from "./request.ts";
 import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
@@ -82,7 +90,7 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
     throw new TypeError("Cannot serve: expected an agent, such as agent({ model })");
   }
   const options = resolveOptions(given);
-  const runs = liveRuns(agent, options);
+  const runs = new LiveRuns(agent, options);
   const server: Server = { options, runs, once: idempotency(runs), inTurn: sessionQueue(runs) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
   const app = new Hono<AnyEnv>();
@@ -108,5 +116,24 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
     });
   }
   app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
-  return Object.assign(app, recovery(runs, options));
+  return Object.assign(app, { recover: recoverOf(runs, options), settled: () => runs.settled() });
+}
+
+/** Returns the `recover()` of a server. Its store brings the code. */
+function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: ServerOptions): Recover {
+  // its type is `recoveryOf` of the same package
+  const recoverRuns = store && (store.recovery as typeof recoveryOf | undefined)?.(store, runs);
+  return async (given) => {
+    const limit = given?.limit;
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {
+      throw new RangeError(`Cannot recover runs: \`limit\` is ${limit}; expected a whole number of at least 1`);
+    }
+    if (vars && !recoveryVars) {
+      throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
+    }
+    if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
+    const recovered = recoverRuns(given);
+    runs.track(recovered.then(() => {}, () => {})); // the caller receives the failure
+    return await recovered;
+  };
 }

@@ -1,15 +1,16 @@
 /**
  * Prints how many files and functions of `src/` one request executes when an agent is served: a text answer, and a run with two calls. V8 counts them, once
- * the code is warm. `deno task path functions` names them. `deno task path guard` exits with 1 only if their number has grown. Also prints how many files
- * a reader of `src` and `middleware` meets, how long they are, and how many partial copies of types `src/core` has.
+ * the code is warm. `deno task path functions` names them. Also prints the hops from a route to `start()`, how many files a reader of `src` and `middleware`
+ * meets, how long they are, and how many partial copies of types `src/core` has. `deno task path guard` exits with 1 only if a number has grown.
  *
  * @module
  */
 import { agent, type Model, type ModelEvent, serve } from "@jizai/jizai";
 import { body, drain } from "./kit/floor.ts";
 import { inspect } from "./kit/inspector.ts";
-import { calling } from "./kit/load.ts";
 import { guard, type Guarded } from "./kit/guard.ts";
+import { hopsToStart } from "./kit/hops.ts";
+import { calling } from "./kit/load.ts";
 import { type Measure, report } from "./kit/measure.ts";
 import { median } from "./kit/stopwatch.ts";
 import { withTool } from "./kit/tools.ts";
@@ -42,16 +43,22 @@ const answering: Model = {
 };
 const text = await pathOf(answering);
 const calls = await pathOf(calling(2));
+const hops = await hopsToStart();
+const mostHops = Math.max(...Array.from(hops.values(), ({ length }) => length - 1));
 const measures: readonly Guarded[] = [
   { what: "files of a text answer", figure: text.size, atMost: 20, ceiling: 41, unit: "files" },
-  { what: "functions of a text answer", figure: functionsOf(text), atMost: 100, ceiling: 316, unit: "functions" },
+  { what: "functions of a text answer", figure: functionsOf(text), atMost: 100, ceiling: 312, unit: "functions" },
   { what: "files of a run with two calls", figure: calls.size, atMost: 26, ceiling: 48, unit: "files" },
-  { what: "functions of a run with two calls", figure: functionsOf(calls), ceiling: 410, unit: "functions" },
+  { what: "functions of a run with two calls", figure: functionsOf(calls), ceiling: 406, unit: "functions" },
+  { what: "hops from a route to start()", figure: mostHops, atMost: 6, ceiling: 14, unit: "hops" },
 ];
 if (Deno.args[0] === "guard") guard(measures, "tests/bench/path.ts");
 else {
   list("A text answer", text);
   list("A run with two calls", calls);
+  for (const [what, functions] of hops) {
+    console.log(`From the route to start(), ${what}:\n  ${functions.join("\n  ")}\n`);
+  }
   report([...measures, ...await shape()]);
 }
 

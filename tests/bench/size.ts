@@ -39,7 +39,7 @@ const rows: readonly Row[] = [
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 53.05,
+    ceiling: 53,
   },
   {
     what: "served with everything, beyond Hono and Zod",
@@ -57,7 +57,7 @@ const rows: readonly Row[] = [
   },
   { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 3.95 },
   { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 6.9 },
-  { what: "sessions and logs in SQLite", bundle: "features/sqlite.ts", without: served, budget: 6.5, ceiling: 12.8 },
+  { what: "sessions and logs in SQLite", bundle: "features/sqlite.ts", without: served, budget: 6.5, ceiling: 12.9 },
   {
     what: "sessions and logs in Postgres",
     bundle: "features/postgres.ts",
@@ -66,7 +66,7 @@ const rows: readonly Row[] = [
     ceiling: 13.95,
   },
   { what: "sessions and logs in Redis", bundle: "features/redis.ts", without: served, budget: 7.5, ceiling: 15 },
-  { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 12.9 },
+  { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 12.95 },
   { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2, ceiling: 2.95 },
   { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1, ceiling: 1.45 },
   {
@@ -91,7 +91,7 @@ const rows: readonly Row[] = [
   { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.45 },
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 6.3 },
   { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 7 },
-  { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.9 },
+  { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 3.95 },
   { what: "model: chat completions", bundle: "models/openai.ts", without: sharedByModels, budget: 4.7, ceiling: 4.8 },
   {
     what: "model: Responses API",

@@ -159,7 +159,7 @@ export interface RecoveringServer extends StoredRuns, Pick<RunHost, "lease" | "s
 
 /** Returns the `recover()` of a server. The recovery that comes with a durable store. */
 export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover {
-  const { signal, recoveryVars, reports } = server;
+  const { lease, singleProcess, signal, reports } = server;
 
   /** Returns the session as its owner's requests know it; undefined if no run of this server can continue it. */
   function recoverable(session: SessionHead): RecoveredRun | undefined {
@@ -176,9 +176,9 @@ export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover
     const { run, session, owner } = recovered;
     const after: Promise<unknown>[] = [];
     const outlive = (work: Promise<unknown>) => void after.push(work);
-    const requester: Requester = { owner, vars: await recoveryVars?.(recovered), outlive };
+    const requester: Requester = { owner, vars: await server.recoveryVars?.(recovered), outlive };
     try {
-      await server.launch({ run, session, answers: [], taken: leaseEnd(stored) }, requester);
+      await server.launch({ run, session, answers: [], claimedUntil: leaseEnd(stored) }, requester);
       return { over: Promise.all(after) };
     } catch (error) {
       const isFaster = error instanceof SessionError || error instanceof RecordError;
@@ -188,8 +188,11 @@ export function recoveryOf(store: LeaseIndex, server: RecoveringServer): Recover
   }
 
   return leaseRecovery(store, {
-    ...server,
+    lease,
+    singleProcess,
+    signal,
     resume,
+    report: (error, run) => server.report(error, run),
     isLive(session) {
       const run = session.report ?? recoverable(session);
       const isReported = session.report && (!reports || reports.isPending(session.report));

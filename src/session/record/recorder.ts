@@ -39,7 +39,14 @@ export interface Recorder extends Sink<NumberedEvent> {
   settled(): Promise<boolean>;
   /** Resolves when nothing more will be logged. */
   readonly over: Promise<void>;
+  /** The reason of an early end of logging; undefined if there is none. */
+  readonly lostTo: Loss["to"] | undefined;
 }
+
+/** An early end of logging: another process continues the record, or the log fails. `isRecorded` is false if the log failed before the first events. */
+export type Loss =
+  | { readonly to: "process" }
+  | { readonly to: "log"; readonly error: unknown; readonly isRecorded: boolean };
 
 /** Options of `recorder()`. */
 export interface RecorderOptions {
@@ -51,8 +58,8 @@ export interface RecorderOptions {
   readonly out?: Sink<Lines> | undefined;
   /** Returns the milliseconds for which a failure of the log is retried. */
   readonly patience: Patience;
-  /** Called if logging ends early: without an error if another process continues the record. */
-  readonly onLost: (error?: unknown) => void;
+  /** Called if logging ends early. */
+  readonly onLost: (loss: Loss) => void;
 }
 
 /** The number of buffered characters above which the run has to wait. */
@@ -95,9 +102,12 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   let last = new Batch();
   last.done.resolve();
   let corked = false;
-  let begun = false;
+  /** The number of the event before the first one; undefined until logging begins. */
+  let first: number | undefined;
+  /** The number of the last logged event. */
+  let at = 0;
+  let loss: Loss | undefined;
   let closed = false;
-  let lost = false;
   let wake = () => {};
   /** Ends the wait of deltas for more of them; undefined while they need not wait. */
   let endWait: (() => void) | undefined;
@@ -107,18 +117,18 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
   const over = Promise.withResolvers<void>();
 
   /** Appends one batch after another. Returns false if another process has appended to the record. */
-  async function appendAll(after: number): Promise<boolean> {
-    for (let at = after;;) {
+  async function appendAll(): Promise<boolean> {
+    for (;;) {
       await next.due.promise;
       if (waiting && next.canWait && next.length < highWater && !closed) await waiting;
       const { lines, canWait, ended, paused, taken, done } = last = next;
-      if (lost || (closed && lines.length === 0)) return true;
+      if (loss || (closed && lines.length === 0)) return true;
       next = new Batch();
       if (closed) next.due.resolve();
       taken.resolve();
       const pinned = paused || !ended;
       const addition = { after: at, lines, ended, owner, pinned, inUse };
-      const isFirst = at === after; // it fails soon, since nothing depends on it
+      const isFirst = at === first; // it fails soon, since nothing depends on it
       if (!await append(log, key, addition, isFirst ? undefined : patience)) return false;
       renewLater();
       if (canWait && lines.length > 0) waitForMore();
@@ -154,7 +164,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
 
   /** Returns false once nothing more will be logged, also if the platform has ended the request that logs. */
   function inUse(): boolean {
-    return !closed && !lost && performance.now() < renewedAt + 2 * (log.renewIn ?? Infinity);
+    return !closed && !loss && performance.now() < renewedAt + 2 * (log.renewIn ?? Infinity);
   }
 
   /** Resolves when the event loop turns, or when a caller waits for the log. */
@@ -175,9 +185,9 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     next.due.resolve();
   }
 
-  function finish(complete: boolean, error?: unknown): void {
-    if (lost) return;
-    lost = !complete;
+  function finish(early?: Loss): void {
+    if (loss) return;
+    loss = early;
     clearTimeout(renewal);
     endWait?.();
     for (const { taken, done } of [last, next]) {
@@ -186,21 +196,27 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     }
     out?.close();
     over.resolve();
-    if (lost) onLost(error);
+    if (loss) onLost(loss);
   }
 
   return {
     over: over.promise,
+    get lostTo() {
+      return loss?.to;
+    },
     begun: next.done.promise,
     async begin(after) {
-      begun = true;
+      first = at = after;
       const { done } = next;
-      appendAll(after).then(finish, (error) => finish(false, error));
+      appendAll().then(
+        (isComplete) => finish(isComplete ? undefined : { to: "process" }),
+        (error) => finish({ to: "log", error, isRecorded: at !== first }),
+      );
       await done.promise;
-      if (lost) throw new RecordError("Cannot run this: its events could not be logged", "unrecorded");
+      if (loss) throw new RecordError("Cannot run this: its events could not be logged", "unrecorded");
     },
     write({ event }) {
-      if (lost) return;
+      if (loss) return;
       next.add(event);
       if (!next.canWait) endWait?.();
       if (next.length >= highWater) appendNow();
@@ -214,23 +230,23 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       if (next.lines.length > 0) next.due.resolve();
     },
     get congested() {
-      return !lost && (next.length >= highWater || out?.congested === true);
+      return !loss && (next.length >= highWater || out?.congested === true);
     },
     get full() {
-      return next.length >= highWater && !lost ? next.taken.promise : out?.full;
+      return next.length >= highWater && !loss ? next.taken.promise : out?.full;
     },
     async settled() {
       const { done } = next.lines.length === 0 ? last : next;
       if (done === next.done) appendNow();
       await done.promise;
-      return !lost;
+      return !loss;
     },
-    yield: () => finish(false),
+    yield: () => finish({ to: "process" }),
     close() {
       closed = true;
       clearTimeout(renewal);
       appendNow();
-      if (!begun) finish(true);
+      if (first === undefined) finish();
     },
   };
 }

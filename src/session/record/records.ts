@@ -9,7 +9,7 @@ import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Lines, LogPage } from "../log.ts";
 import type { IdempotencyKeys } from "./idempotency_keys.ts";
-import type { Recorder } from "./recorder.ts";
+import type { Loss, Recorder } from "./recorder.ts";
 import type { EventCursor, LiveRun, Owned, Requester, RunAddress, RunHost } from "./run_host.ts";
 import { lastEventNumber } from "./run_state.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -54,12 +54,7 @@ export class RecordError extends Error {
 /** The records of runs. For a requester, the records of other owners do not exist. */
 export interface Records extends IdempotencyKeys {
   /** Logs the events of a run before `out` receives them. `onLost` is called if logging ends early. */
-  recorder(
-    run: string,
-    requester: Requester,
-    out: Sink<Lines> | undefined,
-    onLost: (error?: unknown) => void,
-  ): Recorder;
+  recorder(run: string, requester: Requester, out: Sink<Lines>, onLost: (loss: Loss) => void): Recorder;
   /**
    * Returns the events after a cursor and those that follow, until the run ends or pauses; nothing if it has, and no event is left. Throws a `RecordError`
    * if there is no such event.
@@ -109,12 +104,12 @@ export interface CaughtUpHost extends Pick<RunHost, "head"> {
 
 /** Reads a session without its messages, and completes the record of its run before if the run is paused: the pause may receive a lower number then. */
 export async function loadCaughtUp(
-  { head, records }: CaughtUpHost,
+  host: CaughtUpHost,
   id: string,
   requester: Requester,
 ): Promise<SessionHead | undefined> {
-  const session = await head(id, requester);
-  if (!session || !isPaused(session) || !records) return session;
-  const last = await records.catchUp(session, requester) ?? Infinity;
-  return last < lastEventNumber(session) ? await head(id, requester) : session;
+  const session = await host.head(id, requester);
+  if (!session || !isPaused(session) || !host.records) return session;
+  const last = await host.records.catchUp(session, requester) ?? Infinity;
+  return last < lastEventNumber(session) ? await host.head(id, requester) : session;
 }

@@ -136,12 +136,12 @@ async function reviewedFor(
   id: string,
   message: Mail,
   requester: Requester,
-  { load, agent, onError }: RunHost,
+  host: RunHost,
 ): Promise<Mail | undefined> {
-  if (message.type !== "message" || !reviewsInput(agent)) return message;
-  const session = await load(id, requester);
+  if (message.type !== "message" || !reviewsInput(host.agent)) return message;
+  const session = await host.load(id, requester);
   if (!session || !isRunning(session, run)) return undefined;
-  return await reviewForRemoteRun(agent, { session, mail: message, vars: requester.vars, onError });
+  return await reviewForRemoteRun(host.agent, { session, mail: message, vars: requester.vars, onError: host.onError });
 }
 
 /** Saves a message for a run, whatever the run saves meanwhile. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */

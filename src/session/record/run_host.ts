@@ -62,11 +62,11 @@ export interface LaunchInput extends
   /** Its session. */
   readonly session: string;
   /** The end of the lease by which this process has claimed the run already. */
-  readonly taken?: number;
+  readonly claimedUntil?: number;
   /** A prompt, in place of `messages`. */
   readonly prompt?: string;
   /** The session itself, if the client keeps it in a resume token. */
-  readonly held?: HeldSession | undefined;
+  readonly tokenSession?: HeldSession | undefined;
 }
 
 /**

@@ -6,7 +6,7 @@
 import { digits, type Measure } from "./measure.ts";
 
 /** The unit of a guarded figure. No figure of these depends on time. */
-type Unit = "KB" | "files" | "functions";
+type Unit = "KB" | "files" | "functions" | "hops";
 
 /** A measure, and the largest figure that a change may leave. */
 export interface Guarded extends Measure {
@@ -19,6 +19,7 @@ const rounding: Readonly<Record<Unit, { readonly step: number; readonly slack: n
   KB: { step: 0.05, slack: 0.05 },
   files: { step: 1, slack: 0 },
   functions: { step: 1, slack: 0 },
+  hops: { step: 1, slack: 0 },
 };
 
 /** Returns the ceiling that a figure would have today. A budget that is met is never exceeded by its ceiling. */

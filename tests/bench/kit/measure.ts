@@ -21,6 +21,7 @@ export interface Measure {
     | "k deltas/s"
     | "files"
     | "functions"
+    | "hops"
     | "lines"
     | "copies"
     | "round trips"
@@ -59,7 +60,7 @@ export function report(measures: readonly Measure[]): void {
 
 /** Formats a figure with the digits that matter in its unit. */
 export function digits({ figure, unit }: Pick<Measure, "figure" | "unit">): string {
-  return figure.toFixed(["files", "functions", "lines", "copies"].includes(unit) ? 0 : 2);
+  return figure.toFixed(["files", "functions", "hops", "lines", "copies"].includes(unit) ? 0 : 2);
 }
 
 function budgetOf({ atMost, atLeast, unit }: Measure): string {

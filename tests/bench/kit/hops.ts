@@ -1,0 +1,74 @@
+/**
+ * The hops of a request: the functions of `src/` that call or await each other between a route and the start of its run. V8's stack of the run's start names them.
+ *
+ * @module
+ */
+import { agent, memory, serve, type ServeOptions, type Store, tool } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { memoryLog } from "@jizai/jizai/session/log";
+import * as z from "zod";
+
+const source = new URL("../../../src/", import.meta.url).href;
+
+/**
+ * Returns the functions from a route to `start()`, outermost first, for a prompt and for answers, with and without a log. The requests take the longest way:
+ * they have an idempotency key, and prompts wait for their session. A function that only returns the promise of another one is not in V8's stack.
+ */
+export async function hopsToStart(): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 100;
+  try {
+    const [prompt, answers] = await hopsOf({});
+    const [loggedPrompt, loggedAnswers] = await hopsOf({ log: memoryLog() });
+    return new Map(
+      Object.entries({ prompt, answers, "prompt, logged": loggedPrompt, "answers, logged": loggedAnswers }),
+    );
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** Sends a prompt and then the answer to its question. Returns the functions from each route to `start()`. */
+async function hopsOf(options: ServeOptions): Promise<readonly [string[], string[]]> {
+  const starts: string[][] = [];
+  const sessions = memory();
+  const store: Store = {
+    ...sessions,
+    open(id) { // the first effect of `start()`
+      const hops = hopsIn(new Error().stack ?? "");
+      if (hops.at(-1)?.startsWith("start ")) starts.push(hops);
+      return sessions.open(id);
+    },
+  };
+  const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "Dropped." });
+  const asking = agent({ model: scripted({ calls: [["drop", {}]] }, "It is gone."), tools: [drop] });
+  const app = serve(asking, { ...options, store, busy: "queue" });
+  async function post(path: string, body: object): Promise<string> {
+    const headers = { "content-type": "application/json", "idempotency-key": path };
+    const response = await app.request(path, { method: "POST", headers, body: JSON.stringify(body) });
+    return await response.text();
+  }
+  const asked = await post("/runs", { prompt: "Drop it" });
+  const [, session = ""] = /"session":"([^"]+)"/.exec(asked) ?? [];
+  const [, callId] = /"callId":"([^"]+)"/.exec(asked) ?? [];
+  await post(`/sessions/${session}/answers`, { answers: [{ type: "approve", callId }] });
+  const [prompt, answers] = starts;
+  if (!prompt || !answers || starts.length > 2) {
+    throw new Error(`Cannot count hops: ${starts.length} runs started, not 2`);
+  }
+  return [prompt, answers];
+}
+
+/** Returns the functions of `src/` in a stack up to `start()`, with their files, outermost first. Throws if the stack does not reach the route. */
+function hopsIn(stack: string): string[] {
+  const frames = stack.split("\n").slice(1).toReversed();
+  const route = frames.findIndex((frame) => frame.includes(source));
+  if (!frames.slice(0, route).some((frame) => frame.includes("/hono/"))) {
+    throw new Error(`Cannot count hops: the stack does not reach the route:\n${stack}`);
+  }
+  const hops = frames.slice(route).flatMap((frame) => {
+    const [, name, file] = /^ +at (?:async )?(.*?) ?\(?(?:file:[^)]*\/src\/(\S+?)):\d+:\d+\)?$/.exec(frame) ?? [];
+    return file === undefined ? [] : [`${name || "(anonymous)"} ${file}`];
+  });
+  return hops.slice(0, hops.findIndex((hop) => hop === "start core/start.ts") + 1);
+}
