@@ -3,78 +3,52 @@
  *
  * @module
  */
+import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join, normalize, relative, resolve } from "node:path";
+import { basename, dirname, join, posix, relative, resolve } from "node:path";
 import process from "node:process";
-import { gunzipSync } from "node:zlib";
-import { denoApp } from "./templates/deno_app.ts";
-import { durableObjectsApp } from "./templates/durable_objects_app.ts";
-import { middlewarePackage } from "./templates/middleware_package.ts";
-import { nodeApp } from "./templates/node_app.ts";
-import type { Template } from "./templates/template.ts";
-import { workersApp } from "./templates/workers_app.ts";
+import { promisify } from "node:util";
+import folders from "./templates.json" with { type: "json" };
 
-// The version of this package.
-
-/** The version of the command line, which created projects depend on. A test compares it with `deno.json`. */
-export const version = "0.1.0";
-
-// Unpacks npm tarballs.
-
-/** The bytes of a header, and the size to which files are padded. */
-const block = 512;
-
-/** The folder that contains all files of an npm package. */
-const prefix = "package/";
-
-/** Unpacks the files of a package into `folder`. Throws an `Error` if `bytes` are not an npm tarball. */
-export async function unpack(bytes: Uint8Array, folder: string): Promise<void> {
-  for (const [path, content] of filesOf(gunzipSync(bytes))) {
-    const target = join(folder, path);
-    await mkdir(dirname(target), { recursive: true });
-    await writeFile(target, content);
-  }
+/** A kind of project. Its files are those of its folder in `examples/templates`; those of an app include the folder `app`. */
+interface Template {
+  /** A short description, for the usage text. */
+  readonly title: string;
+  /** The files: path and text. */
+  readonly files: Readonly<Record<string, string>>;
+  /** The commands that install, test and start a project. */
+  readonly commands: readonly string[];
 }
 
-/** Yields the path and content of each regular file in an archive of the format `ustar`. */
-function* filesOf(archive: Uint8Array): Generator<[path: string, content: Uint8Array]> {
-  let found = 0;
-  for (let start = 0; start + block <= archive.length;) {
-    const field = (offset: number, length: number) =>
-      new TextDecoder().decode(archive.subarray(start + offset, start + offset + length)).replace(/\0[^]*$/, "");
-    const name = field(0, 100);
-    if (name === "") break; // the end of an archive is empty blocks
-    const size = Number.parseInt(field(124, 12), 8);
-    const path = [field(345, 155), name].filter((part) => part !== "").join("/");
-    const content = archive.subarray(start + block, start + block + size);
-    if (["", "0"].includes(field(156, 1))) {
-      yield [pathIn(path), content];
-      found++;
-    }
-    start += block + Math.ceil(size / block) * block;
-  }
-  if (found === 0) throw new Error("Cannot unpack the package: the tarball has no files");
-}
-
-/** Returns the path of a file within its package. Throws an `Error` for a path that leads out of it. */
-function pathIn(path: string): string {
-  const inside = normalize(path.slice(prefix.length));
-  if (!path.startsWith(prefix) || inside.startsWith("..")) {
-    throw new Error(`Cannot unpack "${path}": expected a path in "${prefix}"`);
-  }
-  return inside;
-}
-
-// The command.
+const appCommands = ["npm install", "npm test", "npm start"];
 
 /** The templates, by name. */
 export const templates: Readonly<Record<string, Template>> = {
-  node: nodeApp,
-  deno: denoApp,
-  workers: workersApp,
-  "durable-objects": durableObjectsApp,
-  middleware: middlewarePackage,
+  node: { title: "an agent on Node", files: { ...folders.app, ...folders.node }, commands: appCommands },
+  deno: {
+    title: "an agent on Deno Deploy, with its sessions in Deno KV",
+    files: { ...folders.app, ...folders.deno },
+    commands: ["deno task test", "deno task start"],
+  },
+  workers: {
+    title: "an agent on Cloudflare Workers, with sessions in D1",
+    files: { ...folders.app, ...folders.workers },
+    commands: appCommands,
+  },
+  "durable-objects": {
+    title: "an agent on Cloudflare Workers, with a Durable Object for each conversation",
+    files: { ...folders.app, ...folders["durable-objects"] },
+    commands: appCommands,
+  },
+  middleware: {
+    title: "a middleware, as a package for npm and JSR",
+    files: folders.middleware,
+    commands: ["npm install", "npm test"],
+  },
 };
+
+/** The folder into which a local package is unpacked for Deno, which installs no tarballs. */
+const vendor = "vendor/jizai";
 
 /** Options of `create()`. */
 export interface CreateOptions {
@@ -94,19 +68,49 @@ export async function create(folder: string, options: CreateOptions = {}): Promi
   const name = nameOf(target);
   const tarball = options.package === undefined ? undefined : await tarballOf(options.package);
   await requireEmpty(target);
-  const files = template.files({
-    name,
-    range: `^${version}`,
-    secret: crypto.randomUUID() + crypto.randomUUID(),
-    ...(tarball && { tarball: relative(target, tarball.path).replaceAll("\\", "/") }),
-  });
-  for (const [path, text] of Object.entries(files)) {
+  for (const [path, text] of Object.entries(filesFor(name, template))) {
+    const local = tarball === undefined ? text : dependingOn(path, text, relative(target, tarball));
     await mkdir(dirname(join(target, path)), { recursive: true });
-    await writeFile(join(target, path), text, { mode: isSecret(path) ? 0o600 : 0o666 });
+    await writeFile(join(target, path), local, { mode: isSecret(path) ? 0o600 : 0o666 });
   }
-  if (tarball && template.unpacked !== undefined) await unpack(tarball.bytes, join(target, template.unpacked));
+  if (tarball !== undefined && "deno.json" in template.files) await unpack(tarball, join(target, vendor));
   return [`Created ${name}: ${template.title}.`, "", ...[`cd ${folder}`, ...template.commands].map(indented), ""]
     .join("\n");
+}
+
+/** Returns the files of a project: path and text. A path of a template has an underscore for its first dot, since npm publishes no `.gitignore`. */
+export function filesFor(name: string, { files }: Template): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [path.replace(/^_/, "."), textFor(path, text, name)]),
+  );
+}
+
+/** Returns the text of a file for a project: its name, its secret, and imports from the folder `app`, which is copied into it. */
+function textFor(path: string, text: string, name: string): string {
+  const factory = name.replace(/-+(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const fromHere = (module: string) => posix.relative(posix.dirname(path), module).replace(/^(?!\.)/, "./");
+  return text
+    .replace(/"(?:\.\.\/)+app\/([^"]+)"/g, (_, module: string) => `"${fromHere(module)}"`)
+    .replace(/my-agent|my-middleware/g, name)
+    .replace(/myMiddleware/g, factory)
+    .replace("replaced-by-jizai-create-with-a-random-text", () => crypto.randomUUID() + crypto.randomUUID());
+}
+
+/** Returns the text of a file for a project that depends on a local package: npm installs it, and Deno links it. */
+function dependingOn(path: string, text: string, tarball: string): string {
+  if (path === "deno.json") {
+    const linked = `{\n  "links": ["./${vendor}"],\n  "nodeModulesDir": "auto",\n  "exclude": ["vendor"],`;
+    return text.replace("{", linked).replace(`"jsr:`, `"npm:`);
+  }
+  if (path !== "package.json") return text;
+  const file = JSON.stringify(`file:${tarball.replaceAll("\\", "/")}`);
+  return text.replace(/(?<="@jizai\/jizai": )"[^"]+"/, () => file);
+}
+
+/** Unpacks the files of a package into `folder`. */
+async function unpack(tarball: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await promisify(execFile)("tar", ["-xzf", tarball, "--strip-components=1", "-C", folder]);
 }
 
 /** True for a file with secrets, which other users of the machine must not read. */
@@ -134,11 +138,11 @@ function nameOf(target: string): string {
   );
 }
 
-/** Reads a tarball. */
-async function tarballOf(path: string): Promise<{ readonly path: string; readonly bytes: Uint8Array }> {
+/** Returns the absolute path of a tarball. */
+async function tarballOf(path: string): Promise<string> {
   try {
-    const bytes = await readFile(path);
-    if (bytes[0] === 0x1f && bytes[1] === 0x8b) return { path: resolve(path), bytes }; // the signature of gzip
+    const [first, second] = await readFile(path);
+    if (first === 0x1f && second === 0x8b) return resolve(path); // the signature of gzip
   } catch (cause) {
     throw new TypeError(`Cannot use the package "${path}": it is not readable`, { cause });
   }

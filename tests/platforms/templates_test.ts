@@ -1,8 +1,5 @@
-import { assertEquals } from "@std/assert";
-import { denoApp } from "../../src/cli/templates/deno_app.ts";
-import { durableObjectsApp } from "../../src/cli/templates/durable_objects_app.ts";
-import type { Template } from "../../src/cli/templates/template.ts";
-import { workersApp } from "../../src/cli/templates/workers_app.ts";
+import { assert, assertEquals } from "@std/assert";
+import { filesFor, templates } from "../../src/cli/create.ts";
 import { type App, eventsOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { eventually } from "./eventually.ts";
 import { folder } from "./folder.ts";
@@ -10,6 +7,9 @@ import { killing } from "./killing.ts";
 import { bundled, served } from "./workerd.ts";
 
 const secret = "32 bytes that cannot be guessed..";
+
+/** Makes Deno use the sources of this repository, although a template has a `deno.json` or a `package.json`. */
+const here = ["--config", "deno.json"];
 
 /** A demo model that says a word every 20 milliseconds for a minute. */
 const slow = `for (let word = 1; word <= 3_000; word++) {
@@ -20,9 +20,15 @@ const slow = `for (let word = 1; word <= 3_000; word++) {
 /** A demo model that answers at once. */
 const fast = `yield [{ type: "text", text: "Awake." }];`;
 
+function filesOf(name: string): Readonly<Record<string, string>> {
+  const template = templates[name];
+  assert(template);
+  return filesFor("my-agent", template);
+}
+
 /** Writes the modules of a template, which use the sources of this repository. `changes` are made to their texts. */
-async function write(path: string, template: Template, changes: Readonly<Record<string, string>> = {}): Promise<void> {
-  const files = template.files({ name: "my-agent", range: "^0.1.0", secret });
+async function write(path: string, template: string, changes: Readonly<Record<string, string>> = {}): Promise<void> {
+  const files = filesOf(template);
   for (const [name, text] of Object.entries(files).filter(([name]) => name.endsWith(".ts"))) {
     if (name.includes("/")) await Deno.mkdir(`${path}/${name.replace(/\/[^/]*$/, "")}`, { recursive: true });
     const changed = Object.entries(changes).reduce((all, [from, to]) => all.replaceAll(from, to), text);
@@ -44,16 +50,27 @@ export const demo: Model = {
   await Deno.writeTextFile(`${path}/src/demo_model.ts`, model);
 }
 
-/** Starts the app of the template for Deno as its own task does. */
-async function start(path: string) {
-  const { tasks } = JSON.parse(denoApp.files({ name: "my-agent", range: "^0.1.0", secret })["deno.json"] ?? "");
-  const [, ...args] = tasks.start.replace("8000", "0").replace("main.ts", `${path}/main.ts`).split(" ");
-  const process = new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1" }, stderr: "piped" }).spawn();
+/** Starts the app of the template for Deno in a folder, as its own task does. */
+function start(path: string) {
+  const { tasks } = JSON.parse(filesOf("deno")["deno.json"] ?? "");
+  const [, command, ...args] = tasks.start.replace("8000", "0").replace("main.ts", `${path}/main.ts`).split(" ");
+  return started([command, ...here, ...args], "stderr");
+}
+
+/** Starts a server with Deno, which prints its address. */
+async function started(args: readonly string[], printsTo: "stdout" | "stderr") {
+  const env = { NO_COLOR: "1", PORT: "0", HOST: "127.0.0.1" };
+  const command = new Deno.Command(Deno.execPath(), { args: [...args], env, [printsTo]: "piped" });
+  const process = command.spawn();
   const kill = killing(process);
-  const lines = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  const lines = process[printsTo].pipeThrough(new TextDecoderStream()).getReader();
   let printed = "";
-  while (!/:\d+\//.test(printed)) printed += (await lines.read()).value;
-  const [url = ""] = printed.match(/http:[^ ]+/) ?? [];
+  while (!/:\d+(\/|\n)/.test(printed)) {
+    const { done, value } = await lines.read();
+    if (done) throw new Error(`Cannot start deno ${args.join(" ")}: it printed no address`);
+    printed += value;
+  }
+  const [url = ""] = printed.match(/http:\S+/) ?? [];
   const app: App = { request: (path, init) => fetch(new URL(path, url), init) };
   return {
     ...app,
@@ -72,7 +89,7 @@ async function start(path: string) {
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.test(`the app of the template for Deno ends on ${signal}, and hands its runs over`, async () => {
     await using disk = await folder();
-    await write(disk.path, denoApp);
+    await write(disk.path, "deno");
     await answer(disk.path, slow);
     const begun: { readonly run: string; readonly session: string }[] = [];
     {
@@ -101,7 +118,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 
 Deno.test("in workerd, the alarm of the template for Durable Objects continues the run of a killed object", async () => {
   await using disk = await folder();
-  await write(disk.path, durableObjectsApp, { "limits: workers,": "limits: workers, lease: 1_000," });
+  await write(disk.path, "durable-objects", { "limits: workers,": "limits: workers, lease: 1_000," });
   const bindings = { className: "Conversation", settings: { FORWARD_SECRET: secret } };
   const scripts = [];
   for (const how of [slow, fast]) {
@@ -126,17 +143,14 @@ Deno.test("in workerd, the alarm of the template for Durable Objects continues t
 
 Deno.test("the servers that the templates start on this machine serve no other host", async () => {
   await using disk = await folder();
-  await write(disk.path, denoApp);
-  const scripts = [];
-  for (const template of [workersApp, durableObjectsApp]) {
-    await write(disk.path, template);
-    scripts.push(await bundled(`${disk.path}/src/worker.ts`));
-  }
-  const [worker = "", objects = ""] = scripts;
+  const root = "examples/templates"; // as they are
+  const worker = await bundled(`${root}/workers/src/worker.ts`);
+  const objects = await bundled(`${root}/durable-objects/src/worker.ts`);
   const settings = { FORWARD_SECRET: secret, LOCAL_ONLY: "yes" };
   const servers = [
-    ["/", () => start(disk.path)],
+    ["/", () => start(`${root}/deno`)],
     ["/", () => served(worker, { settings }, disk.path)],
+    ["/", () => started(["run", ...here, "--allow-net", "--allow-env", `${root}/node/src/main.ts`], "stdout")],
     ["/tea", () => served(objects, { className: "Conversation", settings }, disk.path)],
   ] as const;
   for (const [path, open] of servers) {
@@ -157,3 +171,10 @@ async function statusFor({ hostname, port, pathname, host }: URL, asHost = host)
   await connection.read(buffer);
   return Number(new TextDecoder().decode(buffer).split(" ")[1]);
 }
+
+Deno.test("the tests of the template for middleware pass as they are", async () => {
+  // the example of its README imports the package that npm builds
+  const args = ["test", ...here, "--no-check", "--filter", "/limit|laws/", "examples/templates/middleware"];
+  const { success, stdout } = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1" } }).output();
+  assertEquals([success, new TextDecoder().decode(stdout).match(/(\d+) passed/)?.[1]], [true, "3"]);
+});

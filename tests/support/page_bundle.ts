@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { list } from "./source.ts";
+import { filesIn } from "./source.ts";
 
 /** The module that contains the bundle. */
 export const target = "src/playground/bundle.ts";
@@ -68,13 +68,4 @@ export async function digestOfSources(): Promise<string> {
 /** Returns the paths of the sources of the page. */
 export function filesOfPage(): Promise<string[]> {
   return filesIn(folder);
-}
-
-async function filesIn(path: string): Promise<string[]> {
-  const names = await list(path);
-  const files = await Promise.all(names.map(async (name) => {
-    const each = `${path}/${name}`;
-    return (await Deno.lstat(each)).isDirectory ? await filesIn(each) : [each];
-  }));
-  return files.flat();
 }

@@ -56,6 +56,16 @@ export async function list(folder: string): Promise<string[]> {
   return entries.map(({ name }) => name).sort();
 }
 
+/** Returns the sorted paths of the files in a folder and its folders. */
+export async function filesIn(path: string): Promise<string[]> {
+  const names = await list(path);
+  const files = await Promise.all(names.map(async (name) => {
+    const each = `${path}/${name}`;
+    return (await Deno.lstat(each)).isDirectory ? await filesIn(each) : [each];
+  }));
+  return files.flat();
+}
+
 const importsBySource = new WeakMap<Source, readonly Import[]>();
 
 /** Returns every import of a module: static, dynamic, of a type, and each export from another module. */

@@ -1,0 +1,39 @@
+/**
+ * Serves the agent on Deno and Deno Deploy. Its sessions are in Deno KV.
+ *
+ * @module
+ */
+import { serve } from "@jizai/jizai";
+import { playground } from "@jizai/jizai/playground";
+import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { assistant } from "../app/src/agent.ts";
+import { refuseOtherHosts } from "../app/src/local.ts";
+
+const kv = await Deno.openKv();
+const closing = new AbortController();
+
+// Deno Deploy and Ctrl-C send SIGINT, containers SIGTERM. Streams end, and another process continues the runs.
+for (const signal of Deno.build.os === "windows" ? ["SIGINT"] as const : ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => closing.abort());
+}
+
+const app = serve(assistant, {
+  vars: () => ({
+    OPENAI_API_KEY: Deno.env.get("OPENAI_API_KEY"),
+    ANTHROPIC_API_KEY: Deno.env.get("ANTHROPIC_API_KEY"),
+  }),
+  page: playground(),
+  store: denoKvStore(kv),
+  log: denoKvLog(kv), // a client that reconnects receives the events that it missed
+  onClientGone: "detach", // a run continues when its client disconnects
+  signal: closing.signal,
+});
+
+const isLocal = Deno.args.includes("--local"); // as `deno task start` passes it
+
+export default {
+  fetch(request: Request, info: Deno.ServeHandlerInfo): Response | Promise<Response> {
+    const refusal = isLocal ? refuseOtherHosts(request) : undefined;
+    return refusal ?? app.fetch(request, info);
+  },
+};

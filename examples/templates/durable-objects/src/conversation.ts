@@ -1,0 +1,69 @@
+/**
+ * One conversation: a Durable Object, whose storage has its session and the events of its runs.
+ *
+ * @module
+ */
+import { serve, type ServedApp, workers } from "@jizai/jizai";
+import { forwarded, type SecretKey } from "@jizai/jizai/forward";
+import { playground } from "@jizai/jizai/playground";
+import {
+  durableObjectLog,
+  durableObjectStore,
+  type ObjectAlarm,
+  type ObjectStorage,
+} from "@jizai/jizai/session/durable_object";
+import { type ExecutionContext, Hono } from "hono";
+import { assistant } from "../../app/src/agent.ts";
+import type { Keys } from "../../app/src/model.ts";
+
+/** The settings of the Worker. */
+export interface Settings extends Keys {
+  /** At least 32 characters that no one else knows. The Worker signs with it the requests that it forwards. */
+  readonly FORWARD_SECRET: string;
+}
+
+/** Returns the keys with which the Worker signs, and the object verifies. */
+export function keysOf({ FORWARD_SECRET }: Settings): readonly SecretKey[] {
+  return [{ id: "k1", secret: FORWARD_SECRET }];
+}
+
+/** The context of an object. */
+interface ObjectContext extends ExecutionContext {
+  readonly storage: ObjectStorage & ObjectAlarm;
+}
+
+/** The class of the objects. */
+export class Conversation {
+  readonly #ctx: ObjectContext;
+  readonly #served: ServedApp;
+  readonly #app: Hono;
+
+  constructor(ctx: ObjectContext, settings: Settings) {
+    const claims = forwarded<{ user: string }>({ keys: keysOf(settings) });
+    this.#served = serve(assistant, {
+      vars: () => settings,
+      recoveryVars: () => settings,
+      owner: async (c) => (await claims(c)).user,
+      session: (c) => c.req.param("conversation"),
+      store: durableObjectStore(ctx.storage, { alarm: ctx.storage }), // an object that was killed starts again
+      log: durableObjectLog(ctx.storage), // a client that reconnects receives the events that it missed
+      singleProcess: true, // there is one object of a name
+      limits: workers, // at most six open connections
+      onClientGone: "detach", // a run continues when its client disconnects
+      page: playground(),
+    });
+    this.#ctx = ctx;
+    this.#app = new Hono().route("/:conversation", this.#served);
+  }
+
+  /** Continues a run whose object was killed, although no client asks. */
+  async alarm(): Promise<void> {
+    const { over } = await this.#served.recover();
+    await over;
+  }
+
+  /** Answers a request that the Worker forwards. */
+  fetch(request: Request): Response | Promise<Response> {
+    return this.#app.fetch(request, {}, this.#ctx);
+  }
+}

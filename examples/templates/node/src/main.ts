@@ -1,0 +1,43 @@
+/**
+ * Serves the agent on Node.
+ *
+ * @module
+ */
+import { serve as listen } from "@hono/node-server";
+import { serve } from "@jizai/jizai";
+import { playground } from "@jizai/jizai/playground";
+import { memoryLog } from "@jizai/jizai/session/log";
+import process from "node:process";
+import { assistant } from "../../app/src/agent.ts";
+import { refuseOtherHosts } from "../../app/src/local.ts";
+
+const closing = new AbortController();
+const app = serve(assistant, {
+  vars: () => ({
+    OPENAI_API_KEY: process.env.OPENAI_API_KEY,
+    ANTHROPIC_API_KEY: process.env.ANTHROPIC_API_KEY,
+  }),
+  page: playground(),
+  log: memoryLog(), // a client that reconnects receives the events that it missed
+  onClientGone: "detach", // a run continues when its client disconnects
+  signal: closing.signal,
+});
+
+const hostname = process.env.HOST ?? "localhost";
+const isLocal = ["localhost", "127.0.0.1", "::1"].includes(hostname);
+
+function fetch(request: Request): Response | Promise<Response> {
+  const refusal = isLocal ? refuseOtherHosts(request) : undefined;
+  return refusal ?? app.fetch(request);
+}
+
+const server = listen({ fetch, hostname, port: Number(process.env.PORT ?? 8000) }, ({ port }) => {
+  console.log(`The agent is at http://${hostname}:${port}`);
+});
+
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => {
+    closing.abort();
+    server.close();
+  });
+}
