@@ -47,7 +47,7 @@ export function afterTurn(
 /** Begins the next turn after `added`, with the messages that have arrived; or ends the prompt at a limit. `counters` change in both cases. */
 export function beginTurn(engine: EngineRun, added: readonly Message[], counters: Partial<Counters> = {}): Move {
   const { steering, loop, control, claimed } = engine;
-  if (claimed.type === "closing") control.abort(claimed.reason);
+  if (claimed.type === "closing") control.abort(claimed.stop);
   const { turns } = loop.counters;
   const over = steering.draining ?? (turns >= engine.limits.turns ? "turns" : undefined);
   if (over !== undefined) {

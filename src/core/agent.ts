@@ -11,6 +11,7 @@ import { agentMemory } from "./memory.ts";
 import type { Middleware } from "./middleware.ts";
 import type { DeepPartial, OutputStream } from "./output.ts";
 import type { RunResult } from "./points.ts";
+import { stopFor } from "./position.ts";
 import type { Scope } from "./scope.ts";
 import { start, type Started, type StartOptions } from "./start.ts";
 import { expectedInPlaceOf, type Store } from "./store.ts";
@@ -109,11 +110,15 @@ export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost
 export type PromptOptions = RunOptions & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
 /** The options of a run that continues after a pause or a crash. */
-export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "reconcile" | "closing" | "rollback"> {
+export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "reconcile"> {
   /** The session. */
   readonly session: string;
   /** A person's answers to the run's questions. Empty for a run whose process died. */
   readonly answers: readonly PersonAnswer[];
+  /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
+  readonly closing?: string | undefined;
+  /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
+  readonly rollback?: boolean | undefined;
 }
 
 /** The options of a run that only compacts a session. */
@@ -146,7 +151,7 @@ const runOptionNames = [
   "closing",
   "rollback",
   "compact",
-] as const satisfies readonly (keyof StartOptions | "prompt")[];
+] as const satisfies readonly (keyof StartOptions | "prompt" | "closing")[];
 
 /** The names of the options with which servers start runs, beside those of runs. */
 const serverOptionNames = [
@@ -158,6 +163,7 @@ const serverOptionNames = [
   "early",
   "check",
   "review",
+  "stop",
   "tools",
   "answerFormat",
 ] as const satisfies readonly (keyof StartOptions)[];
@@ -294,7 +300,9 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
 
   function begin(options: Exclude<Given, string>, sink: Sink<NumberedEvent>): Started {
     if (options.session !== undefined) expectId(options.session);
-    return start(definition, { store, vars: undefined, ...options, messages: messagesOf(options) }, sink);
+    const { closing, ...rest } = { closing: undefined, ...options };
+    const stop = closing !== undefined && { stop: stopFor(closing) };
+    return start(definition, { store, vars: undefined, ...rest, ...stop, messages: messagesOf(options) }, sink);
   }
 
   function handle(given: Given): RunHandle<Infer<S>> {

@@ -5,9 +5,17 @@
  */
 import { matchAnswers, validateEdits } from "./answers.ts";
 import { closingMessages } from "./finish.ts";
-import { type AnsweredQuestion, type Exit, noCounters, type Position, type RunSnapshot } from "./position.ts";
+import {
+  type AnsweredQuestion,
+  type Exit,
+  noCounters,
+  type Position,
+  type RunSnapshot,
+  type Stop,
+  stops,
+} from "./position.ts";
 import { skipped } from "./results.ts";
-import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError } from "./session.ts";
+import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
 import { noSession, openSession, type SessionVersion } from "./session_version.ts";
 import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
@@ -59,10 +67,10 @@ export type Claimed =
     | { readonly type: "lost" }
     /** The run's process gave the run back when it shut down. */
     | { readonly type: "released" }
-    /** The run ends for `reason` as soon as its open calls have results. With `rollback`, its transcript is restored to its start. `pause` is set if it had paused. */
+    /** The run ends with `stop` as soon as its open calls have results. With `rollback`, its transcript is restored to its start. `pause` is set if it had paused. */
     | {
       readonly type: "closing";
-      readonly reason: string;
+      readonly stop: Stop;
       readonly rollback: boolean;
       readonly pause: AnsweredPause | undefined;
     }
@@ -109,9 +117,9 @@ export interface ClaimOptions {
   readonly pausedAt?: number | undefined;
   /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
   readonly reconcile?: ((run: RunSnapshot) => Promise<RunSnapshot>) | undefined;
-  /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
-  readonly closing?: string | undefined;
-  /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
+  /** Ends the run as soon as its open calls have results. Default: the run continues. */
+  readonly stop?: Stop | undefined;
+  /** Restores the transcript to the start of the run when it ends because of the stop. Default: false. */
   readonly rollback?: boolean | undefined;
 }
 
@@ -119,8 +127,8 @@ export interface ClaimOptions {
 
 /** A run that must be closed before its session can be claimed. */
 interface MustClose {
-  /** The reason with which it is closed. */
-  readonly close: "lost" | "replaced";
+  /** The stop with which it ends. */
+  readonly close: Stop;
 }
 
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
@@ -175,7 +183,7 @@ function busyWith(stored: Session | undefined, id: string, options: ClaimOptions
   if (lives && busy !== "replace") {
     throw new SessionError(`Cannot run session "${id}": another run has it`, "busy", run.id);
   }
-  return messages && runs ? { close: lives ? "replaced" : "lost" } : undefined;
+  return messages && runs ? { close: lives ? stops.replaced : stops.lost } : undefined;
 }
 
 /** Returns the messages that a run leaves behind when a new prompt ends its pause: its open calls are answered, and messages to it are kept. */
@@ -231,7 +239,8 @@ async function resume(
   const kept = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
   const { exit, request: asked, recoveries: earlier = 0, ...rest } = run;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
-  const reason = options.closing ?? lease?.closing ?? (recoveries > limits.recoveries ? "recoveries" : undefined);
+  const stop = options.stop ?? (lease && stopOf(lease)) ??
+    (recoveries > limits.recoveries ? stops.recoveries : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
   const snapshot: RunSnapshot = {
     ...rest,
@@ -241,9 +250,9 @@ async function resume(
   };
   const state = { ...session, snapshot, mail };
   const pause = exit && { exit: restoreSchemas(exit), given };
-  if (reason !== undefined) {
+  if (stop) {
     const rollback = options.rollback ?? lease?.rollback === true;
-    return { ...state, type: "closing", stored: undefined, reason, rollback, pause };
+    return { ...state, type: "closing", stored: undefined, stop, rollback, pause };
   }
   if (pause) return { ...state, type: "answered", pause };
   return { ...state, type: lost ? "lost" : "released" };

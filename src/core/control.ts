@@ -4,22 +4,32 @@
  * @module
  */
 import { type Cancellation, cancellationOf, startTimer } from "./lib/cancellation.ts";
+import { type Stop, stops } from "./position.ts";
 import type { AssistantMessage } from "../protocol/message.ts";
 
 /** The options of a stop. */
 export interface StopOptions {
   /** Restores the transcript to the start of the run, and drops messages that wait for the run. Default: false. */
   readonly rollback?: boolean;
-  /** Leaves the session as it is stored, for another process that continues the run. Default: false. */
-  readonly leave?: boolean;
-  /** Restores the session as it was before the start, if a run had it and is not being closed. Default: false. */
-  readonly undo?: boolean;
-  /** Leaves the run to another process. Resolves when its state is saved for that. Default: the run ends here. */
-  readonly handOver?: Promise<void> | undefined;
 }
 
-/** The options of all stops so far. */
-type Stops = Required<Omit<StopOptions, "handOver">> & Pick<StopOptions, "handOver">;
+/** The options of a stop of the engine or of a server. */
+export interface AbortOptions extends StopOptions {
+  /** Restores the session as it was before the start, if a run had it and is not being closed. Default: false. */
+  readonly undo?: boolean;
+  /** Resolves when the state of the run is saved for the process that continues it. Default: there is nothing to wait for. */
+  readonly handedOver?: Promise<void> | undefined;
+}
+
+/** The effects of stops on the session of a run. */
+export interface StopEffects {
+  /** True if the transcript is restored to the start of the run. */
+  readonly rollback: boolean;
+  /** True if the session is restored as it was before the start. */
+  readonly undo: boolean;
+  /** False if the session stays as it is stored. */
+  readonly saves: boolean;
+}
 
 /** Stops a run. It exists before the run has its session. */
 export class RunControl implements Cancellation {
@@ -31,26 +41,30 @@ export class RunControl implements Cancellation {
   #releasing: ReturnType<typeof setTimeout> | undefined;
   /** Removes the listener of the signal that the run follows. */
   #unfollow: (() => void) | undefined;
-  #aborted = false;
+  #stop: Stop | undefined;
+  #handedOver: Promise<void> | undefined;
+  readonly #effects = { rollback: false, undo: false, saves: true };
   #closed = false;
-  readonly #stop: { -readonly [K in keyof Stops]: Stops[K] } = {
-    rollback: false,
-    leave: false,
-    undo: false,
-    handOver: undefined,
-  };
 
-  /** True once the run should stop. A field, since reading `signal.aborted` for each call is slow. */
+  /** True once the run should stop. A field decides, since reading `signal.aborted` for each call is slow. */
   get aborted(): boolean {
-    return this.#aborted;
+    return this.#stop !== undefined;
   }
   /** The reason: an `AbortError` whose message is the text given to `abort()`. */
   get reason(): unknown {
     return this.signal.reason;
   }
-  /** The options of all stops so far. `handOver` is that of the stop that counts. */
-  get stop(): Stops {
+  /** The first stop, which counts. */
+  get stop(): Stop | undefined {
     return this.#stop;
+  }
+  /** Resolves when the state of a run that is handed over is saved. */
+  get handedOver(): Promise<void> | undefined {
+    return this.#handedOver;
+  }
+  /** The effects of all stops so far. */
+  get effects(): StopEffects {
+    return this.#effects;
   }
 
   /** Calls `listener` on abort. Returns a function that removes it. */
@@ -66,33 +80,33 @@ export class RunControl implements Cancellation {
 
   /** Stops the run when `signal` aborts. */
   follow(signal: AbortSignal): void {
-    const abort = () => this.abort("signal");
+    const abort = () => this.abort(stops.signal);
     if (signal.aborted) return abort();
     signal.addEventListener("abort", abort, { once: true });
     this.#unfollow = () => signal.removeEventListener("abort", abort);
   }
 
-  /** Stops the run. The first reason counts. */
-  abort(reason: string, { rollback = false, leave = false, undo = false, handOver }: StopOptions = {}): void {
-    this.#stop.rollback ||= rollback;
-    this.#stop.leave ||= leave;
-    this.#stop.undo ||= undo;
-    if (this.#aborted || this.#closed) return;
-    this.#aborted = true;
-    this.#stop.handOver = handOver;
-    this.#controller.abort(new DOMException(reason, "AbortError"));
+  /** Stops the run. The first stop counts. */
+  abort(stop: Stop, { rollback = false, undo = false, handedOver }: AbortOptions = {}): void {
+    this.#effects.rollback ||= rollback;
+    this.#effects.undo ||= undo;
+    this.#effects.saves &&= stop.saves;
+    if (this.#stop || this.#closed) return;
+    this.#stop = stop;
+    this.#handedOver = handedOver;
+    this.#controller.abort(new DOMException(stop.reason, "AbortError"));
     for (const listener of this.#listeners) listener();
   }
 
   /** Has the transcript restored to the start of the run when the run is stopped. */
   rollBack(): void {
-    this.#stop.rollback = true;
+    this.#effects.rollback = true;
   }
 
   /** Starts the wall-time limit, again if it has changed. */
   setDeadline(ms: number): void {
     clearTimeout(this.#deadline);
-    this.#deadline = startTimer(() => this.abort("deadline"), ms);
+    this.#deadline = startTimer(() => this.abort(stops.deadline), ms);
   }
 
   /** Calls `release` after `ms` milliseconds, unless the run is over before. */

@@ -5,9 +5,9 @@
  */
 import { cleanUp } from "./failure.ts";
 import { conclude, openCalls } from "./finish.ts";
-import { reasonOf, startTimer } from "./lib/cancellation.ts";
+import { startTimer } from "./lib/cancellation.ts";
 import type { RunResult } from "./points.ts";
-import type { Position } from "./position.ts";
+import { type Position, type Stop, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
 import {
   type Lease,
@@ -60,7 +60,7 @@ function releaseNow(run: EngineRun, release: Release): void {
     events.report(error);
   };
   // clients reconnect when their streams close, and then find the run without its lease
-  control.abort("shutdown", { handOver: saved.catch(failed).then(() => run.close()) });
+  control.abort(stops.handedOver, { handedOver: saved.catch(failed).then(() => run.close()) });
 }
 
 /** Returns the session with a copy of its head, since hooks that unwind may change its state. It notes whether clients have seen a part of an answer: the next process takes it back. */
@@ -79,9 +79,9 @@ async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
   const { control, sink, limits, loop, claimed } = run;
   const { type, snapshot: { recoveries = 0 } } = claimed;
   await sink.settled?.(); // a run whose record the log refuses is taken over again and again
-  const isLeft = restoredSession(run) !== undefined || control.stop.leave || control.stop.handOver !== undefined;
+  const isLeft = restoredSession(run) !== undefined || !control.effects.saves || control.stop?.continues;
   if (isLeft || recoveries > limits.recoveries + 1) return await endWithoutHooks(run);
-  if (type === "lost") await cleanUp(run, { reason: "lost", source: "stop" }, openCalls(run, loop.position));
+  if (type === "lost") await cleanUp(run, { reason: stops.lost.reason, source: "stop" }, openCalls(run, loop.position));
   return undefined;
 }
 
@@ -89,7 +89,7 @@ async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
 function endWithoutHooks(run: EngineRun): Promise<RunResult> {
   const { work, control, exit, steering, claimed } = run;
   void work.cleanUp(() => Promise.resolve()); // there is one cleanup
-  control.abort(claimed.type === "closing" ? claimed.reason : "recoveries");
+  control.abort(claimed.type === "closing" ? claimed.stop : stops.recoveries);
   exit.settle();
   steering.close();
   return conclude(run);
@@ -116,11 +116,12 @@ function sessionToStore(
     const late = run.loop.transcript.rolledBack ? [] : mailedMessages(arrived);
     return { ...session, messages: [...session.messages, ...late] };
   }
-  const closing = closingOf(run);
+  const stop = stopToSave(run);
   const lease: Lease = {
     until: Math.ceil(Date.now() + (released ? 0 : leaseTime)),
     ...((released || session.lease?.released) && { released: true }),
-    ...(closing !== undefined && { closing, ...(run.control.stop.rollback && { rollback: true }) }),
+    ...(stop && { closing: stop.reason, ...(stop.requested && { requested: true }) }),
+    ...(stop && run.control.effects.rollback && { rollback: true }),
   };
   return {
     ...session,
@@ -129,12 +130,11 @@ function sessionToStore(
   };
 }
 
-/** Returns the reason why a run is being stopped, if it is: a process that takes over ends the run for the same reason. */
-function closingOf(run: EngineRun): string | undefined {
-  const { control, claimed, exit } = run;
-  const stops = control.aborted && !control.stop.handOver && !restoredSession(run);
-  if (stops && exit.current?.status !== "failed") return reasonOf(control.reason);
-  return claimed.type === "closing" ? claimed.reason : undefined;
+/** Returns the stop with which a process that takes over ends the run, if the run is being stopped. */
+function stopToSave(run: EngineRun): Stop | undefined {
+  const { control: { stop }, claimed, exit } = run;
+  const isEnding = stop && !stop.continues && !restoredSession(run) && exit.current?.status !== "failed";
+  return isEnding ? stop : claimed.type === "closing" ? claimed.stop : undefined;
 }
 
 // The session of a run in its store, under the lease of this process: it is changed one save after another, and its lease is renewed.
@@ -186,12 +186,13 @@ class StoredSession {
    * over a paused run, which has no lease.
    */
   get #isStopKnown(): boolean {
-    return this.#run.control.stop.leave || !this.#held || this.#held.closing === closingOf(this.#run);
+    return !this.#run.control.effects.saves || !this.#held ||
+      this.#held.closing === stopToSave(this.#run)?.reason;
   }
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
   readonly #patience = (): number => {
-    const isLeaving = closingOf(this.#run) !== undefined || this.#next?.released;
+    const isLeaving = stopToSave(this.#run) !== undefined || this.#next?.released;
     return this.isStored && !isLeaving ? outage : 0;
   };
 
@@ -291,7 +292,7 @@ class StoredSession {
     try {
       // a renewal follows a save, so there is a draft
       const renewed = await this.#inTurn(() => this.#isStopKnown ? this.#extend() : this.#put(this.#stored as Draft));
-      if (!renewed) this.#run.control.abort("lost");
+      if (!renewed) this.#run.control.abort(stops.lost);
     } catch (error) {
       this.#run.events.report(error);
       this.#renewAfter(this.#leaseTime / 3);
@@ -398,7 +399,7 @@ class DurableWriter implements SessionWriter {
 
   handOver(grace: number): void {
     if (this.#always) handOver(this.#run, (session) => this.#release(session), grace);
-    else this.#run.control.abort("shutdown");
+    else this.#run.control.abort(stops.shutdown);
   }
 
   /** Saves the session for another process, also in place of saves that were requested before. If its events cannot be logged, it stays as it was saved. */
@@ -421,7 +422,7 @@ class DurableWriter implements SessionWriter {
   }
 
   async #saveOrAbort(): Promise<void> {
-    if (!await this.#save()) this.#run.control.abort("lost");
+    if (!await this.#save()) this.#run.control.abort(stops.lost);
   }
 
   /** Stops logging if a save fails: the run has not come this far, and continues elsewhere from its last save. */
@@ -455,7 +456,7 @@ class DurableWriter implements SessionWriter {
       if (!session) return true;
       const draft = this.#session.draft(session, last, released);
       const isLogged = await this.#run.sink.settled?.() ?? true;
-      if (this.#run.control.stop.leave) return true;
+      if (!this.#run.control.effects.saves) return true;
       if (released && !isLogged) return await this.#session.expire();
       return await this.#session.write(draft, last);
     });

@@ -9,7 +9,7 @@ import { withGracePeriod } from "./lib/cancellation.ts";
 import { expectJson } from "./lib/json.ts";
 import { interrupted, stopped, withheld } from "./outcome.ts";
 import type { AbortContext, RunResult } from "./points.ts";
-import { type CallRecord, type Exit, exits, type Position } from "./position.ts";
+import { type CallRecord, type Exit, exits, type Position, stops } from "./position.ts";
 import type { EngineRun, EngineScope } from "./run.ts";
 import { batchMessages } from "./tools_step.ts";
 import { ModelError } from "../model/model.ts";
@@ -40,15 +40,15 @@ export async function conclude(engine: EngineRun): Promise<RunResult> {
   await work.unwind(() => unwindCalls(engine));
   const { position } = loop;
   const exit: Exit = engine.exit.current ?? { status: "failed" };
-  if (exit.status === "failed") control.abort("failure"); // stops work that nothing waits for
+  if (exit.status === "failed") control.abort(stops.failure); // stops work that nothing waits for
   if (exit.status === "paused") return pausedResult(engine, exit, position);
   const { cleanup, result: status } = exits[exit.status];
   const { partial } = work;
   if (partial && engine.exit.isEnding && !cleanup && textOf(partial) !== "") loop.append([partial]);
   const open = openCalls(engine, position);
   loop.close(closingMessages(position, exit.withhold ? withheld(exit.reason ?? "") : undefined));
-  if (cleanup && !control.stop.handOver) await work.cleanUp(() => cleanUp(engine, causeOf(exit), open));
-  if (exit.rollback || (control.aborted && control.stop.rollback)) loop.rollBack();
+  if (cleanup && control.stop?.cleanup !== false) await work.cleanUp(() => cleanUp(engine, causeOf(exit), open));
+  if (exit.rollback || (control.aborted && control.effects.rollback)) loop.rollBack();
   const { answer } = exit;
   const text = answer?.text ?? (cleanup && partial ? textOf(partial) : loop.transcript.lastText);
   return {
@@ -154,7 +154,7 @@ export function lastEvent(
         usage,
       };
     case "aborted":
-      return { type: "run.aborted", reason: reason ?? "stop", text, usage };
+      return { type: "run.aborted", reason: reason ?? stops.stop.reason, text, usage };
     default:
       return {
         type: "run.finished",

@@ -9,7 +9,7 @@ import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "./finish.
 import { withGracePeriod } from "./lib/cancellation.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "./policy.ts";
-import type { Position } from "./position.ts";
+import { type Position, stops } from "./position.ts";
 import { refused } from "./results.ts";
 import { Refusal } from "./review.ts";
 import { type EngineRun, settingsOf, type StepScope } from "./run.ts";
@@ -47,8 +47,8 @@ export async function live(
     }
     return await end(run, result);
   } finally {
-    const { handOver } = run.control.stop;
-    if (handOver) await handOver;
+    const { handedOver } = run.control;
+    if (handedOver) await handedOver;
     else {
       run.writer.close?.();
       run.close();
@@ -82,7 +82,7 @@ async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
   const { writer, work, loop, claimed } = engine;
   const left = pauseOf(claimed) ? undefined : await writer.takeOver?.();
   if (left || claimed.type !== "closing") return left;
-  const cause = { reason: claimed.reason, source: "stop" } as const;
+  const cause = { reason: claimed.stop.reason, source: "stop" } as const;
   await work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
   return undefined;
 }
@@ -158,8 +158,8 @@ async function runSession(
     exit.check();
     engine.open(settings);
     if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
-    if (claimed.type === "closing" && !(claimed.reason === "lost" && completesFirst(engine))) {
-      control.abort(claimed.reason);
+    if (claimed.type === "closing" && !(claimed.stop === stops.lost && completesFirst(engine))) {
+      control.abort(claimed.stop);
     }
     await loop.advance(scope, definition.steps);
   } catch (error) {
@@ -185,7 +185,7 @@ async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
   const { id: run, session, events, loop, work, writer, steering, claimed, exit } = engine;
   if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
   steering.close();
-  if (engine.control.stop.handOver) return given;
+  if (engine.control.handedOver) return given;
   const pause = pauseOf(claimed);
   if (!exit.current && pause) exit.offer(pause.exit, undefined); // a hook refused to continue a paused run, which stays paused
   const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";

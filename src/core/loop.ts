@@ -3,9 +3,9 @@
  *
  * @module
  */
+import type { RunControl } from "./control.ts";
 import type { Events } from "./events.ts";
 import { End, Pause } from "./interrupt.ts";
-import { type Cancellation, reasonOf } from "./lib/cancellation.ts";
 import {
   type AnsweredQuestion,
   type Checkpoint,
@@ -28,12 +28,12 @@ import { shareSchemas } from "../protocol/question.ts";
 
 /** The exit of a run, and the error that unwinds the run to it. */
 export class ExitState {
-  readonly #cancellation: Cancellation;
+  readonly #control: RunControl;
   #current: Exit | undefined;
   #interrupt: unknown;
 
-  constructor(cancellation: Cancellation) {
-    this.#cancellation = cancellation;
+  constructor(control: RunControl) {
+    this.#control = control;
   }
 
   get current(): Exit | undefined {
@@ -70,10 +70,8 @@ export class ExitState {
 
   /** Sets the exit of an aborted run. */
   settle(): void {
-    const { aborted, reason } = this.#cancellation;
-    if (!aborted) return;
-    const why = reasonOf(reason);
-    this.offer({ status: why === "deadline" || why === "recoveries" ? "deadline" : "aborted", reason: why }, reason);
+    const { stop, reason } = this.#control;
+    if (stop) this.offer({ status: stop.exit, reason: stop.reason }, reason);
   }
 
   /** Throws if the run has an exit or was aborted. */

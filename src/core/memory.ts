@@ -14,7 +14,7 @@ import {
 } from "./bounded_cache.ts";
 import type { NumberedEntry } from "./entries.ts";
 import { startTimer } from "./lib/cancellation.ts";
-import type { Position } from "./position.ts";
+import { type Position, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
 import { type Lease, type LeasedSession, leavesNothing, savedSession, type Unsaved } from "./session.ts";
 import { changeHead, freeze, isSameMark, openHead, sessionsOf, SessionVersion } from "./session_version.ts";
@@ -89,7 +89,7 @@ class MemoryWriter implements SessionWriter {
 
   async end(last: Event | undefined): Promise<boolean> {
     await this.#run.sink.settled?.();
-    if (this.#run.control.stop.leave) return true;
+    if (!this.#run.control.effects.saves) return true;
     if (last && !this.#saves) return this.#keepEnd(last);
     try {
       if (leavesNothing(this.#run)) return await this.#store.delete(this.#run.session).then(() => true);
@@ -107,7 +107,7 @@ class MemoryWriter implements SessionWriter {
   /** Keeps a run that was not saved. It ends as usual if there is no room for it. */
   #keepEnd(last: Event): true {
     const { control, loop, events } = this.#run;
-    if (!this.#keep || control.stop.undo || loop.transcript.messages.length === 0) return true;
+    if (!this.#keep || control.effects.undo || loop.transcript.messages.length === 0) return true;
     try {
       this.#keep(endedSession(savedSession(this.#run), last));
     } catch (error) {
@@ -118,7 +118,9 @@ class MemoryWriter implements SessionWriter {
 
   async #save(unleased = savedSession(this.#run)): Promise<boolean> {
     // a run that is taken over ends: its calls since the last save may have had effects that it does not know
-    const lease = unleased.run && !unleased.run.exit ? { until: this.#leaseEnd(), closing: "lost" } : undefined;
+    const lease = unleased.run && !unleased.run.exit
+      ? { until: this.#leaseEnd(), closing: stops.lost.reason }
+      : undefined;
     const session = { ...unleased, ...(lease && { lease }) };
     const { addition, version } = this.#version.next(session, { holder: this.#holder, isWriter: true });
     if (!await this.#store.append(session.id, addition)) return false;
@@ -153,7 +155,7 @@ class MemoryWriter implements SessionWriter {
   }
 
   async #saveOrAbort(): Promise<void> {
-    if (!await this.#save()) this.#run.control.abort("lost");
+    if (!await this.#save()) this.#run.control.abort(stops.lost);
   }
 
   /** Removes the run from the session as it is stored, which takes less room. */

@@ -206,6 +206,58 @@ export const exits = {
   aborted: { rank: 2, result: "aborted", cleanup: true },
 } as const;
 
+/** A reason to stop a run from outside of its steps, and what follows. */
+export interface Stop {
+  /** The text for hooks, clients and people. */
+  readonly reason: string;
+  /** The exit of the run, unless it has one. */
+  readonly exit: "aborted" | "deadline";
+  /** True if the `abort` hooks run. */
+  readonly cleanup: boolean;
+  /** False to leave the session as it is stored. */
+  readonly saves: boolean;
+  /** True if another process continues the run. */
+  readonly continues: boolean;
+  /** True if a caller has given the text, which has no meaning for the engine. Default: the stop is one of `stops`. */
+  readonly requested?: true;
+}
+
+/** The consequences of most stops: the run ends here. */
+const ends = { exit: "aborted", cleanup: true, saves: true, continues: false } as const;
+
+/** The stops of the engine and of servers. A comment names the part that sets the stop. */
+export const stops = {
+  /** A client, or a caller without a text. */
+  stop: { ...ends, reason: "stop" },
+  /** The `signal` of a run, also that of its parent. */
+  signal: { ...ends, reason: "signal" },
+  /** A server whose client has left. */
+  clientGone: { ...ends, reason: "client-gone" },
+  /** A new prompt with `busy: "replace"`. */
+  replaced: { ...ends, reason: "replaced" },
+  /** A server whose log fails. */
+  unrecorded: { ...ends, reason: "unrecorded" },
+  /** The limit `time`. */
+  deadline: { ...ends, reason: "deadline", exit: "deadline" },
+  /** The limit `recoveries`. */
+  recoveries: { ...ends, reason: "recoveries", exit: "deadline" },
+  /** The end of a run that has failed, for work that nothing waits for. */
+  failure: { ...ends, reason: "failure" },
+  /** A claim of the session of a run whose process has died, and a writer whose session another process has. */
+  lost: { ...ends, reason: "lost" },
+  /** A server whose log has events of another process for the run. */
+  yielded: { ...ends, reason: "lost", saves: false, continues: true },
+  /** A process that shuts down, for a run that only its memory has. */
+  shutdown: { ...ends, reason: "shutdown" },
+  /** A process that shuts down, once it saves the run for another one. */
+  handedOver: { ...ends, reason: "shutdown", cleanup: false, continues: true },
+} as const satisfies { readonly [name: string]: Stop };
+
+/** Returns the stop for a text of a caller. */
+export function stopFor(reason: string): Stop {
+  return { ...stops.stop, reason, requested: true };
+}
+
 /** The amounts of a run that limits bound. */
 export interface Counters {
   /** Model responses. */

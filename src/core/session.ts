@@ -4,7 +4,7 @@
  * @module
  */
 import type { AgentDefinition } from "./definition.ts";
-import type { RunSnapshot } from "./position.ts";
+import { type RunSnapshot, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun, StepScope } from "./run.ts";
 import { brand } from "../protocol/brand.ts";
 import type { Event } from "../protocol/event.ts";
@@ -78,10 +78,19 @@ export interface Lease {
   readonly until: number;
   /** The reason why the run is being stopped, if it is. A process that takes over ends the run. */
   readonly closing?: string;
+  /** True if a caller has given the reason. Default: it is one of the engine. */
+  readonly requested?: boolean;
   /** True if the transcript is restored to the start of the run then. */
   readonly rollback?: boolean;
   /** True if the process gave the run back when it shut down. Default: the run is lost at the end of the lease. */
   readonly released?: boolean;
+}
+
+/** Returns the stop that a lease tells of. */
+export function stopOf({ closing, requested = false }: Lease): Stop | undefined {
+  if (closing === undefined) return undefined;
+  const known = Object.values(stops).find(({ reason }) => reason === closing);
+  return known && !requested ? known : stopFor(closing);
 }
 
 /** A run whose end has to be reported. */
@@ -158,14 +167,14 @@ export function savedSession(run: EngineRun): Unsaved {
 
 /** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
 export function restoredSession({ control, claimed: { stored } }: EngineRun): Unsaved | undefined {
-  if (!control.stop.undo || !stored) return undefined;
+  if (!control.effects.undo || !stored) return undefined;
   const { version: _, lease, ...session } = stored;
   return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
 }
 
 /** True if the start of a run is undone in a session that the run has created: nothing of it is kept. */
 export function leavesNothing({ control, claimed: { version } }: EngineRun): boolean {
-  return control.stop.undo && version.n === 0;
+  return control.effects.undo && version.n === 0;
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */

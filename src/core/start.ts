@@ -5,7 +5,7 @@
  */
 import { rulesOf, validateEdits } from "./answers.ts";
 import { claim, type Claimed, type ClaimOptions, pauseOf, stateOf } from "./claim.ts";
-import { RunControl, type StopOptions } from "./control.ts";
+import { type AbortOptions, RunControl, type StopOptions } from "./control.ts";
 import type { AgentDefinition } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import { expectJson } from "./lib/json.ts";
@@ -13,6 +13,7 @@ import { expectChoice } from "./lib/options.ts";
 import { live } from "./life.ts";
 import { limited, type Limits } from "./limits.ts";
 import type { RunResult } from "./points.ts";
+import { type Stop, stopFor, stops } from "./position.ts";
 import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
 import { type EngineOptions, EngineRun, type RunBeginning, type StepScope } from "./run.ts";
 import type { Scope } from "./scope.ts";
@@ -65,6 +66,8 @@ export interface Started {
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
   stop(reason?: string, options?: StopOptions): void;
+  /** Stops the run for a reason of its server. */
+  abort(stop: Stop, options?: AbortOptions): void;
   /**
    * Sends a message to the run, which receives it at the next safe place. Resolves once it is accepted; of a run that is saved as it works, once it is
    * saved. Rejects with a `RangeError` if ten messages wait, and with a `SessionError` if the run is over or an `input` hook refuses the message.
@@ -89,8 +92,8 @@ export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {
 
 // The opening of a run: it claims its session, and prepares the engine.
 
-/** Closes the run that has the session, with a reason. */
-export type CloseOther = (reason: string) => Promise<{ readonly error?: unknown }>;
+/** Ends the run that has the session. */
+export type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
 
 /** Claims the session. A run that has it and must be closed is closed before. */
 async function open(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
@@ -222,9 +225,9 @@ export function start(
   const control = new RunControl();
   if (signal) control.follow(signal);
   control.setDeadline(limits.time);
-  const closeOther = (closing: string) => {
+  const closeOther = (stop: Stop) => {
     const { messages: _, run: __, ...rest } = options;
-    return start(definition, { ...rest, answers: [], closing }, nullSink).result;
+    return start(definition, { ...rest, answers: [], stop }, nullSink).result;
   };
   const early = [...options.early ?? []];
   const beginning = { definition, options, limits, session, sink, control, steering: new Steering(), early };
@@ -252,9 +255,13 @@ class StartedRun implements Started {
     this.#steering = beginning.steering;
   }
 
-  stop(reason = "stop", options: StopOptions = {}): void {
-    expectNames("Cannot stop the run", options, ["rollback", "leave", "undo", "handOver"]);
-    this.#control.abort(reason, options);
+  stop(reason?: string, options: StopOptions = {}): void {
+    expectNames("Cannot stop the run", options, ["rollback"]);
+    this.abort(reason === undefined ? stops.stop : stopFor(reason), options);
+  }
+
+  abort(stop: Stop, options?: AbortOptions): void {
+    this.#control.abort(stop, options);
   }
 
   drain(reason: string): void {
@@ -278,7 +285,7 @@ class StartedRun implements Started {
 
   handOver(grace: number): void {
     const hand = ({ writer, control }: EngineRun) =>
-      writer.handOver ? writer.handOver(grace) : control.abort("shutdown");
+      writer.handOver ? writer.handOver(grace) : control.abort(stops.shutdown);
     this.#run.then(hand, () => {}); // a run that cannot open ends by itself
   }
 

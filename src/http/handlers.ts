@@ -4,6 +4,7 @@
  * @module
  */
 import type { Context } from "hono";
+import { stops } from "../core/position.ts";
 import { TooManyMessagesError } from "../core/steering.ts";
 import { withRetries } from "../core/store.ts";
 import { admitAnswers, admitChat, admitCompaction, admitPrompt, admitResume } from "./admission.ts";
@@ -126,7 +127,7 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
         await remote.send(mail),
     finish: async () => await live.finish() ?? await remote.finish(),
     async stop(rollback = false) {
-      if (!await live.stop("stop", { rollback })) return await remote.stop(rollback);
+      if (!await live.abort(stops.stop, { rollback })) return await remote.stop(rollback);
       const ended = endIfKept(scope, live, { run: run.run, session: live.session }, rollback);
       runs.track(ended.catch((error) => void reportError(onError, error, run.run)), client);
       return true;
@@ -149,8 +150,8 @@ async function endStored(
   return await withRetries(async () => { // the other process may save it at this moment
     if (runOf(await runs.head(session, client)) !== run) return undefined;
     const resumed = runs.get(run, client);
-    await resumed?.stop("stop", { rollback });
-    const closing = { run, session, answers: [], closing: "stop", rollback, busy: "replace" } as const;
+    await resumed?.abort(stops.stop, { rollback });
+    const closing = { run, session, answers: [], stop: stops.stop, rollback, busy: "replace" } as const;
     return resumed ?? await runs.launch(closing, client);
   });
 }
@@ -236,8 +237,8 @@ function identityOf({ req }: Context, body: readonly unknown[]) {
 // The launch of a run for a client that waits for its events, or in the background.
 
 const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
-  stop: (run) => run.stop("client-gone"),
-  drain: (run) => run.drain("client-gone"),
+  stop: (run) => run.abort(stops.clientGone),
+  drain: (run) => run.drain(stops.clientGone.reason),
   detach: () => {},
 };
 

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { StopOptions } from "../core/control.ts";
+import type { AbortOptions } from "../core/control.ts";
 import { SharedWork } from "../core/lib/locks.ts";
-import type { RunSnapshot } from "../core/position.ts";
+import { type RunSnapshot, type Stop, stops } from "../core/position.ts";
 import { type Session, SessionError, type SessionHead } from "../core/session.ts";
 import { changeHead, historyIn, type Opened, openHead, openSession } from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
@@ -184,8 +184,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Throws if the server shuts down, or if this process executes the run already. */
-  #expectFree({ run, session, closing }: LaunchInput, requester: Requester): void {
-    if (this.signal?.aborted && closing !== "stop") throw shuttingDown(); // a run that was stopped ends here
+  #expectFree({ run, session, stop }: LaunchInput, requester: Requester): void {
+    if (this.signal?.aborted && stop !== stops.stop) throw shuttingDown(); // a run that was stopped ends here
     if (this.get(run, requester)) {
       throw new SessionError(`Cannot run session "${session}": another run has it`, "busy", run);
     }
@@ -221,8 +221,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   /** Stops a run whose events are not logged any more. */
   #stopLost(id: string, started: Started, loss: Loss, isNew: boolean): void {
-    if (loss.to === "process") return started.stop("lost", { leave: true });
-    started.stop("unrecorded", { rollback: isNew && !loss.isRecorded, undo: !loss.isRecorded }); // its client may send the request again
+    if (loss.to === "process") return started.abort(stops.yielded);
+    started.abort(stops.unrecorded, { rollback: isNew && !loss.isRecorded, undo: !loss.isRecorded }); // its client may send the request again
     this.report(loss.error, id);
   }
 
@@ -283,8 +283,8 @@ class SharedRun implements LiveRun {
     return this.#work.lives;
   }
 
-  stop(reason?: string, options?: StopOptions): Promise<true | undefined> {
-    return this.#dispatch((run) => run.stop(reason, options));
+  abort(stop: Stop, options?: AbortOptions): Promise<true | undefined> {
+    return this.#dispatch((run) => run.abort(stop, options));
   }
   drain(reason: string): Promise<true | undefined> {
     return this.#dispatch((run) => run.drain(reason));

@@ -6,6 +6,7 @@
  */
 import { cancellationOf, withGracePeriod } from "../core/lib/cancellation.ts";
 import { Locks, SharedWork } from "../core/lib/locks.ts";
+import { stops } from "../core/position.ts";
 import { SessionError } from "../core/session.ts";
 import { isRefusal } from "./error_response.ts";
 import type { LiveRuns } from "./live_runs.ts";
@@ -148,8 +149,8 @@ export function sessionQueue(runs: LiveRuns): SessionQueue {
     if (run === undefined) return undefined;
     const live = runs.get(run, client);
     if (!live && !runs.records) return "replace";
-    await live?.stop("replaced");
-    await (live ?? await runs.records?.close(run, session, "replaced", client))?.untilOver();
+    await live?.abort(stops.replaced);
+    await (live ?? await runs.records?.close(run, session, stops.replaced, client))?.untilOver();
     return undefined;
   }
 

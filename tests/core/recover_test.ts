@@ -277,6 +277,31 @@ Deno.test("a stop is saved at once, so that a run whose process dies while a hoo
   await advanceUntilSettled(time, run.result);
 });
 
+for (const text of ["lost", "deadline", "recoveries", "toString"]) {
+  Deno.test(`a stop with the text "${text}" is saved as a text, and ends the run in another process at once`, async () => {
+    using time = new FakeTime();
+    const { store, saved } = recordingStore();
+    const here = Promise.withResolvers<void>();
+    const hang: Middleware = { input: () => (here.resolve(), new Promise(() => {})) };
+    const run = agent({ model: scripted("Done."), use: [hang] }).run({ prompt: "Go", session: "s", store });
+    await here.promise;
+    run.stop(text);
+    for (let round = 0; round < 10; round++) await time.tickAsync(1);
+    const { result } = await continueRun(saved.at(-1));
+    assertEquals([result.status, result.reason, lines(result.messages)], ["aborted", text, []]);
+    await advanceUntilSettled(time, run.result);
+  });
+
+  Deno.test(`closing with the text "${text}" ends a paused run as any other text does`, async () => {
+    const { store } = recordingStore();
+    const assistant = agent({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: tools([]) });
+    await assistant.run({ prompt: "Pay", session: "s", store }).result;
+    const closed = await assistant.resume({ session: "s", store, answers: [], closing: text }).result;
+    assertEquals([closed.status, closed.reason], ["aborted", text]);
+    assertEquals(lines(closed.messages), ["user Pay", "call pay", "aborted Stopped before it was done."]);
+  });
+}
+
 Deno.test("a stop that arrives while a save is under way is saved after it at once", async () => {
   using time = new FakeTime();
   const kept = memory();

@@ -311,13 +311,14 @@ Deno.test("a run stops with its signal, and removes its listener at the end", as
 
 Deno.test("a stopped run is aborted, whatever its reason", async () => {
   const statuses: string[] = [];
-  for (const reason of ["failure", "", "stop"]) {
+  const reasons = ["", "stop", "deadline", "recoveries", "lost", "shutdown", "failure", "toString"];
+  for (const reason of reasons) {
     const run = agent({ model: waitingModel(["Once"]) }).run("A story");
     for await (const event of run.events) if (event.type === "text.delta") run.stop(reason);
     const { status, reason: endReason, error } = await run.result;
     statuses.push(`${status} ${endReason} ${error}`);
   }
-  assertEquals(statuses, ["aborted failure undefined", "aborted  undefined", "aborted stop undefined"]);
+  assertEquals(statuses, reasons.map((reason) => `aborted ${reason} undefined`));
 });
 
 Deno.test("a run over its time limit ends as limit, after its cleanup", async () => {

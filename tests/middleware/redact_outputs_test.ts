@@ -357,7 +357,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     state: [["count", json]],
     rules: [{ tool: "look", path: ["helper"], input: json, askedBy: { middleware: "guard", key: secret } }],
     last: { run: secret, event: events.notice, before: 1 },
-    lease: { until: 1, closing: "stop", rollback: true, released: true },
+    lease: { until: 1, closing: "stop", requested: true, rollback: true, released: true },
     mail: Object.values(mail),
     run: {
       id: secret,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { RunSnapshot } from "../../core/position.ts";
+import type { RunSnapshot, Stop } from "../../core/position.ts";
 import { isPaused, type Mail, type SessionHead } from "../../core/session.ts";
 import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
@@ -75,7 +75,7 @@ export interface Records extends IdempotencyKeys {
   close(
     run: string,
     session: string,
-    reason: string,
+    stop: Stop,
     requester: Requester,
     rollback?: boolean,
   ): Promise<LiveRun | undefined>;

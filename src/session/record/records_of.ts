@@ -4,7 +4,14 @@
  * @module
  */
 import { anySignal } from "../../core/lib/cancellation.ts";
-import type { CallRecord, Position, ReviewedResult, RunSnapshot } from "../../core/position.ts";
+import {
+  type CallRecord,
+  type Position,
+  type ReviewedResult,
+  type RunSnapshot,
+  type Stop,
+  stops,
+} from "../../core/position.ts";
 import { isPaused, type Mail, SessionError, type SessionHead } from "../../core/session.ts";
 import { reviewForRemoteRun, reviewsInput } from "../../core/start.ts";
 import { maxWaiting } from "../../core/steering.ts";
@@ -275,7 +282,8 @@ export function recordsOf(given: Log, host: RunHost): Records {
     const session = await load(id, requester);
     if (!session || !isRunning(session, run)) {
       if (session && runOf(session) === run && !await renumberPause(session, page.last, requester)) return;
-      const end = knownEnd(session, run) ?? { type: "run.aborted", reason: "lost", text: "", usage: noUsage };
+      const end = knownEnd(session, run) ??
+        { type: "run.aborted", reason: stops.lost.reason, text: "", usage: noUsage };
       const { owner } = requester;
       const pinned = end.type === "run.paused";
       const addition = { after: page.last, lines: [lineOf(end)], ended: true, owner, pinned };
@@ -306,8 +314,8 @@ export function recordsOf(given: Log, host: RunHost): Records {
   }
 
   /** Takes over the run that has a session, and ends it. */
-  const closeNow = (run: string, session: string, closing: string, requester: Requester, rollback = false) =>
-    host.launch({ run, session, answers: [], closing, rollback, busy: "replace" }, requester);
+  const closeNow = (run: string, session: string, stop: Stop, requester: Requester, rollback = false) =>
+    host.launch({ run, session, answers: [], stop, rollback, busy: "replace" }, requester);
 
   const close: Records["close"] = (...of) => closeNow(...of).catch(unlessFaster);
 
@@ -361,7 +369,7 @@ export function recordsOf(given: Log, host: RunHost): Records {
       await withRetries(async () => {
         const session = await load(id, requester);
         if (!session || runOf(session) !== run) return await complete(run, () => Promise.resolve(id), requester);
-        await closeNow(run, session.id, "stop", requester, rollback); // rejects if the run's own process saved it at this moment
+        await closeNow(run, session.id, stops.stop, requester, rollback); // rejects if the run's own process saved it at this moment
       }).catch((error) => {
         throw error instanceof SessionError && error.code === "busy" ? new SessionError(busy, "busy", run) : error;
       });
@@ -376,7 +384,7 @@ export function recordsOf(given: Log, host: RunHost): Records {
     async releaseIfLost(session, requester) {
       const run = runOf(session);
       if (run === undefined || !isLost(session, requester)) return;
-      await (await close(run, session.id, "lost", requester))?.untilOver();
+      await (await close(run, session.id, stops.lost, requester))?.untilOver();
     },
     async catchUp(session, requester) {
       const run = runOf(session);

@@ -5,10 +5,11 @@
  */
 import type { UserMessage } from "../../protocol/message.ts";
 import type { SendOptions } from "../../core/steering.ts";
-import type { StopOptions } from "../../core/control.ts";
+import type { AbortOptions } from "../../core/control.ts";
 import type { OnError } from "../../core/events.ts";
 import type { HistoryOptions, HistoryPage, Patience } from "../../core/store.ts";
 import type { StartOptions } from "../../core/start.ts";
+import type { Stop } from "../../core/position.ts";
 import type { Session, SessionHead } from "../../core/session.ts";
 import type { HeldSession } from "../resume_token/mod.ts";
 
@@ -44,7 +45,7 @@ export interface LaunchInput extends
     Pick<
       StartOptions,
       | "answers"
-      | "closing"
+      | "stop"
       | "rollback"
       | "busy"
       | "requestId"
@@ -79,9 +80,9 @@ export interface LiveRun {
   readonly session: string;
   /** False if the run is over, or if nothing executes it any more. */
   readonly lives: boolean;
-  /** Stops the run. Default reason: "stop". Resolves to true once it stops; to undefined if it does not live. */
-  stop(reason?: string, options?: StopOptions): Promise<true | undefined>;
-  /** Lets the run finish its turn, and ends it with `reason`. Resolves as `stop()`. */
+  /** Stops the run. Resolves to true once it stops; to undefined if it does not live. */
+  abort(stop: Stop, options?: AbortOptions): Promise<true | undefined>;
+  /** Lets the run finish its turn, and ends it with `reason`. Resolves as `abort()`. */
   drain(reason: string): Promise<true | undefined>;
   /** Sends a message to the run. Resolves to true once it is accepted; to undefined if the run does not live. Rejects as `send()` of a started run does. */
   send(message: UserMessage, options?: SendOptions): Promise<true | undefined>;

@@ -4,7 +4,7 @@
  * @module
  */
 import { waitingMessages as messagesInState } from "../../core/steering.ts";
-import type { PositionAt } from "../../core/position.ts";
+import { type PositionAt, stops } from "../../core/position.ts";
 import { withoutContext } from "../../core/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -32,7 +32,7 @@ export function hasEnded(session: Stored, run: string): boolean {
 /** Whether the last run of a session ended because its first events could not be logged. It executed no tool, and its prompt is not kept. */
 export function isUnrecorded(session: Stored): boolean {
   const event = session?.last?.event;
-  return event?.type === "run.aborted" && event.reason === "unrecorded";
+  return event?.type === "run.aborted" && event.reason === stops.unrecorded.reason;
 }
 
 /** Whether `run` (default: some run) has the session and is not paused. Its process may be dead. */

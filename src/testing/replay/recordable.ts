@@ -14,6 +14,7 @@ import {
 } from "../../core/agent.ts";
 import { type AgentDefinition, defineAgent } from "../../core/definition.ts";
 import type { RunResult } from "../../core/points.ts";
+import { stops } from "../../core/position.ts";
 import { memory } from "../../core/memory.ts";
 import type { Store } from "../../core/store.ts";
 import type { NumberedEvent } from "../../core/events.ts";
@@ -135,7 +136,7 @@ function tapedAgent(definition: AgentDefinition<StepScope>, tape: Tape): AgentDe
 
 /** Returns the handle with its orders recorded. */
 function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined): Started {
-  const onAbort = () => tape.order({ type: "stop", reason: "signal", rollback: false });
+  const onAbort = () => tape.order({ type: "stop", reason: stops.signal.reason, rollback: false });
   if (signal?.aborted) onAbort();
   else signal?.addEventListener("abort", onAbort, { once: true });
   const { session, opened, result } = started;
@@ -145,9 +146,13 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
     opened,
     result,
     handOver: (grace) => started.handOver(grace),
-    stop(reason = "stop", options = {}) {
+    stop(reason = stops.stop.reason, options = {}) {
       tape.order({ type: "stop", reason, rollback: options.rollback ?? false });
       started.stop(reason, options);
+    },
+    abort(stop, options = {}) {
+      tape.order({ type: "stop", reason: stop.reason, rollback: options.rollback ?? false });
+      started.abort(stop, options);
     },
     send(message, options = {}) {
       tape.order({ type: "send", message, ...(options.after && { after: options.after }) });
