@@ -16,7 +16,7 @@ import { type Frame, frames } from "../stream/sse.ts";
 type Delta = Extract<ModelEvent, { readonly type: "text" | "reasoning" }>;
 
 /** Remembers the last frame that carried one text and nothing else. */
-export interface DeltaCache {
+interface DeltaCache {
   /** Returns the event of a frame that differs from the remembered one only in its text. */
   readonly match: (frame: string) => Delta | undefined;
   /** Whether frames are still learned. A stream whose frames never match, since each has a number of its own, is not worth it. */
@@ -87,7 +87,7 @@ export interface ProviderOptions {
 }
 
 /** A configured provider. */
-export interface Provider {
+interface Provider {
   readonly model: string;
   readonly url: string;
   readonly headers: Headers;
@@ -106,7 +106,7 @@ export interface ResponseParser {
 }
 
 /** The defaults of an adapter: its name and those of its own options, the vendor's address, the path and query of a request, and the adapter's headers. */
-export interface ProviderDefaults {
+interface ProviderDefaults {
   readonly name: string;
   readonly options?: readonly string[];
   readonly base: string;

@@ -11,7 +11,7 @@ import { isObject, type UnknownObject } from "../protocol/shape.ts";
 // Checks the options of a request, so that an adapter never ignores one silently.
 
 /** Options that an adapter cannot send. */
-export interface OptionLimits {
+interface OptionLimits {
   /** The provider's name of the model. */
   readonly model: string;
   /** The name of the API, for errors. */

@@ -1,5 +1,6 @@
 import { agent, type Message, type ModelRequest, text, tool, user } from "@jizai/jizai";
 import { anthropic, type AnthropicOptions } from "@jizai/jizai/model/anthropic";
+import { providerTool } from "@jizai/jizai/provider_tools";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { messagesApi } from "../support/providers/anthropic.ts";
@@ -411,6 +412,7 @@ Deno.test("anthropic() adds cached tokens to the input and uses the last count o
 });
 
 const search = { type: "web_search_20260318", name: "web_search" };
+const searching = providerTool({ type: "other", name: "search", apis: { anthropic: { tool: search } } });
 const serverCall = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "Kyoto" } };
 const serverResult = {
   type: "web_search_tool_result",
@@ -467,8 +469,8 @@ Deno.test("anthropic() sends the list of the tools of an MCP server back, withou
 
 Deno.test("anthropic() sends blocks of built-in tools and citations back to the model, in order", async () => {
   const { sent, fetch } = recordRequests(sse([...searched, stop("end_turn")]));
-  const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
-  const { messages } = await agent({ model, tools: [] }).run("Weather?").result;
+  const model = anthropic({ model: "m", fetch, cache: false });
+  const { messages } = await agent({ model, tools: [searching] }).run("Weather?").result;
   assertEquals(sent[0]?.body.tools, [search]);
   assertEquals((await messagesFor(...messages))[1], { role: "assistant", content: searchedBlocks });
   const other = await requestFor({ messages }, { model: "another" });
@@ -498,8 +500,8 @@ Deno.test("anthropic() continues a paused turn with built-in tools and adds up i
       stop("end_turn", { output_tokens: 2 }),
     ]),
   );
-  const model = anthropic({ model: "m", fetch, cache: false, builtInTools: [search] });
-  const events = (await readAll(model, { messages: [user("Weather?")] })).flat();
+  const model = anthropic({ model: "m", fetch, cache: false });
+  const events = (await readAll(model, { messages: [user("Weather?")], tools: [searching.definition] })).flat();
   assertEquals(events, [
     { type: "part", part: searchCall },
     {
@@ -527,6 +529,6 @@ Deno.test("anthropic() continues a paused turn with built-in tools and adds up i
 
 Deno.test("anthropic() does not continue a paused turn that was cut", async () => {
   const { sent, fetch } = recordRequests(sse([begin(0, { type: "text", text: "So" })]));
-  const events = (await readAll(anthropic({ model: "m", fetch, builtInTools: [search] }))).flat();
+  const events = (await readAll(anthropic({ model: "m", fetch }), { tools: [searching.definition] })).flat();
   assertEquals([events, sent.length], [[{ type: "text", text: "So" }], 1]);
 });

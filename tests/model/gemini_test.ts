@@ -1,5 +1,6 @@
 import { agent, type Message, ModelError, type ModelRequest, text, tool, user } from "@jizai/jizai";
 import { gemini, type GeminiOptions } from "@jizai/jizai/model/gemini";
+import { providerTool } from "@jizai/jizai/provider_tools";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { key, schema, weather } from "../support/providers/api.ts";
@@ -28,9 +29,9 @@ Deno.test("gemini() sends the key and every field of the request to Google", asy
   const { url, headers, body } = await requestFor({
     instructions: "Be kind.",
     messages: [user("Hi")],
-    tools: [weather],
+    tools: [weather, providerTool({ type: "web_search" }).definition],
     options: { maxTokens: 9, temperature: 0, provider: { labels: { a: "b" }, generationConfig: { topK: 5 } } },
-  }, { apiKey: key, builtInTools: [{ googleSearch: {} }], thoughts: true });
+  }, { apiKey: key, thoughts: true });
   assertEquals(url, "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse");
   assertEquals(headers, { "content-type": "application/json", "x-goog-api-key": key });
   assertEquals(body, {
@@ -40,6 +41,7 @@ Deno.test("gemini() sends the key and every field of the request to Google", asy
       { functionDeclarations: [{ name: "weather", description: "Current weather", parametersJsonSchema: schema }] },
       { googleSearch: {} },
     ],
+    toolConfig: { includeServerSideToolInvocations: true },
     labels: { a: "b" },
     generationConfig: { temperature: 0, maxOutputTokens: 9, thinkingConfig: { includeThoughts: true }, topK: 5 },
   });

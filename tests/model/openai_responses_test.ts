@@ -1,5 +1,6 @@
 import { agent, type Message, ModelError, type ModelRequest, text, tool, user } from "@jizai/jizai";
 import { openaiResponses, type OpenAIResponsesOptions } from "@jizai/jizai/model/openai_responses";
+import { providerTool } from "@jizai/jizai/provider_tools";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { key, schema, weather } from "../support/providers/api.ts";
@@ -40,9 +41,9 @@ Deno.test("openaiResponses() sends the key and every field of the request to Ope
   const { url, headers, body } = await requestFor({
     instructions: "Be kind.",
     messages: [user("Hi")],
-    tools: [weather],
+    tools: [weather, providerTool({ type: "web_search" }).definition],
     options: { maxTokens: 9, temperature: 0 },
-  }, { apiKey: key, builtInTools: [{ type: "web_search" }], summary: "auto" });
+  }, { apiKey: key, summary: "auto" });
   assertEquals(url, "https://api.openai.com/v1/responses");
   assertEquals(headers, { "content-type": "application/json", authorization: `Bearer ${key}` });
   assertEquals(body, {
@@ -55,7 +56,7 @@ Deno.test("openaiResponses() sends the key and every field of the request to Ope
     ],
     stream: true,
     store: false,
-    include: ["reasoning.encrypted_content"],
+    include: ["reasoning.encrypted_content", "web_search_call.action.sources"],
     reasoning: { summary: "auto" },
     temperature: 0,
     max_output_tokens: 9,

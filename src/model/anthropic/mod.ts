@@ -10,7 +10,7 @@ import { provider, type ProviderOptions, requestBody, streamResponse } from "../
 import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";
 import { checkOptions, optionValue, strictSchema } from "../request.ts";
 import { addUsage, noUsage } from "../../protocol/message.ts";
-import type { AnswerPart, Json } from "../../protocol/part.ts";
+import type { AnswerPart } from "../../protocol/part.ts";
 import type { UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
 
@@ -111,8 +111,6 @@ export interface AnthropicOptions extends ProviderOptions {
   readonly maxTokens?: number;
   /** The time for which the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
   readonly cache?: "5m" | "1h" | false;
-  /** Tools that the provider runs, such as `{ type: "web_search_20260318", name: "web_search" }`. Default: none. */
-  readonly builtInTools?: readonly { readonly [name: string]: Json }[];
 }
 
 /**
@@ -148,11 +146,11 @@ export interface AnthropicOptions extends ProviderOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function anthropic({ cache = "5m", builtInTools = [], ...options }: AnthropicOptions): Model {
+export function anthropic({ cache = "5m", ...options }: AnthropicOptions): Model {
   const { model, apiKey, maxTokens = 32_000, temperature } = options;
   const server = provider(options, {
     name: "anthropic",
-    options: ["cache", "builtInTools"],
+    options: ["cache"],
     base: "https://api.anthropic.com",
     path: "/v1/messages",
     own: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },
@@ -160,7 +158,7 @@ export function anthropic({ cache = "5m", builtInTools = [], ...options }: Anthr
 
   function send({ request, builtIn, fields: more, headers }: SplitRequest, parser: MessageParser, signal: AbortSignal) {
     const fields = {
-      ...requestFields(request, model, cacheControl(request, model, cache), [...builtInTools, ...builtIn]),
+      ...requestFields(request, model, cacheControl(request, model, cache), builtIn),
       ...optionFields(request, model),
       max_tokens: request.options.maxTokens ?? maxTokens,
       temperature: request.options.temperature ?? temperature,
@@ -175,7 +173,7 @@ export function anthropic({ cache = "5m", builtInTools = [], ...options }: Anthr
     stream(request, { signal }) {
       const split = splitTools(request, "anthropic", model, server.headers);
       const isSearched = defers(model) && split.request.tools.some(({ deferred }) => deferred);
-      if (isSearched || builtInTools.length + split.builtIn.length > 0) {
+      if (isSearched || split.builtIn.length > 0) {
         return continuePaused(split.request, model, (request, parser) => send({ ...split, request }, parser, signal));
       }
       return send(split, responseParser(model), signal);

@@ -9,7 +9,6 @@ import type { Model, ModelEffort, ModelRequest } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { joinFields, splitTools } from "../provider_tools.ts";
 import { checkOptions, optionError, optionValue, toolSchema } from "../request.ts";
-import type { Json } from "../../protocol/part.ts";
 import type { UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
 
@@ -63,8 +62,6 @@ function effortField(model: string, effort: ModelEffort): UnknownObject {
 
 /** Options of `gemini()`. */
 export interface GeminiOptions extends ProviderOptions {
-  /** Tools that the provider runs, such as `{ googleSearch: {} }`. Default: none. */
-  readonly builtInTools?: readonly { readonly [name: string]: Json }[];
   /** Whether summaries of the reasoning are requested and streamed. Default: false. */
   readonly thoughts?: boolean;
 }
@@ -100,11 +97,11 @@ export interface GeminiOptions extends ProviderOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function gemini({ builtInTools = [], thoughts = false, ...options }: GeminiOptions): Model {
+export function gemini({ thoughts = false, ...options }: GeminiOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
     name: "gemini",
-    options: ["builtInTools", "thoughts"],
+    options: ["thoughts"],
     base: "https://generativelanguage.googleapis.com/v1beta",
     path: `/models/${model}:streamGenerateContent`,
     query: { alt: "sse" },
@@ -114,8 +111,7 @@ export function gemini({ builtInTools = [], thoughts = false, ...options }: Gemi
     id: model,
     stream(given, { signal }) {
       const split = splitTools(given, "gemini", model, server.headers);
-      const { request } = split;
-      const builtIn = [...builtInTools, ...split.builtIn];
+      const { request, builtIn } = split;
       const { output, provider: more } = request.options;
       const layers: readonly UnknownObject[] = [options.options ?? {}, more ?? {}];
       const hasTools = request.tools.length + builtIn.length > 0;

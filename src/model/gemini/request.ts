@@ -15,7 +15,7 @@ import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 // Calls and results of the tools that Gemini runs.
 
 /** Parses the parts of tools that the provider runs. */
-export interface BuiltInParser {
+interface BuiltInParser {
   /** Sets the id of the response, from which ids of calls are made that the provider gives none. */
   readonly name: (responseId: unknown) => void;
   /** Returns the event of a part; undefined for a part of another kind. */

@@ -38,7 +38,7 @@ interface Piece {
 }
 
 /** Collects the calls of one response. */
-export interface CallParser {
+interface CallParser {
   /** Adds the pieces of one delta. `isRepeated` is true for a message that repeats the deltas before it. */
   readonly add: (pieces: readonly UnknownObject[], events: ModelEvent[], isRepeated: boolean) => void;
   /** Returns the events that end the calls. In a response that was cut, the last call and those without input stay open. */

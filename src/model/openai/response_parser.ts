@@ -46,7 +46,7 @@ function firstCount(...places: readonly (readonly [UnknownObject, string])[]): n
 // Speech of models that answer with audio, which chat completions stream in pieces beside a transcript.
 
 /** Collects the speech of one response. */
-export interface AudioParser {
+interface AudioParser {
   /** Adds a piece. Returns its transcript. */
   readonly add: (audio: UnknownObject) => string;
   /** Returns the event of the recording; nothing if there is none. */

@@ -19,7 +19,7 @@ import {
   toolSchema,
 } from "../request.ts";
 import { type CallResult, type Message, providerResultOf, textOf } from "../../protocol/message.ts";
-import type { AnswerPart, ContentPart, Json, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
+import type { AnswerPart, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
 
@@ -186,8 +186,6 @@ function partFields(part: ContentPart): UnknownObject {
 
 /** Options of `openaiResponses()`. */
 export interface OpenAIResponsesOptions extends ProviderOptions {
-  /** Tools that the provider runs, such as `{ type: "web_search" }`. Default: none. */
-  readonly builtInTools?: readonly { readonly [name: string]: Json }[];
   /** Requests summaries of the reasoning, which are streamed as reasoning. Default: none. */
   readonly summary?: "auto" | "concise" | "detailed";
 }
@@ -224,11 +222,11 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function openaiResponses({ builtInTools = [], summary, ...options }: OpenAIResponsesOptions): Model {
+export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
     name: "openaiResponses",
-    options: ["builtInTools", "summary"],
+    options: ["summary"],
     base: "https://api.openai.com/v1",
     path: "/responses",
     own: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
@@ -240,7 +238,7 @@ export function openaiResponses({ builtInTools = [], summary, ...options }: Open
     stream(request, { signal }) {
       const split = splitTools(request, "openai_responses", model, server.headers);
       const fields = {
-        ...requestFields(split.request, model, [...builtInTools, ...split.builtIn]),
+        ...requestFields(split.request, model, split.builtIn),
         ...optionFields(split.request, model, summary),
         temperature: request.options.temperature ?? temperature,
         max_output_tokens: request.options.maxTokens ?? maxTokens,

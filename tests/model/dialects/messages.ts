@@ -4,6 +4,7 @@
  * @module
  */
 import { anthropic } from "@jizai/jizai/model/anthropic";
+import { providerTool } from "@jizai/jizai/provider_tools";
 import { assertEquals } from "@std/assert";
 import type { Chance } from "../../support/seeded.ts";
 import { type Block, type CanonicalResponse, type Failure, inputText, piecesOf } from "./canonical.ts";
@@ -63,13 +64,14 @@ type MessagesForm = Form<typeof aspects>;
 export const messages = dialect({
   name: "anthropic()",
   aspects,
-  model: ({ fetch }) =>
-    anthropic({
-      model: "m",
-      fetch: fetch!,
-      cache: false,
-      builtInTools: [{ type: "web_search_20250305", name: "web_search" }],
-    }),
+  model({ fetch }) {
+    const model = anthropic({ model: "m", fetch: fetch!, cache: false });
+    const { definition } = providerTool({ type: "web_search" });
+    return {
+      ...model,
+      stream: (request, options) => model.stream({ ...request, tools: [...request.tools, definition] }, options),
+    };
+  },
   concerns: {
     input: has("call"),
     thinking: has("reasoning"),
