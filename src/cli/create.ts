@@ -51,7 +51,7 @@ export const templates: Readonly<Record<string, Template>> = {
 const vendor = "vendor/jizai";
 
 /** Options of `create()`. */
-export interface CreateOptions {
+interface CreateOptions {
   /** The name of the template. Default: `deno` on Deno, otherwise `node`. */
   readonly template?: string | undefined;
   /** The path of a tarball of this package, as `npm pack` makes it. Default: the registry's package, of the version of this command. */

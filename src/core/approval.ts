@@ -129,7 +129,7 @@ const rank = { allow: 0, ask: 1, deny: 2 } as const;
 export type Ask = Extract<Approval, { type: "ask" }> & { readonly "~asked"?: readonly AskedText[] };
 
 /** A decision in progress. */
-export interface Deciding {
+interface Deciding {
   readonly engine: EngineRun;
   readonly parsed: ParsedInput;
   /** The decision about the same tool and input, if it was saved while the call waited. */

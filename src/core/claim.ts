@@ -26,7 +26,7 @@ import { type PersonAnswer, restoreSchemas } from "../protocol/question.ts";
 // The outcome of a claim.
 
 /** The saved state that a run starts from: the run itself, and its session. */
-export interface ClaimedState {
+interface ClaimedState {
   /** The run as it starts here. Its events, usage and answers are those so far. */
   readonly snapshot: RunSnapshot;
   /** The transcript. */
@@ -48,7 +48,7 @@ export interface ClaimedState {
 }
 
 /** A pause, and what a person has answered to it. */
-export interface AnsweredPause {
+interface AnsweredPause {
   /** The pause. */
   readonly exit: Exit;
   /** The answers of the claim, which are the last ones in its `snapshot`. */

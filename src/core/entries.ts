@@ -98,7 +98,7 @@ export function transcriptOf(entries: readonly NumberedEntry[]): Pick<StoredTran
 }
 
 /** The entries that make a new transcript of a stored one. */
-export interface TranscriptChange {
+interface TranscriptChange {
   readonly entries: readonly Entry[];
   /** The transcript once they are stored. */
   readonly stored: StoredTranscript;

@@ -35,7 +35,7 @@ const fromTools: ReadonlySet<Event["type"]> = new Set(["tool.progress", "data", 
 export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
 
 /** The receivers of a run's events. */
-export interface Audience {
+interface Audience {
   readonly sink: Sink<NumberedEvent>;
   readonly observers: readonly ((event: Event) => void)[];
   readonly onError: OnError;
@@ -44,7 +44,7 @@ export interface Audience {
 }
 
 /** The details of a warning. */
-export interface WarningDetails {
+interface WarningDetails {
   readonly middleware?: string;
   readonly point?: Point;
   /** The thrown value, for the operator. */

@@ -41,7 +41,7 @@ function checkDecision(
 }
 
 /** A failure, as the `error` hooks see it. */
-export type Failure = Omit<ErrorContext, keyof Scope>;
+type Failure = Omit<ErrorContext, keyof Scope>;
 
 /** Runs the `error` hooks and reports the failure. A failure of a hook never hides the first one. */
 export async function decideOnError(

@@ -44,7 +44,7 @@ import { promiseTry } from "../stream/tick.ts";
 const writeInMemory: OpenWriter = (store, run: EngineRun, options) => new MemoryWriter(store, run, options);
 
 /** The options of a writer in memory. */
-export interface MemoryWriterOptions extends WriterOptions {
+interface MemoryWriterOptions extends WriterOptions {
   /** Keeps the end of a run that is not saved. Throws if there is no room for it. Default: it is dropped. */
   readonly keep?: (session: Unsaved) => void;
 }
@@ -180,7 +180,7 @@ interface Stored extends StoredHead {
 }
 
 /** The sessions of one process. */
-export type SessionCache = BoundedCache<Stored>;
+type SessionCache = BoundedCache<Stored>;
 
 /** Creates a bounded cache of sessions. */
 export function sessionCache(bounds: Partial<Bounds> = {}): SessionCache {

@@ -111,7 +111,7 @@ function answeredMessages(
 // The region `prompt`: from the prompt's arrival to its final answer. The order of the steps of a run is visible here.
 
 /** A prompt, up to its final answer. Ends at `promptEnd`. */
-export const prompt: Region<StepScope> = {
+const prompt: Region<StepScope> = {
   entry: "input",
   steps: { input: accept, model: turn, tools: turn, turnEnd: turn, stop: askStop },
   async enter(scope, position, inner) {

@@ -65,7 +65,7 @@ interface StreamingCall {
 }
 
 /** The services of an accumulator. */
-export interface ResponseOptions {
+interface ResponseOptions {
   readonly turn: number;
   readonly emit: Emit;
   /** Emits the events that no filter may drop. */

@@ -34,7 +34,7 @@ const large = 1_000;
 const member = "$entry";
 
 /** A head, or a large value, in which references stand for large values. */
-export interface Outline {
+interface Outline {
   /** The head as JSON. */
   readonly text: string;
   /** The values that are not stored yet, as JSON, in the order of their numbers. */

@@ -93,7 +93,7 @@ export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {
 // The opening of a run: it claims its session, and prepares the engine.
 
 /** Ends the run that has the session. */
-export type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
+type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
 
 /** Claims the session. A run that has it and must be closed is closed before. */
 async function open(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
@@ -149,7 +149,7 @@ async function reviewGiven(run: EngineRun, { definition, options, early }: Begin
 type MessageMail = Extract<Mail, { type: "message" }>;
 
 /** A message, the session of its run, the vars of the request that brought it, and the receiver of errors. */
-export interface RemoteMessage {
+interface RemoteMessage {
   readonly session: Session;
   readonly mail: MessageMail;
   readonly vars: unknown;

@@ -52,7 +52,7 @@ export class UnreadableError extends FinalError {
 }
 
 /** Options of an `UnreadableError`. */
-export interface UnreadableOptions extends ErrorOptions {
+interface UnreadableOptions extends ErrorOptions {
   /** The name of what cannot be read. Default: "session". */
   readonly subject?: UnreadableError["subject"];
 }

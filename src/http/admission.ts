@@ -79,7 +79,7 @@ function acceptedMessages(clientMessages: readonly Message[]): Partial<LaunchInp
 }
 
 /** A paused run, and the answers for it. */
-export interface AdmittedAnswers {
+interface AdmittedAnswers {
   readonly stored: SessionHead;
   readonly tokenSession: HeldSession | undefined;
   /** The run that has the session, if there is one. */

@@ -36,7 +36,7 @@ interface Dropped {
 }
 
 /** Messages from outside, and the number of provider notes that they had. */
-export interface OutsideMessages extends Readonly<Dropped> {
+interface OutsideMessages extends Readonly<Dropped> {
   readonly messages: readonly Message[];
 }
 

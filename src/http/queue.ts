@@ -84,7 +84,7 @@ export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "leas
 // The `busy` option: what happens to a prompt if another run has its session.
 
 /** A prompt that waits for its session. */
-export interface QueuedPrompt<T> {
+interface QueuedPrompt<T> {
   readonly cursor: Required<EventCursor>;
   readonly client: Client;
   /** The effect on the prompt if another run has the session. */

@@ -52,7 +52,7 @@ export interface RequestScope {
 // The operation that a request asks for. Native routes and wires parse requests to the same operations.
 
 /** The prompt of a run, and the parts of the run that its client decides. */
-export type PromptInput = PromptBody & RunParts & Pick<Prompt, "replaces">;
+type PromptInput = PromptBody & RunParts & Pick<Prompt, "replaces">;
 
 /** Begins a run. */
 export interface PromptOperation {

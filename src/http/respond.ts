@@ -30,7 +30,7 @@ const headers = {
 export type EventOutput = Sink<NumberedEvent | Lines>;
 
 /** Options of a streamed response. */
-export interface OutputOptions {
+interface OutputOptions {
   /** Milliseconds of silence after which a comment is sent. */
   readonly heartbeat: number;
   /** Called if the client leaves before the end of the response. */

@@ -38,7 +38,7 @@ import { answerFields, type ParsedRequest, type WireRoute } from "../wire/wire.t
 export type PromptBody = { readonly prompt: string } | { readonly messages: readonly Message[] };
 
 /** The body of `POST /runs`. */
-export type RunBody = PromptBody & { readonly session?: string | undefined };
+type RunBody = PromptBody & { readonly session?: string | undefined };
 
 /** The body of `POST /sessions/:id/answers`. */
 export interface AnswersBody {

@@ -35,7 +35,7 @@ export interface Watcher {
 }
 
 /** The end of a record. */
-export type End = Omit<LogPage, "first" | "lines">;
+type End = Omit<LogPage, "first" | "lines">;
 
 /** Returns a notification that a record has another end. An empty one says that it was deleted. */
 export function notificationOf({ last, ended }: End): string {

@@ -74,7 +74,7 @@ export function textOfLines(lines: readonly string[]): string {
 }
 
 /** A piece of one addition to a log. */
-export interface LinesPiece {
+interface LinesPiece {
   /** The number of the first event of the addition. */
   readonly first: number;
   /** The index of the piece, from 0. */
@@ -83,7 +83,7 @@ export interface LinesPiece {
 }
 
 /** Joins pieces to lines. */
-export interface LineCollector {
+interface LineCollector {
   /** Adds the next piece. Returns false, and adds nothing, if the page is full. */
   add(piece: LinesPiece): boolean;
   /** Returns the lines, without a gap, and the number of the first. */

@@ -12,7 +12,6 @@ export {
   type ScriptedModel,
   type ScriptedStep,
 } from "../model/scripted.ts";
-export { callHook, type HookContexts, stubContext, type StubFields } from "./call_hook.ts";
 export { collect, type Collected, type CollectOptions } from "./collect.ts";
 export {
   type CaseScores,

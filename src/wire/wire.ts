@@ -18,7 +18,7 @@ import { json, oneOf, optional, string, type Variants } from "../protocol/shape.
 export type EventOf<T extends Event["type"]> = Extract<Event, { readonly type: T }>;
 
 /** Encodes the events of some types. A handler also receives the event's number, or another value that its caller passes with each event. */
-export type EventHandlers<V = number> = { readonly [T in Event["type"]]?: (event: EventOf<T>, value: V) => string };
+type EventHandlers<V = number> = { readonly [T in Event["type"]]?: (event: EventOf<T>, value: V) => string };
 
 /** Encodes an event. */
 type Encode<V> = (event: Event, value: V) => string;

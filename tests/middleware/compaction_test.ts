@@ -3,7 +3,6 @@ import { FakeTime } from "@std/testing/time";
 import {
   addUsage,
   agent,
-  declined,
   type Event,
   mapText,
   memory,
@@ -24,7 +23,6 @@ import { retry } from "@jizai/jizai/middleware/retry";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { toolSearch } from "@jizai/jizai/middleware/tool_search";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { callHook, stubContext } from "@jizai/jizai/testing";
 import { estimateTokens } from "../../src/core/lib/text.ts";
 import { repairTranscript } from "../../src/core/transcript.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -541,17 +539,6 @@ Deno.test("the tokens that a hook adds to those of compaction() count once for t
   const summary = { text: "Summary.", usage: { input: 300, output: 20 } };
   const { usage } = await play([summary, "Done."], [spend, note, adding, compaction({ at: 400, keep: 0 })]);
   assertEquals([usage, left], [{ input: 331, output: 24 }, [9_645]]);
-});
-
-Deno.test("compaction() can be called by callHook(), whose run counts no tokens", async () => {
-  const ctx = stubContext("compact", { transcript: [...history, ...history, user("Now")], trigger: "manual" });
-  const { compact } = compaction({ at: 400, keep: 0, summarize: scripted("Summary.") });
-  const result = await callHook(compact, ctx, () => Promise.resolve(declined("Not called.")));
-  assertEquals(result.type === "compacted" && short(result.messages), [
-    "user First",
-    `${heading}Summary.`,
-    "user Now",
-  ]);
 });
 
 Deno.test("the tokens of a compaction that is tried again count once for each attempt", async () => {

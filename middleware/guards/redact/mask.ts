@@ -8,7 +8,7 @@ import { bordersOf } from "../../../src/core/kit.ts";
 // Decodes the escapes of JSON strings, and maps places in the decoded text to the written text and back.
 
 /** A decoded text. */
-export interface Decoded {
+interface Decoded {
   /** The text. An escape that is incomplete at the end is copied as written. */
   readonly text: string;
   /** The index in the written text at which an incomplete escape begins; else its length. */
@@ -152,7 +152,7 @@ function orEnd(piece: string): string {
 // Finds secrets, and the beginnings of secrets.
 
 /** The secrets and patterns that a mask hides. */
-export interface Hidden {
+interface Hidden {
   /** Exact texts. */
   readonly secrets: readonly string[];
   /** Texts of a known form. */

@@ -126,9 +126,9 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
 // Requests and calls of tools.
 
 /** The event of a completed call. */
-export type ToolFinished = Extract<Event, { type: "tool.finished" }>;
+type ToolFinished = Extract<Event, { type: "tool.finished" }>;
 /** The event of a completed hook. */
-export type HookActed = Extract<Event, { type: "hook.acted" }>;
+type HookActed = Extract<Event, { type: "hook.acted" }>;
 
 /** Selects optional attributes. */
 export interface Details {

@@ -58,10 +58,10 @@ export function changeDirectory<V>(editorOf: (scope: Scope<V>) => FileEditor): A
 const maxAttempts = 20;
 
 /** The call that reads or changes a file. */
-export type Caller = Pick<ToolExecutionContext, "turn" | "callId" | "emit" | "signal">;
+type Caller = Pick<ToolExecutionContext, "turn" | "callId" | "emit" | "signal">;
 
 /** Returns the new text of a file. Called again if the file has changed in the meantime. */
-export type Edit = (before: FileContent | undefined) => string;
+type Edit = (before: FileContent | undefined) => string;
 
 /** Reads and changes files, one call at a time for each file, in the order of the calls. */
 export class FileEditor {

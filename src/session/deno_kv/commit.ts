@@ -59,7 +59,7 @@ export async function join(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<st
 }
 
 /** Reads the texts of pieces. Returns nothing if one of them was deleted meanwhile. */
-export async function textsOf(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<readonly string[] | undefined> {
+async function textsOf(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<readonly string[] | undefined> {
   const texts: string[] = [];
   for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
     for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {

@@ -16,7 +16,7 @@ import { isRunning, leaseEnd, runOf } from "../record/run_state.ts";
 // Recovery by leases: finds runs whose process died, and takes them over.
 
 /** Continues the runs that are found. */
-export interface RecoveryHost {
+interface RecoveryHost {
   /** Milliseconds for which a run is claimed. */
   readonly lease: number;
   /** True if no other process uses the store, so leases need not end. */

@@ -15,7 +15,7 @@ import { isRunning, knownEnd, lastEventNumber, runOf } from "../record/run_state
 // The entries of a store that remember which ends of runs have to be reported, for `recover()`.
 
 /** The entries of a store. A run has one, which remembers its next pause or its end. A pause that is not reported when its run is resumed has its own. */
-export interface ReportEntries {
+interface ReportEntries {
   /** Remembers a run before it begins, resumes, or continues. Returns false if the run had an entry already: its pause was not reported. */
   save(run: RecoveredRun): Promise<boolean>;
   /** Removes the entry that remembers an end; without an end, that of the run. */

@@ -49,7 +49,7 @@ export type Loss =
   | { readonly to: "log"; readonly error: unknown; readonly isRecorded: boolean };
 
 /** Options of `recorder()`. */
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly log: Log;
   /** The key of the run in the log. */
   readonly key: string;

@@ -27,7 +27,7 @@ import type { Sink } from "../../stream/channel.ts";
  * - `unrecorded`: the events could not be logged.
  * - `unreachable`: another process may execute the run, and its session is not known.
  */
-export type RecordProblem =
+type RecordProblem =
   | "unknown"
   | "forgotten"
   | "ahead"

@@ -39,7 +39,7 @@ import { lineOf } from "../../stream/sse.ts";
 // Following a log with a timer: if no event comes for the length of a lease, the process of the run may be dead.
 
 /** Options of `followWithLeaseCheck()`. */
-export interface LeaseCheckOptions {
+interface LeaseCheckOptions {
   /** The number of the event before the first that is returned. */
   readonly after: number;
   /** Ends the stream when it aborts. */
@@ -184,7 +184,7 @@ async function sendToRemoteRun(
 type SessionLookup = () => Promise<string | undefined>;
 
 /** Finds the sessions of runs. */
-export interface RunSessions {
+interface RunSessions {
   /**
    * Creates the lookup of a run: it returns the named session, or else the one that the events name: each start and each resumption names it. It reads each
    * event once. It finds none if sessions are not stored.

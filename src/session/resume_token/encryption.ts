@@ -38,7 +38,7 @@ interface Key {
 }
 
 /** Keys by id. */
-export interface KeyRing {
+interface KeyRing {
   /** The key that signs and encrypts. */
   readonly first: Key;
   /** Returns a key. */
@@ -70,7 +70,7 @@ function keyRing(keys: readonly SecretKey[]): KeyRing {
 type Verified = { readonly content: string } | { readonly problem: "forged" | "unknown-key" };
 
 /** Signs texts, and verifies them. */
-export interface Signatures {
+interface Signatures {
   /** Signs a text with the first key. The result is safe in URLs and headers. */
   sign(content: string): Promise<string>;
   /** Verifies a text that one of the keys has signed. */
@@ -110,7 +110,7 @@ export function signatures(purpose: string, keys: readonly SecretKey[]): Signatu
 // Encrypted texts, which only the holder of a key can read and make: AES-256-GCM by WebCrypto, with a key that HKDF derives from the secret.
 
 /** Encrypts texts, and decrypts them. */
-export interface Encryption {
+interface Encryption {
   /** Encrypts a text with the first key. The result is safe in URLs and headers. */
   encrypt(content: string): Promise<string>;
   /** Decrypts a text that one of the keys has encrypted. */

@@ -76,7 +76,7 @@ export function sharedTransactions(storage: SqlStorage): Transact {
 // The log.
 
 /** Options of `sqlLog()`. */
-export interface SqlLogOptions extends SqlOptions {
+interface SqlLogOptions extends SqlOptions {
   /** Milliseconds between two looks for events that other processes have added. Infinity: only this process adds events. */
   readonly pollEvery: number;
   /** Executes additions in transactions. Default: each in its own. */

@@ -107,7 +107,7 @@ export function sweeper(
 }
 
 /** Tables whose rows expire. */
-export interface Swept {
+interface Swept {
   /** The table with the columns that contain when its rows expire. */
   readonly table: string;
   readonly columns: readonly string[];

@@ -122,7 +122,7 @@ export function sqlStore(storage: SqlStorage, { expireIn, sweepEvery }: SqlOptio
 }
 
 /** Returns the head of a row. That of an earlier version of the package contains the whole session as its text, and no entries. */
-export function storedHead(row: SessionRow, head: string): StoredHead {
+function storedHead(row: SessionRow, head: string): StoredHead {
   return {
     mark: { holder: String(row.holder ?? ""), n: Math.abs(Number(row.version)) },
     base: Number(row.base ?? 1),
@@ -145,7 +145,7 @@ function leaseEnd(row: SessionRow | undefined): number | null {
 const tables = ["jizai_session_entry", "jizai_session_piece", "jizai_session"];
 
 /** True for rows that have not expired. Its values are the time, twice. */
-export const isAlive = "(ends IS NULL OR ends > ?) AND (expires IS NULL OR expires > ?)";
+const isAlive = "(ends IS NULL OR ends > ?) AND (expires IS NULL OR expires > ?)";
 
 const columns = ["version", "holder", "base", "last", "head", "until", "ends"];
 
@@ -157,11 +157,11 @@ const update = `UPDATE jizai_session SET ${
 }, lease = NULL, expires = NULL WHERE id = ?`;
 
 /** Reads the entries from the save on that contains the first one. */
-export const selectEntries = `SELECT first, part, text FROM jizai_session_entry WHERE id = ? AND first >= coalesce(
+const selectEntries = `SELECT first, part, text FROM jizai_session_entry WHERE id = ? AND first >= coalesce(
   (SELECT max(first) FROM jizai_session_entry WHERE id = ? AND first <= ?), 0) AND first <= ? ORDER BY first, part`;
 
 /** Reads the ids of ended leases. Those of earlier versions of the package are in a column of their own. */
-export const pending = `SELECT id FROM (
+const pending = `SELECT id FROM (
   SELECT id, until AS due FROM jizai_session WHERE until <= ? AND (ends IS NULL OR ends > ?)
   UNION ALL SELECT id, lease FROM jizai_session WHERE lease <= ? AND (expires IS NULL OR expires > ?)
 ) ORDER BY due LIMIT ?`;

@@ -9,7 +9,7 @@ import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, long,
 // Readers of a log, and signals whose listeners are counted.
 
 /** A reader that follows a run. */
-export interface LogReader {
+interface LogReader {
   /** Resolves when the reader has received the event of this number, or when there are no more events. */
   upTo(number: number): Promise<void>;
   /** Resolves at the end with every event and its number. */
@@ -48,7 +48,7 @@ function readLog(pages: AsyncIterable<LogPage>): LogReader {
 }
 
 /** A signal whose listeners are counted. */
-export interface CountedSignal {
+interface CountedSignal {
   readonly signal: AbortSignal;
   /** Returns the number of listeners. */
   listeners(): number;

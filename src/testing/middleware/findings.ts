@@ -6,7 +6,7 @@
 import type { Point } from "../../protocol/event.ts";
 
 /** The laws, as reports name them. */
-export const laws = {
+const laws = {
   passes: "passes on the results and errors of the inner layers",
   unwinds: "passes on what ends or pauses a run",
   next: "calls next() as the point allows, and awaits it",
@@ -40,13 +40,13 @@ const missingVars =
 export type Report = (law: keyof typeof laws, observation: string, point?: Point) => void;
 
 /** The options that a report may advise. */
-export interface Hints {
+interface Hints {
   /** True if the test has no vars. Default: false. */
   readonly vars?: boolean;
 }
 
 /** The broken laws of all scenarios. */
-export interface Findings {
+interface Findings {
   /** Returns the function that reports a broken law of one scenario. */
   in(scenario: string): Report;
   /** Returns a paragraph for each broken law, with each observation once, and its fix; empty if no law was broken. */
@@ -87,7 +87,7 @@ export function findings(): Findings {
 // Leaks: timers that still run after a run, and listeners that were not removed from signals.
 
 /** A watch for leaks. */
-export interface LeakWatch {
+interface LeakWatch {
   /** Tracks a signal: its listeners must be removed. */
   track(signal: AbortSignal): void;
   /** Returns the timers and listeners that are left, and where they were added. */

@@ -21,7 +21,7 @@ import type { Report } from "./findings.ts";
 export type TestCall = readonly [name: string, input: unknown];
 
 /** Options of `testAgent()`. */
-export interface TestAgentOptions {
+interface TestAgentOptions {
   readonly use: readonly Middleware[];
   readonly tools: readonly AnyTool[];
   /** The calls of the model before it answers. */

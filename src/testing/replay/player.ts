@@ -18,7 +18,7 @@ import { innermost } from "./tape.ts";
 // Reads the entries of a recording. Entries of concurrent sources come in the recorded order.
 
 /** A source whose entries a run is reading: a response of the model, or an execution of a call. */
-export interface Source {
+interface Source {
   /** The indexes of the entries that are left. */
   readonly left: number[];
   /** Resolves the waiting read. */

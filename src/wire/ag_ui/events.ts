@@ -53,7 +53,7 @@ function historyOf(sent: readonly { readonly [key: string]: unknown }[]): Histor
 // The structured output as AG-UI state: JSON Patch operations on its member `output`.
 
 /** Encodes the changes of the structured output as JSON Patch operations. */
-export interface OutputState {
+interface OutputState {
   /** Adds changes. Encodes the operations to send; nothing if there are none. */
   add(changes: readonly OutputChange[]): string;
   /** Encodes the operation for the text that is held back; nothing if there is none. */
@@ -110,7 +110,7 @@ function pointerOf(path: OutputPath): string {
 // The messages of one agent as AG-UI events: text, reasoning, and the calls in a message.
 
 /** The kind of a text that is streamed, as it begins the names of its events. */
-export type TextKind = "TEXT" | "REASONING";
+type TextKind = "TEXT" | "REASONING";
 
 /** Fields of every event of a subagent; empty for the agent itself. */
 interface SubagentTag {
@@ -118,7 +118,7 @@ interface SubagentTag {
 }
 
 /** Encodes the messages of one agent. */
-export interface MessageEncoder {
+interface MessageEncoder {
   /** Encodes an event of this agent. */
   frame(type: string, fields: object): string;
   /** Begins the message of a turn. */
@@ -260,7 +260,7 @@ function messageEncoder(history: History, tag: SubagentTag): MessageEncoder {
 // Events of an agent and its subagents as AG-UI events.
 
 /** Encodes the events of one agent. */
-export interface AgentEncoder {
+interface AgentEncoder {
   /** Encodes an event. */
   encode(event: Event): string;
   /** Encodes an AG-UI event of this agent. */

@@ -62,7 +62,7 @@ export function steeringPart({ parts }: UserMessage, id: string): object {
 // Calls of tools as chunks of the UI message stream.
 
 /** Encodes the calls of one response. */
-export interface CallEncoder {
+interface CallEncoder {
   /** Begins a turn, or begins it again: the client has been told to discard its calls. */
   begin(turn: number | undefined): void;
   /** Encodes an event of a call, or of a call inside a subagent. */

@@ -103,7 +103,7 @@ const request = /* @__PURE__ */ lazy(() =>
 );
 
 /** A parsed request. */
-export interface ChatRequest {
+interface ChatRequest {
   readonly conversation: Omit<Conversation, "session">;
   readonly stream: boolean;
   /** Whether a stream ends with the token usage. */

@@ -32,7 +32,7 @@ import {
 // Questions to a person as text, for clients that have no other way to answer. The text ends with an id, which the client sends back with its history.
 
 /** The questions of one pause. */
-export interface AskedQuestions extends PendingQuestions {
+interface AskedQuestions extends PendingQuestions {
   readonly session: string;
 }
 
@@ -121,7 +121,7 @@ function completionHead(begin: EventOf<"run.started">, number: number, model: st
 }
 
 /** The end of a completion. */
-export interface CompletionEnd extends NativeFinish {
+interface CompletionEnd extends NativeFinish {
   /** Text to add: the question to a person, or the answer if no text was sent before. */
   readonly text: string;
   /** The calls that the client runs. */
@@ -130,7 +130,7 @@ export interface CompletionEnd extends NativeFinish {
 }
 
 /** The completion so far. */
-export interface CompletionState {
+interface CompletionState {
   readonly run: string;
   readonly session: string;
   readonly finish: FinishReason;
@@ -241,7 +241,7 @@ function completionUsage({ input, output, cached, cacheWrite, reasoning }: Requi
 const notice = "\n\n[The answer above was discarded.]";
 
 /** Options of one stream. */
-export interface CompletionOptions {
+interface CompletionOptions {
   /** Whether the token usage is sent at its end. */
   readonly includeUsage: boolean;
   /** Whether the text is one JSON text, to which nothing is added. */
@@ -380,7 +380,7 @@ interface Turn {
 }
 
 /** Collects the output of each turn. A turn that begins again replaces its first output. */
-export interface TurnCollector {
+interface TurnCollector {
   /** The turn that the model writes. */
   readonly current: Readonly<Turn>;
   /** The turns so far. */

@@ -147,7 +147,7 @@ interface AssistantEntry {
 }
 
 /** An answer to a call: its result, or a person's approval or denial. */
-export interface CallAnswer {
+interface CallAnswer {
   /** Distinguishes an answer from a message. */
   readonly role: "answer";
   /** The call's id, as the client received it. */

@@ -26,7 +26,7 @@ interface OutputItem {
 }
 
 /** The place of an item, as events name it. */
-export interface ItemPlace {
+interface ItemPlace {
   readonly item_id: string;
   readonly output_index: number;
 }
@@ -123,7 +123,7 @@ function textOf(output: Json): string {
 // The items of calls that the provider of the model runs.
 
 /** Encodes the calls of one response. */
-export interface CallItems {
+interface CallItems {
   /** Encodes a call, and adds its item to the output. */
   begin(call: ProviderCallPart): string;
   /** Encodes the result of a call, and replaces its item. */
@@ -277,7 +277,7 @@ function textItem({ items, place, sequence, frame }: ResponseOutput, kind: TextK
 // The items of one response, in the order of its events.
 
 /** Encodes the output items of one response. */
-export interface ItemEncoder {
+interface ItemEncoder {
   /** The items so far, without the one that is streamed. */
   readonly output: readonly OutputItem[];
   /** Encodes an event with the next sequence number. Its type is `response.` and `type`. */
