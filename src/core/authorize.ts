@@ -34,21 +34,26 @@ export const maxRevisions = 3;
 
 /** The decision about one call: execute it, answer it, ask a person, or decide again with another input. */
 export type CallDecision =
-  | {
-    readonly type: "execute";
-    readonly tool: AnyTool;
-    /** The parsed input. */
-    readonly input: unknown;
-    /** The input as JSON. */
-    readonly json: unknown;
-    /** The scope inside the `tool` hooks. */
-    readonly scope: Scope;
-    /** The decision of the guards, for a tool that pauses. Undefined after a crash. */
-    readonly approval?: SavedApproval;
-  }
+  | Execution
   | { readonly type: "answer"; readonly result: ToolResult }
   | { readonly type: "ask"; readonly question: Question; readonly approval: SavedApproval }
   | Revision;
+
+/** The decision to execute a call. */
+export interface Execution {
+  readonly type: "execute";
+  readonly tool: AnyTool;
+  /** The parsed input. */
+  readonly input: unknown;
+  /** The input as JSON. */
+  readonly json: unknown;
+  /** The scope inside the `tool` hooks. */
+  readonly scope: Scope;
+  /** The decision of the guards, for a tool that pauses. Undefined after a crash. */
+  readonly approval?: SavedApproval;
+  /** A text for the model beside the result: that a person changed the input. */
+  readonly note?: string | undefined;
+}
 
 /** A call that passes the `tool` hooks once more: a guard or a person edited its input, or a hook renamed it. */
 export interface Revision {
@@ -57,8 +62,36 @@ export interface Revision {
   readonly input: unknown;
   /** True if a guard or a person edited the input. */
   readonly edited: boolean;
-  /** True if a person did: the hooks may change the input as often as that of a new call. */
-  readonly byPerson?: boolean;
+  /** The edit of a guard, as canonical JSON. */
+  readonly guardsEdit?: string;
+  /** The answer of a person with an edit: the hooks may change the input as often as that of a new call. */
+  readonly personsEdit?: AnsweredQuestion;
+}
+
+/** The revisions of a call so far. */
+export interface Revisions {
+  /** The revisions since it was received, or since a person edited it. */
+  readonly count: number;
+  /** The edits of guards that have passed the hooks, as canonical JSON. */
+  readonly guardsEdits: readonly string[];
+  /** The answers with an edit that has passed the hooks. */
+  readonly personsEdits: readonly AnsweredQuestion[];
+  /** The last one. */
+  readonly last?: Revision;
+}
+
+/** The revisions of a call that was received. */
+export const noRevisions: Revisions = { count: 0, guardsEdits: [], personsEdits: [] };
+
+/** Returns the revisions with one more. */
+export function addRevision({ count, guardsEdits, personsEdits }: Revisions, last: Revision): Revisions {
+  const { guardsEdit, personsEdit } = last;
+  return {
+    count: personsEdit ? 0 : count + 1,
+    guardsEdits: guardsEdit === undefined ? guardsEdits : [...guardsEdits, guardsEdit],
+    personsEdits: personsEdit ? [...personsEdits, personsEdit] : personsEdits,
+    last,
+  };
 }
 
 /** Decides a call with its final name and input. `proposed` is the result of a hook that answered in place of the tool. */
@@ -67,14 +100,13 @@ export async function authorize(
   call: OpenCall,
   proposed: ToolResult | undefined,
 ): Promise<CallDecision> {
-  const { scope: { engine }, place } = call;
-  const { state } = call.record;
+  const { scope: { engine }, place, record: { state }, revisions: { count, guardsEdits } } = call;
   if (state === "ran" || state === "running") return await savedDecision(ctx, call, proposed);
   if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
   if (place.barred) return { type: "answer", result: place.barred };
-  if (call.renamedTooOften) return changedTooOften(ctx, call);
+  if (call.phase.at === "received" && call.phase.renamedTooOften) return changedTooOften(ctx, call);
   let { input } = ctx;
-  for (let edits = call.revisions; edits <= maxRevisions; edits++) {
+  for (let edits = count; edits <= maxRevisions; edits++) {
     const before = earlierApproval(call, ctx.name, input);
     const checked = before ? parseAgain(ctx, call, input, before) : parseToolInput(engine, ctx, input);
     const parsed = checked instanceof Promise ? await checked : checked; // a synchronous schema costs no turn of the microtask queue
@@ -82,14 +114,11 @@ export async function authorize(
     const form = { name: ctx.name, input, parsed: "wrong" in parsed ? input : parsed.json };
     const guards = new Map<string, readonly AskedText[]>();
     const approval = await approve(contextOf(ctx, form, proposed), { engine, parsed, before, guards });
-    const round = { form, parsed, proposed, saved: { ...form, asked: [], guards: [...guards] } };
-    const decision = apply(ctx, call, approval, round);
-    if (decision.type !== "revise" || decision.byPerson) return decision;
-    const edit = canonicalJson([ctx.name, decision.input]);
-    if (call.revisions < maxRevisions && !call.edits.includes(edit)) {
-      call.edits.push(edit);
-      return decision;
-    }
+    const saved = { ...form, asked: [], guards: [...guards] };
+    const decision = apply(ctx, call, approval, { form, parsed, proposed, saved });
+    if (decision.type !== "revise" || decision.personsEdit) return decision;
+    const guardsEdit = canonicalJson([ctx.name, decision.input]);
+    if (count < maxRevisions && !guardsEdits.includes(guardsEdit)) return { ...decision, guardsEdit };
     input = decision.input; // the hooks have seen this edit and put another input in its place: the guards decide about the edit as it is
   }
   return changedTooOften(ctx, call);
@@ -158,18 +187,17 @@ function apply(ctx: ToolContext, call: OpenCall, approval: Approval, round: Roun
   if (isEdit(approval, { input: form.parsed, unparsed: input })) {
     return { type: "revise", name, input: approval.input, edited: true };
   }
-  if (word?.type === "edited" && !call.personsEdits.includes(word.answered)) {
-    call.personsEdits.push(word.answered);
-    return { type: "revise", name, input: word.input, edited: true, byPerson: true };
+  if (word?.type === "edited" && !call.revisions.personsEdits.includes(word.answered)) {
+    return { type: "revise", name, input: word.input, edited: true, personsEdit: word.answered };
   }
   const open = openQuestions(approval, call, form, word);
   if (open.type === "ask") return isInVain(call, form) ? neverSame(ctx, call) : askPerson(ctx, call, open, round);
   const by = word?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
   if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
   if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
-  call.note = noteOf(call, form);
   announce(ctx, call, "allow", by);
-  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved };
+  const note = noteOf(call, form);
+  return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved, note };
 }
 
 /** True if a person has approved this input more often than it may change, and the tool's schema returned another value each time. */
@@ -204,9 +232,9 @@ function takeAnswer(
 }
 
 /** Returns the text for the model if a person's edit led to the input that runs. */
-function noteOf({ personsEdits, note }: OpenCall, { name, input }: CallForm): string | undefined {
+function noteOf({ revisions: { personsEdits } }: OpenCall, { name, input }: CallForm): string | undefined {
   const edited = personsEdits.at(-1);
-  if (!edited || isSame(input, edited.approval?.input ?? edited.question.input)) return note;
+  if (!edited || isSame(input, edited.approval?.input ?? edited.question.input)) return undefined;
   return `A person changed the input of ${name} to ${JSON.stringify(input)}.`;
 }
 
@@ -228,7 +256,7 @@ function askPerson(
 ): CallDecision {
   const { scope: { engine }, record: { call: { id } }, place: { turn } } = call;
   const { type: _, "~asked": __, questions: texts, ...more } = open;
-  const edit = call.personsEdits.at(-1)?.answer;
+  const edit = call.revisions.personsEdits.at(-1)?.answer;
   const isTurned = edit?.type === "approve" && !isSame(edit.input, input);
   const forms = isTurned
     ? [`A hook changed your input ${JSON.stringify(edit.input)} to ${JSON.stringify(parsed)}.`]

@@ -1,144 +1,114 @@
 /**
- * One call of a batch, from its decision to its reviewed result: its input is repaired, its `tool` hooks open, it is executed.
+ * One call of a batch, from its request to its result: it enters its `tool` hooks, is decided, is executed, leaves the hooks, and is closed.
  *
  * @module
  */
-import { authorize, type CallDecision, maxRevisions, type Revision } from "./authorize.ts";
-import { decideOnError } from "./failure.ts";
-import { End, isInterrupt, Paused } from "./interrupt.ts";
-import { delay, withGracePeriod } from "./lib/cancellation.ts";
+import {
+  addRevision,
+  authorize,
+  type CallDecision,
+  type Execution,
+  maxRevisions,
+  noRevisions,
+  type Revision,
+  type Revisions,
+} from "./authorize.ts";
+import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
 import { nameOf } from "./middleware.ts";
-import { readable, stopped } from "./outcome.ts";
-import type { ExecuteContext, ToolChange, ToolContext } from "./points.ts";
+import { interrupted, notRun, reviewedResult, stopped, withheld, withoutAdditions, withoutError } from "./outcome.ts";
+import type { ToolChange, ToolContext } from "./points.ts";
 import { type PointPolicy, policyOf } from "./policy.ts";
-import type { AnsweredQuestion, CallRecord } from "./position.ts";
-import { failed, result } from "./results.ts";
+import type { CallRecord, ReviewedResult, SavedApproval } from "./position.ts";
 import type { StepScope } from "./run.ts";
-import type { Change, Scope } from "./scope.ts";
-import { type Issue, type Schema, ToolError, type Validation } from "./tool.ts";
-import { toolResultOf, toResult } from "./tool_io.ts";
+import { repairInput, toolResultOf } from "./tool_io.ts";
 import type { ToolResult } from "../protocol/message.ts";
+import type { Question } from "../protocol/question.ts";
 
-// Repairs of inputs: a nested value that the model wrote as a JSON string, and null for an optional field.
+// The phases of a call. A `CallRecord` is the form in which a phase is saved.
 
-/** The number of repairs in a row: a value in a JSON string may need one of its own. */
-const maxRounds = 5;
+/** A decision that no further pass through the hooks replaces. */
+type FinalDecision = Exclude<CallDecision, Revision>;
 
-/**
- * Returns the input with the repairs without which the schema rejects it, if it accepts the repaired input; else the same input. Only the values that the schema
- * names in its issues change. Returns a promise only for an asynchronous schema. Never throws and never rejects: the parser of the input reports a failure of the schema.
- */
-function repairInput(schema: Schema, input: unknown): unknown {
-  if (!mayBeRepaired(input, 0)) return input;
-  const attempt = (candidate: unknown, rounds: number): unknown => {
-    const read = ({ issues }: Validation<unknown>): unknown => {
-      if (!issues) return candidate;
-      const repaired = rounds > 0 ? issues.reduce(repairAt, candidate) : candidate;
-      return repaired === candidate ? input : attempt(repaired, rounds - 1);
-    };
-    const validated = schema["~standard"].validate(candidate);
-    return "then" in validated ? Promise.resolve(validated).then(read).catch(() => input) : read(validated);
-  };
-  try {
-    return attempt(input, maxRounds);
-  } catch {
-    return input;
+/** The phase of an open call, with the values that exist then. */
+export type CallPhase =
+  /** Not decided. `renamedTooOften`: its hooks have renamed it more often than it may pass them. */
+  | { readonly at: "received"; readonly renamedTooOften?: boolean }
+  /** A hook, a guard or a person changed its name or its input: it passes its hooks again. */
+  | { readonly at: "revised"; readonly revision: Revision }
+  | { readonly at: "decided"; readonly decision: FinalDecision }
+  /** Saved as `running`, before the tool starts. */
+  | { readonly at: "allowed"; readonly decision: Execution }
+  /** The tool has started. It has not returned, or the run ended before. */
+  | { readonly at: "running"; readonly decision: Execution }
+  /** The tool has returned `raw`, which its hooks have not reviewed. */
+  | { readonly at: "ran"; readonly decision: Execution; readonly raw: ToolResult }
+  /** It has no result, since the run pauses. `from` is the phase before. */
+  | { readonly at: "waiting"; readonly from: CallPhase }
+  /** The same, saved with its questions. `saved` is the JSON of a tool that paused itself. */
+  | {
+    readonly at: "paused";
+    readonly from: CallPhase;
+    readonly questions: readonly Question[];
+    readonly approval?: SavedApproval | undefined;
+    readonly saved?: unknown;
+  }
+  /** Its hooks have returned the result. */
+  | { readonly at: "reviewed"; readonly decision: FinalDecision | undefined; readonly result: ToolResult }
+  /** It has left. No other phase follows. */
+  | { readonly at: "closed"; readonly result: ReviewedResult };
+
+/** Returns the decision of a phase, if it has one. */
+function decisionOf(phase: CallPhase): FinalDecision | undefined {
+  if ("from" in phase) return decisionOf(phase.from);
+  return "decision" in phase ? phase.decision : undefined;
+}
+
+/** Returns the record of a call in a phase. Undefined if the phase saves nothing: the record of an earlier phase stays. */
+function recordOf({ record: { call }, note }: OpenCall, phase: CallPhase): CallRecord | undefined {
+  switch (phase.at) {
+    case "allowed":
+    case "ran": {
+      const { tool: { name }, json: input } = phase.decision;
+      const allowed = { call, name, input, ...(note !== undefined && { note }) };
+      if (phase.at === "allowed") return { ...allowed, state: "running" };
+      return { ...allowed, state: "ran", raw: withoutError(phase.raw) };
+    }
+    case "paused": {
+      const { approval, saved } = phase;
+      // The exit of the run contains the schemas of the questions.
+      const questions = phase.questions.map(({ schema: _, suggestions: __, ...question }) => question);
+      const more = { ...(approval && { approval }), ...(saved !== undefined && { saved }) };
+      return { call, state: "waiting", questions, ...more };
+    }
+    case "closed":
+      return { call, state: "done", result: phase.result };
+    default:
+      return undefined;
   }
 }
 
-/** True if a value contains null, or a text that may be JSON. Most inputs do not, and are validated only once. */
-function mayBeRepaired(value: unknown, depth: number): boolean {
-  if (value === null) return depth > 0;
-  if (typeof value === "string") return /^\s*[[{]/.test(value);
-  return typeof value === "object" && depth < 100 &&
-    Object.values(value).some((each) => mayBeRepaired(each, depth + 1));
+// The call: each of its methods leads from one phase to the next.
+
+/** The reason why no further call of a batch may run. */
+export interface Cut {
+  readonly reason: string;
+  readonly pause?: Pause;
 }
 
-/** Stands for a field that is left out. */
-const omitted = Symbol("omitted");
-
-function repairAt(input: unknown, { path = [] }: Issue): unknown {
-  const repaired = replaceAt(input, path.map((key) => typeof key === "object" ? key.key : key));
-  return repaired === omitted ? input : repaired;
-}
-
-/** Returns a copy in which the value at a path is repaired, or the same value if there is nothing to repair. */
-function replaceAt(value: unknown, [key, ...rest]: readonly PropertyKey[]): unknown {
-  if (key === undefined) return repaired(value);
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return value;
-  const entries = new Map<PropertyKey, unknown>(Object.entries(value));
-  const inner = entries.get(String(key));
-  const replaced = replaceAt(inner, rest);
-  if (replaced === inner || (replaced === omitted && Array.isArray(value))) return value;
-  if (replaced === omitted) entries.delete(String(key));
-  else entries.set(String(key), replaced);
-  return Array.isArray(value) ? [...entries.values()] : Object.fromEntries(entries);
-}
-
-function repaired(value: unknown): unknown {
-  if (value === null) return omitted;
-  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
+/** Returns the reason why no further call may run, as far as this call shows. */
+export function cutOf(
+  { scope: { engine: { exit: { current: exit }, control } }, failures }: OpenCall,
+): Cut | undefined {
+  const pause = failures.find(isPause);
+  if (pause) return { reason: "the run was paused", pause };
+  if (exit && exit.status !== "aborted" && exit.status !== "deadline") {
+    return { reason: exit.reason ?? "the run was ended" };
   }
+  if (exit || control.aborted) return { reason: "the run was stopped" };
+  return failures.every(isInterrupt) ? undefined : { reason: "a hook failed" };
 }
 
-// The `tool` hooks of one call: they are open from its decision to its reviewed result.
-
-/** The policy of `tool`. */
-const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @__PURE__ */ policyOf(
-  "tool",
-  ["input", "name"],
-  {
-    core: decide,
-    hint: ": retry at execute",
-    late: true,
-    derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : renamed(inner, call, hook),
-    finalize({ name, returned, ctx, own: call }) {
-      toolResultOf(name, "tool", returned);
-      const { decision } = call;
-      if (!decision) return decide(ctx, call, returned); // a hook answered: the call needs approval all the same
-      if (decision.type === "revise") return returned; // dropped: the call passes the hooks again
-      return decision.type === "answer" && decision.result.status === "denied" && returned.status !== "denied"
-        ? { ...returned, status: "denied" }
-        : returned;
-    },
-  },
-);
-
-/** Returns the context of a renamed call. If hooks outside of `hook` saw it under the other name, it throws, and the call passes all hooks again. */
-function renamed(inner: ToolContext, call: OpenCall, hook: string): ToolContext {
-  const { engine: { settings, definition: { use } } } = call.scope;
-  const { name, input, edited } = inner;
-  const tool = settings.toolsByName.get(name);
-  const names = use.map((middleware, index) => middleware.tool ? nameOf(middleware, index) : undefined);
-  const isOutermost = names.find((each) => each !== undefined) === hook &&
-    names.lastIndexOf(hook) === names.indexOf(hook);
-  if (!tool || isOutermost || call.record.state === "running" || call.record.state === "ran") return { ...inner, tool };
-  call.renamedTooOften = call.revisions >= maxRevisions;
-  if (call.renamedTooOften) return { ...inner, tool };
-  call.decision = { type: "revise", name, input, edited };
-  throw new Paused(call.record.call.id);
-}
-
-/** The core of `tool`, also for a hook that answers in its place: decides the call, and waits until it may leave. */
-async function decide(ctx: ToolContext, call: OpenCall, proposed?: ToolResult): Promise<ToolResult> {
-  call.decision = await authorize(ctx, call, proposed);
-  if (call.decision.type === "revise") throw new Paused(call.record.call.id);
-  return await call.untilResolved();
-}
-
-/** The core of `tool` if no hook is open around it: decides the call. Its result comes later. */
-function decideWithoutHooks(ctx: ToolContext, call: OpenCall): Promise<CallDecision> {
-  call.hasOpenHooks = false;
-  return authorize(ctx, call, undefined);
-}
-
-// The call itself: it opens with its `tool` hooks, waits for its execution, and closes with its result.
-
-/** The identity of a call in its batch. */
+/** The place of a call in its batch. */
 interface CallPlace {
   readonly turn: number;
   readonly batchId: string;
@@ -146,125 +116,218 @@ interface CallPlace {
   readonly index: number;
   /** The result of a call that may not run, whatever hooks and people decide. */
   readonly barred?: ToolResult | undefined;
+  /** The records of the batch. Each open call writes its own. */
+  readonly records: CallRecord[];
 }
 
 /**
- * One open call, in memory. Its `CallRecord` is saved. `enter()` decides it; if `revise()` returns true then, it enters again. `resolve()` or `reject()` ends its
- * hooks, and `passed` settles.
+ * An open call. The batch calls `enter()`, `allow()`, `execute()`, `leave()` and `close()` in this order. A call that waits is kept by `pause()` in place of
+ * `close()`. Only this class assigns the phase and the record.
  */
 export class OpenCall {
-  /** Settles when the call is decided, and its `tool` hooks have returned. Never rejects. Undefined once it has settled. */
-  passed: Promise<void> | undefined;
-  decision: CallDecision | undefined;
-  /** The result of the work, before the hooks reviewed it. */
-  raw: ToolResult | undefined;
-  /** The reviewed result. */
-  result: ToolResult | undefined;
-  /** The errors that its hooks threw, and the failure that ends the run. */
-  readonly failures: unknown[] = [];
-  /** True if the call has no result now, and continues after a pause. */
-  waiting = false;
-  /** True once `tool.started` was emitted. */
-  announced = false;
-  /** The number of times that the call has passed the `tool` hooks before. */
-  revisions = 0;
-  /** The edited inputs that have passed the `tool` hooks, as canonical JSON. */
-  readonly edits: string[] = [];
-  /** The answers with an edit of a person that has passed the hooks. */
-  readonly personsEdits: AnsweredQuestion[] = [];
-  /** True if hooks renamed the call more often than it may pass them. */
-  renamedTooOften = false;
-  /** A text for the model beside the result: that a person changed the input. */
-  note: string | undefined;
-  /** True if `tool` hooks are open around the core. */
-  hasOpenHooks = true;
-  /** The name and the input of the call, once it was revised. */
-  #revision: Revision | undefined;
+  #phase: CallPhase = { at: "received" };
+  #revisions = noRevisions;
+  #isAnnounced = false;
+  readonly #failures: unknown[] = [];
   /** Ends the wait of `enter()`. */
-  #decided: (() => void) | undefined;
-  /** Settles with the result when the call may leave. Undefined unless open hooks wait for it. */
-  #gate: PromiseWithResolvers<ToolResult> | undefined;
-  /** The reason why open hooks are unwound. */
-  #unwound: Error | undefined;
+  #onDecided: (() => void) | undefined;
+  /** Ends the wait of the hooks for the result. Undefined before the call is decided. */
+  #waitingHooks: PromiseWithResolvers<ToolResult> | undefined;
+  /** Settles when the `tool` hooks have returned: with their result, if they have one. Never rejects. */
+  #left: Promise<ToolResult | undefined> | undefined;
 
+  /** `record` is the record of the call when its batch was opened. */
   constructor(
     readonly scope: StepScope,
     readonly record: CallRecord,
     readonly place: CallPlace,
-  ) {
-    if (record.state === "running" || record.state === "ran") this.note = record.note;
+  ) {}
+
+  get phase(): CallPhase {
+    return this.#phase;
+  }
+  get revisions(): Revisions {
+    return this.#revisions;
+  }
+  /** The errors that its hooks threw, and the failure that ends the run. */
+  get failures(): readonly unknown[] {
+    return this.#failures;
+  }
+  /** True if a person must be asked before the call runs. */
+  get asks(): boolean {
+    return decisionOf(this.#phase)?.type === "ask";
+  }
+  /** True if the call has no result now, and continues after a pause. */
+  get isWaiting(): boolean {
+    return this.#phase.at === "waiting" || this.#phase.at === "paused";
+  }
+  /** A text for the model beside the result: that a person changed the input. */
+  get note(): string | undefined {
+    const decision = decisionOf(this.#phase);
+    const note = decision?.type === "execute" ? decision.note : undefined;
+    return note ?? ("note" in this.record ? this.record.note : undefined);
+  }
+  /** The questions that a waiting call asks. */
+  get questions(): readonly Question[] {
+    const decision = decisionOf(this.#phase);
+    return decision?.type === "ask" ? [decision.question] : this.#failures.find(isPause)?.questions ?? [];
   }
 
-  /** Decides the call, at the core of its `tool` onion. Hooks that are open stay open. Never rejects. */
+  /** Enters the `tool` hooks, again after each revision, until the call is decided. The hooks stay open. Never rejects. */
   enter(): Promise<void> {
-    const passed = this.#pass();
-    this.passed = passed;
-    if (!this.hasOpenHooks) return passed; // known by now, unless a condition is asynchronous: then `passed` ends the wait below
     return new Promise((resolve) => {
-      this.#decided = resolve;
-      void passed.then(resolve);
+      this.#onDecided = resolve;
+      this.#left = this.#passHooks();
     });
   }
 
-  /** Prepares another pass if a guard or a person edited the call, or a hook renamed it. Otherwise it returns false. */
-  revise(): boolean {
-    if (this.decision?.type !== "revise" || this.failures.length > 0) return false;
-    this.#revision = this.decision;
-    this.revisions = this.decision.byPerson ? 0 : this.revisions + 1;
-    this.decision = undefined;
-    this.result = undefined;
-    this.hasOpenHooks = true;
-    return true;
+  /** Decides the call, at the core of its hooks, and waits for its result. `proposed` is the result of a hook that answered in place of the tool. */
+  async decide(ctx: ToolContext, proposed?: ToolResult): Promise<ToolResult> {
+    const decision = await authorize(ctx, this, proposed);
+    if (decision.type === "revise") throw this.#revise(decision);
+    if (this.#phase.at === "closed") throw new End("the run is over");
+    if (this.#failures.length > 0) throw new Paused(this.record.call.id); // a hook has left that did not await it
+    this.#move({ at: "decided", decision });
+    this.#onDecided?.();
+    this.#waitingHooks = Promise.withResolvers();
+    return await this.#waitingHooks.promise;
   }
 
-  /** Waits until the decided call may leave, for the hooks that are open. Returns its result. */
-  untilResolved(): Promise<ToolResult> {
-    this.#decided?.();
-    if (this.#unwound) return Promise.reject(this.#unwound);
-    this.#gate = Promise.withResolvers();
-    return this.#gate.promise;
+  /** Returns the context of the inner hooks for a renamed call. If hooks outside of `hook` saw the other name, it throws, and the call passes all hooks again. */
+  rename(inner: ToolContext, hook: string): ToolContext {
+    const { engine: { settings, definition: { use } } } = this.scope;
+    const { name, input, edited } = inner;
+    const tool = settings.toolsByName.get(name);
+    const names = use.map((middleware, index) => middleware.tool ? nameOf(middleware, index) : undefined);
+    const isOutermost = names.find((each) => each !== undefined) === hook &&
+      names.lastIndexOf(hook) === names.indexOf(hook);
+    const { state } = this.record;
+    if (!tool || isOutermost || state === "running" || state === "ran") return { ...inner, tool };
+    const renamedTooOften = this.#revisions.count >= maxRevisions;
+    if (!renamedTooOften) throw this.#revise({ type: "revise", name, input, edited });
+    this.#move({ at: "received", renamedTooOften });
+    return { ...inner, tool };
   }
 
-  /** Gives the decided call its result, which the hooks review. */
-  resolve(result: ToolResult): void {
-    if (this.hasOpenHooks) this.#gate?.resolve(result);
-    else this.result = result; // costs no turn of the microtask queue
+  /** Returns the result with which a hook answers. The call needs approval all the same, and no hook turns a denial into a success. */
+  answer(ctx: ToolContext, returned: ToolResult): ToolResult | Promise<ToolResult> {
+    if (this.#phase.at === "received") return this.decide(ctx, returned);
+    const decision = decisionOf(this.#phase); // none if it was revised: the answer is dropped
+    return decision?.type === "answer" && decision.result.status === "denied" && returned.status !== "denied"
+      ? { ...returned, status: "denied" }
+      : returned;
   }
 
-  /** Unwinds the hooks that wait for the result, now or later. */
-  reject(reason: Error): void {
-    this.#unwound = reason;
-    this.#gate?.reject(reason);
+  /** Allows the call if it was decided so: it is saved as running before it is executed. */
+  allow(): void {
+    const decision = decisionOf(this.#phase);
+    if (decision?.type === "execute") this.#move({ at: "allowed", decision });
   }
 
-  /** Passes the `tool` hooks. */
-  async #pass(): Promise<void> {
+  /** Executes an allowed call: `work` returns its result, or throws an interrupt. Never rejects. */
+  async execute(work: (call: OpenCall, decision: Execution) => Promise<ToolResult>): Promise<void> {
+    if (this.#phase.at !== "allowed") return;
+    const { decision } = this.#phase;
+    const phase = { at: "running", decision } as const;
+    this.#move(phase);
     try {
-      this.announce();
-      const input = this.#input();
-      const ended = await this.scope.engine.definition.onions.tool(
-        this.#context(input instanceof Promise ? await input : input), // a synchronous schema costs no turn of the microtask queue
-        this,
-        toolPolicy,
-        decideWithoutHooks,
-      );
-      if (ended.type === "result") this.result = ended;
-      else this.decision = ended;
+      this.#move({ at: "ran", decision, raw: await work(this, decision) });
     } catch (error) {
-      if (this.decision?.type !== "revise" || !(error instanceof Paused)) this.#fail(error); // hooks see `Paused`, as for a question
+      this.fail(error);
+      if (!(error instanceof Pause)) return;
+      const { questions, saved } = error;
+      this.#move({ at: "paused", from: phase, questions, approval: decision.approval, saved });
     }
-    this.passed = undefined;
   }
 
-  #fail(error: unknown): void {
-    if (error instanceof End) this.scope.engine.exit.offerInterrupt(error);
-    this.failures.push(error);
+  /** Leaves the hooks: they continue with the result, or are unwound if the call must wait. Waits until they have returned. Never rejects. */
+  async leave(cut: Cut | undefined): Promise<void> {
+    const { scope: { engine }, record: { call: { id } } } = this;
+    const mustWait = cut ? cut.pause !== undefined : this.asks || this.isWaiting;
+    this.#setWaiting(mustWait && !engine.isEnding);
+    const given = this.#resultToReview(cut);
+    if (given) this.#waitingHooks?.resolve(given);
+    else this.#waitingHooks?.reject(new Paused(id));
+    const result = await this.#left;
+    if (this.#failures.some(isPause)) this.#setWaiting(!engine.isEnding);
+    if (result && !this.isWaiting) this.#move({ at: "reviewed", decision: decisionOf(this.#phase), result });
   }
 
-  /** Returns the input for the hooks. The model's own is repaired before: guards see what runs. */
+  /** Keeps a waiting call until the run continues: with its question, unless the run pauses for another reason. */
+  pause(cut: Cut | undefined): void {
+    const { place: { records, index } } = this;
+    const phase = this.#phase;
+    if (phase.at !== "waiting") return;
+    const decision = decisionOf(phase);
+    const isAsked = decision?.type === "ask" && !cut?.pause;
+    const approval = isAsked || decision?.type === "execute" ? decision.approval : undefined; // a question that was not asked is decided again
+    const isUnsaved = records[index]?.state === "pending"; // a hook paused the run, not the call
+    if (isAsked || isUnsaved) {
+      this.#move({ at: "paused", from: phase, questions: isAsked ? [decision.question] : [], approval });
+    }
+  }
+
+  /** Closes the call, and emits its result. Throws `End` if the run is over. */
+  close(cut: Cut | undefined): void {
+    if (this.scope.engine.loop.detached) throw new End("the run is over");
+    this.#close(this.#finalResult(cut))();
+  }
+
+  /** Closes the call of a run that ended without waiting for it, and unwinds its hooks. Returns a function that emits its result. */
+  abandon(): () => void {
+    this.#waitingHooks?.reject(new End("the run is over"));
+    return this.#close(stopped);
+  }
+
+  /** Adds an error that the run must handle. */
+  fail(error: unknown): void {
+    this.#failures.push(error);
+  }
+
+  // Parts of these steps.
+
+  #move(phase: CallPhase): void {
+    if (this.#phase.at === "closed") return;
+    this.#phase = phase;
+    const record = recordOf(this, phase);
+    if (record) this.place.records[this.place.index] = record;
+  }
+
+  /** Passes the `tool` hooks, again after each revision. Returns their result, if they have one. Never rejects. */
+  async #passHooks(): Promise<ToolResult | undefined> {
+    const { engine } = this.scope;
+    let result: ToolResult | undefined;
+    do {
+      try {
+        this.#announce();
+        const input = this.#input();
+        const ctx = this.#context(input instanceof Promise ? await input : input); // a synchronous schema costs no turn of the microtask queue
+        result = await engine.definition.onions.tool(ctx, this, toolPolicy);
+      } catch (error) {
+        const isRevised = this.#phase.at === "revised" && error instanceof Paused; // hooks see `Paused`, as for a question
+        if (error instanceof End) engine.exit.offerInterrupt(error);
+        if (!isRevised) this.fail(error);
+        result = undefined;
+      }
+    } while (this.#isReceivedAgain());
+    this.#onDecided?.();
+    return result;
+  }
+
+  /** Emits `tool.started`, once. */
+  #announce(): void {
+    if (this.#isAnnounced) return;
+    this.#isAnnounced = true;
+    const { scope: { engine, emit }, record: { call: { id: call, name } }, place: { index, batchId: batch, turn } } =
+      this;
+    engine.events.announce(emit, { type: "tool.started", turn, call, name, batch, index });
+  }
+
+  /** Returns the input for the hooks. The model's own is repaired before: guards see the input that runs. */
   #input(): unknown {
     const { record: { call }, scope: { engine } } = this;
-    if (this.#revision) return this.#revision.input;
+    const { last } = this.#revisions;
+    if (last) return last.input;
     const tool = engine.settings.toolsByName.get(call.name);
     const isRepaired = tool && tool.repair !== false && call.malformed === undefined;
     return isRepaired ? repairInput(tool.input, call.input) : call.input;
@@ -272,7 +335,8 @@ export class OpenCall {
 
   #context(input: unknown): ToolContext {
     const { scope: { engine, run, signal, emit, vars }, record: { call, state }, place } = this;
-    const { name } = this.#revision ?? call;
+    const { last } = this.#revisions;
+    const { name } = last ?? call;
     return {
       run,
       signal,
@@ -286,122 +350,100 @@ export class OpenCall {
       index: place.index,
       turn: place.turn,
       resumed: state !== "pending",
-      edited: this.#revision?.edited ?? false,
+      edited: last?.edited ?? false,
     };
   }
 
-  /** Emits `tool.started`, once. */
-  announce(): void {
-    if (this.announced) return;
-    this.announced = true;
-    const { scope: { engine, emit }, record: { call: { id: call, name } }, place: { index, batchId: batch, turn } } =
-      this;
-    engine.events.announce(emit, { type: "tool.started", turn, call, name, batch, index });
+  /** Has the call pass its hooks again, with another name or input. Returns the error that unwinds them. */
+  #revise(revision: Revision): Paused {
+    if (this.#phase.at === "received") this.#move({ at: "revised", revision });
+    return new Paused(this.record.call.id);
   }
-}
 
-// The execution of one allowed call: its `execute` onion, a slot, and the grace period of a tool that ignores its signal.
+  #isReceivedAgain(): boolean {
+    if (this.#phase.at !== "revised" || this.#failures.length > 0) return false;
+    this.#revisions = addRevision(this.#revisions, this.#phase.revision);
+    this.#move({ at: "received" });
+    return true;
+  }
 
-const policy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("execute", [], {
-  core: runTool,
-  retry: (ctx) => ctx,
-  derive: (inner, outer, call) => inner.emit === outer.emit ? inner : { ...inner, progress: progressOf(inner, call) },
-  finalize: ({ name, returned }) => toolResultOf(name, "execute", returned),
-});
+  /** Lets the call wait, or no longer, since the run ends. Its record stays. */
+  #setWaiting(waits: boolean): void {
+    if (waits === this.isWaiting) return;
+    if (waits) this.#move({ at: "waiting", from: this.#phase });
+    else if ("from" in this.#phase) this.#phase = this.#phase.from;
+  }
 
-/** Returns a function that emits `tool.progress` until the call has a result. */
-function progressOf({ emit }: Scope, call: OpenCall): (data: unknown) => void {
-  return (data) => {
-    if (!call.raw) emit({ type: "tool.progress", turn: call.place.turn, call: call.record.call.id, data });
-  };
-}
+  /** Returns the result for the hooks. Undefined if the call waits or has no decision. */
+  #resultToReview(cut: Cut | undefined): ToolResult | undefined {
+    const phase = this.#phase;
+    switch (phase.at) {
+      case "ran":
+        return phase.raw;
+      case "running":
+        return stopped;
+      case "allowed":
+      case "decided":
+        return phase.decision.type === "answer" ? phase.decision.result : notRun(this.#reason(cut));
+      default:
+        return undefined;
+    }
+  }
 
-/** Executes an allowed call. A failure is the result of this call only. */
-export async function executeCall(
-  call: OpenCall,
-  { tool, input, json, scope }: Extract<CallDecision, { type: "execute" }>,
-): Promise<ToolResult> {
-  const { scope: step, record, place: { turn, index, batchId } } = call;
-  const { engine } = step;
-  const { run, signal, emit, vars } = scope;
-  const ctx: ExecuteContext = {
-    run,
-    signal,
-    emit,
-    vars,
-    call: record.call,
-    tool,
-    input,
-    callId: record.call.id,
-    batchId,
-    callIndex: index,
-    turn,
-    idempotencyKey: `${engine.id}:${turn}:${index}`,
-    progress: progressOf(scope, call),
-  };
-  for (let attempt = 1, after = 0;; attempt++) {
+  /** Returns the result with which the call is closed. It is never one that a hook failed to review. */
+  #finalResult(cut: Cut | undefined): ToolResult {
+    const phase = this.#phase;
+    if (phase.at === "reviewed") return phase.result;
+    const reason = this.#reason(cut);
+    if ("from" in phase) return phase.from.at === "ran" ? withheld("the run was ended") : notRun(reason);
+    const { failures, record: { state }, scope: { engine } } = this;
+    const hasThrown = !engine.control.aborted && !failures.every(isInterrupt);
+    const hasResult = phase.at === "ran" || phase.at === "running" || decisionOf(phase)?.type === "answer";
+    if (hasThrown || hasResult || state === "ran") return withheld(reason);
+    return state === "running" ? interrupted : notRun(reason);
+  }
+
+  /** Returns the reason why the call did not run, for the model. */
+  #reason(cut = cutOf(this)): string {
+    return cut?.reason ?? "the run was ended";
+  }
+
+  /** Closes the call with a result. Returns a function that emits it. */
+  #close(given: ToolResult): () => void {
+    const { record: { call }, note, scope: { engine } } = this;
+    const result = reviewedResult(call, given, { note, limit: engine.limits.output });
+    this.#move({ at: "closed", result });
+    return () => this.#emitResult(given, result);
+  }
+
+  #emitResult({ person, silent }: ToolResult, reviewed: ReviewedResult): void {
+    const { scope: { engine, emit }, place: { turn } } = this;
     try {
-      if (attempt > 1) await delay(after, signal); // also without a wait: timers must run, such as that of the time limit
-      const returned = await engine.definition.onions.execute(ctx, call, policy);
-      return returned.input === undefined ? { ...returned, input: json } : returned;
-    } catch (thrown) {
-      const error = readable(thrown);
-      if (isInterrupt(error)) throw error;
-      if (engine.control.aborted) return { ...stopped, input: json };
-      const failure = {
-        error,
-        source: "execute",
-        recoverable: true,
-        attempt,
-        name: tool.name,
-        call: record.call,
-      } as const;
-      const decision = await decideOnError({ ...scope, engine }, failure);
-      if (decision.type === "abort") call.failures.push(error);
-      if (decision.type !== "retry" || signal.aborted) {
-        return { ...resultOfError(tool.name, error), input: json, error };
-      }
-      after = decision.after;
+      this.#announce();
+      const result = { ...withoutAdditions(reviewed), ...(silent && { parts: [] }) };
+      engine.events.announce(emit, { type: "tool.finished", turn, call: result.callId, result });
+      if (person !== undefined && !silent) emit({ type: "notice", text: person });
+    } catch (error) {
+      this.fail(error);
     }
   }
 }
 
-/** The core of `execute`: runs the tool in a slot. */
-async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult> {
-  const { engine } = call.scope;
-  const { control, steering, limits, events } = engine;
-  const { tool } = ctx;
-  const cancellation = control.of(ctx.signal);
-  if (cancellation.aborted) throw cancellation.reason;
-  const isSubagent = tool["~execute"] !== undefined && !tool.definition.provider;
-  const slots = isSubagent ? engine.agentSlots : engine.slots; // the tools of a subagent need a slot while it runs
-  const slot = slots.take(cancellation);
-  if (slot) await slot;
-  try {
-    if (tool["~execute"]) return await tool["~execute"](ctx as never, call as never); // it is made for these two
-    if (steering.skipped) return steering.skipped;
-    const returned = tool.execute(ctx.input as never, ctx); // parsed by the tool's own schema
-    if (!isThenable(returned)) return toResult(returned);
-    return toResult(
-      await withGracePeriod(Promise.resolve(returned), cancellation, limits.grace, () => {
-        const message = `The tool ${tool.name} did not stop when its signal aborted.`;
-        events.warn("tool.abandoned", message, { point: "execute" });
-      }),
-    );
-  } finally {
-    slots.give();
-  }
+function isPause(error: unknown): error is Pause {
+  return error instanceof Pause;
 }
 
-/** Returns true for a value that `await` would wait for, such as a promise or a query builder. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
+// The `tool` hooks: they are open from the decision of a call to its result.
 
-/** Returns the result that the model reads of an error: the message of a `ToolError`, and nothing internal. */
-function resultOfError(name: string, error: unknown): ToolResult {
-  if (error instanceof ToolError) return failed(error.message);
-  return error instanceof DOMException && error.name === "TimeoutError"
-    ? result("timeout", `${name} did not finish in time.`)
-    : failed(`${name} failed.`);
-}
+/** The policy of `tool`. */
+const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @__PURE__ */ policyOf(
+  "tool",
+  ["input", "name"],
+  {
+    core: (ctx, call) => call.decide(ctx),
+    hint: ": retry at execute",
+    late: true,
+    derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : call.rename(inner, hook),
+    finalize: ({ name, returned, ctx, own: call }) => call.answer(ctx, toolResultOf(name, "tool", returned)),
+  },
+);

@@ -28,13 +28,13 @@ export interface Named<C, D, R> {
   readonly hook: Hook<C, D, R> | Conditional<C, D, R>;
 }
 
-/** A composed point. `coreAlone` is called in place of the policy's core if no hook is open around it. The onion ends with the value that it returns. */
-export type Onion<C, D, R> = <E, B = R>(
+/** A composed point. The fold passes `core` inward, in place of the policy's own, once a hook is open around it. */
+export type Onion<C, D, R> = <E>(
   ctx: C,
   own: E,
   policy: PointPolicy<C, D, R, E>,
-  coreAlone?: (ctx: C, own: E, policy: PointPolicy<C, never, R, E>) => Promise<B>,
-) => Promise<R | B>;
+  core?: (ctx: C, own: E, policy: PointPolicy<C, never, R, E>) => Promise<R>,
+) => Promise<R>;
 
 /** Composes `hooks`. The first is the outermost. */
 export function compose<C, D, R>(hooks: readonly Named<C, D, R>[]): Onion<C, D, R> {
@@ -50,15 +50,15 @@ function around<C, D, R>(inner: Onion<C, D, R>, { name, hook }: Named<C, D, R>):
   const whole = layerOf(name, hook["~hook"], inner);
   const failing = (error: unknown) => layerOf(name, () => Promise.reject(error), inner); // the hook fails, and a policy may rescue it
   const chosen = (applies: boolean) => applies ? whole : inner;
-  return (ctx, own, policy, coreAlone) => {
+  return (ctx, own, policy, core) => {
     let applies: boolean | Promise<boolean>;
     try {
       applies = hook["~applies"](ctx);
     } catch (error) {
       return failing(error)(ctx, own, policy);
     }
-    if (typeof applies === "boolean") return chosen(applies)(ctx, own, policy, coreAlone);
-    return applies.then(chosen, failing).then((layer) => layer(ctx, own, policy, coreAlone));
+    if (typeof applies === "boolean") return chosen(applies)(ctx, own, policy, core);
+    return applies.then(chosen, failing).then((layer) => layer(ctx, own, policy, core));
   };
 }
 

@@ -1,11 +1,12 @@
 /**
- * The results of calls that did not complete, and the size limit of results.
+ * The results of calls that did not complete, and the form in which the transcript keeps a result.
  *
  * @module
  */
+import type { ReviewedResult } from "./position.ts";
 import { failed, result, skipped } from "./results.ts";
 import type { FinishReason } from "../protocol/event.ts";
-import type { ToolResult } from "../protocol/message.ts";
+import type { CallResult, ToolResult } from "../protocol/message.ts";
 import type { Call, ContentPart } from "../protocol/part.ts";
 
 /** The result of a call that was started before its process died: its effect is unknown. */
@@ -46,8 +47,41 @@ export function unfinished({ name, incomplete }: Call, finish: FinishReason | un
     : failed(`Not run: your response ended within the input of ${name}. Call it again with its whole input.`);
 }
 
+/** Returns the result of a call as the transcript keeps it. `note` is a text for the model beside it, `limit` is that of its text. */
+export function reviewedResult(
+  { id, name }: Call,
+  { status, parts, context = [], artifacts, handled, rewritten, input }: ToolResult,
+  { note, limit }: { readonly note: string | undefined; readonly limit: number },
+): ReviewedResult {
+  const texts = note === undefined ? context : [...context, note];
+  return {
+    callId: id,
+    name,
+    status,
+    parts: bounded(parts, limit),
+    ...(artifacts && { artifacts }),
+    ...(handled && status === "ok" && { handled }),
+    ...(texts.length > 0 && { context: texts }),
+    ...(rewritten && input !== undefined && { rewritten: { input } }),
+  };
+}
+
+/** Returns a result without the thrown value, which is not JSON. */
+export function withoutError(result: ToolResult): ToolResult {
+  if (result.error === undefined) return result;
+  const { error: _, ...saved } = result;
+  return saved;
+}
+
+/** Returns a result without the values for the model that are beside it. */
+export function withoutAdditions(reviewed: ReviewedResult): CallResult {
+  if (!reviewed.context && !reviewed.rewritten) return reviewed;
+  const { context: _, rewritten: __, ...result } = reviewed;
+  return result;
+}
+
 /** Cuts the text of a result to `limit` characters. Hooks have seen it whole. */
-export function bounded(parts: readonly ContentPart[], limit: number): readonly ContentPart[] {
+function bounded(parts: readonly ContentPart[], limit: number): readonly ContentPart[] {
   let left = limit;
   return parts.map((part) => {
     if (part.type !== "text") return part;

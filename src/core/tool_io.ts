@@ -1,5 +1,5 @@
 /**
- * The input and the output of tools: the model's JSON becomes a parsed input, a returned value becomes a result.
+ * The input and the output of tools: the model's JSON is repaired and parsed, a returned value becomes a result.
  *
  * @module
  */
@@ -9,9 +9,89 @@ import { readable } from "./outcome.ts";
 import type { ToolContext } from "./points.ts";
 import { failed, text } from "./results.ts";
 import type { EngineRun } from "./run.ts";
-import { describeIssues, type Validation } from "./tool.ts";
+import { describeIssues, type Issue, type Schema, type Validation } from "./tool.ts";
 import type { Point } from "../protocol/event.ts";
 import type { ResultStatus, ToolResult } from "../protocol/message.ts";
+
+// Repairs of inputs: a nested value that the model wrote as a JSON string, and null for an optional field.
+
+/** The number of repairs in a row: a value in a JSON string may need one of its own. */
+const maxRounds = 5;
+
+/**
+ * Returns the input with the repairs without which the schema rejects it, if it accepts the repaired input; else the same input. Only the values that the schema
+ * names in its issues change. Returns a promise only for an asynchronous schema. Never throws and never rejects: the parser of the input reports a failure of the schema.
+ */
+export function repairInput(schema: Schema, input: unknown): unknown {
+  if (!mayBeRepaired(input, 0)) return input;
+  try {
+    return validateRepaired({ schema, input }, input, maxRounds);
+  } catch {
+    return input;
+  }
+}
+
+/** An input to repair, and its schema. */
+interface Repair {
+  readonly schema: Schema;
+  readonly input: unknown;
+}
+
+/** Validates a candidate for the repaired input. Returns it if the schema accepts it, or the result of the next round. */
+function validateRepaired(repair: Repair, candidate: unknown, rounds: number): unknown {
+  const validated = repair.schema["~standard"].validate(candidate);
+  if (!("then" in validated)) return nextRepair(repair, candidate, rounds, validated);
+  return Promise.resolve(validated)
+    .then((settled) => nextRepair(repair, candidate, rounds, settled))
+    .catch(() => repair.input);
+}
+
+function nextRepair(repair: Repair, candidate: unknown, rounds: number, { issues }: Validation<unknown>): unknown {
+  if (!issues) return candidate;
+  const repaired = rounds > 0 ? issues.reduce(repairAt, candidate) : candidate;
+  return repaired === candidate ? repair.input : validateRepaired(repair, repaired, rounds - 1);
+}
+
+/** True if a value contains null, or a text that may be JSON. Most inputs do not, and are validated only once. */
+function mayBeRepaired(value: unknown, depth: number): boolean {
+  if (value === null) return depth > 0;
+  if (typeof value === "string") return /^\s*[[{]/.test(value);
+  return typeof value === "object" && depth < 100 &&
+    Object.values(value).some((each) => mayBeRepaired(each, depth + 1));
+}
+
+/** Stands for a field that is left out. */
+const omitted = Symbol("omitted");
+
+function repairAt(input: unknown, { path = [] }: Issue): unknown {
+  const repaired = replaceAt(input, path.map((key) => typeof key === "object" ? key.key : key));
+  return repaired === omitted ? input : repaired;
+}
+
+/** Returns a copy in which the value at a path is repaired, or the same value if there is nothing to repair. */
+function replaceAt(value: unknown, [key, ...rest]: readonly PropertyKey[]): unknown {
+  if (key === undefined) return repaired(value);
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return value;
+  const entries = new Map<PropertyKey, unknown>(Object.entries(value));
+  const inner = entries.get(String(key));
+  const replaced = replaceAt(inner, rest);
+  if (replaced === inner || (replaced === omitted && Array.isArray(value))) return value;
+  if (replaced === omitted) entries.delete(String(key));
+  else entries.set(String(key), replaced);
+  return Array.isArray(value) ? [...entries.values()] : Object.fromEntries(entries);
+}
+
+function repaired(value: unknown): unknown {
+  if (value === null) return omitted;
+  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+// The parser: the schema of the tool makes its input of the model's JSON.
 
 /** A parsed input and its JSON, or the result for a call that cannot run. */
 export type ParsedInput = { readonly input: unknown; readonly json: unknown } | { readonly wrong: ToolResult };
@@ -22,11 +102,6 @@ export function parseToolInput(
   { tool, call, name }: ToolContext,
   input: unknown,
 ): ParsedInput | Promise<ParsedInput> {
-  const wrong = (message: string) => ({ wrong: failed(message) });
-  const fail = (error: unknown): ParsedInput => {
-    engine.events.report(error);
-    return wrong(`The input of ${name} could not be checked.`);
-  };
   const isOwn = input === call.input;
   if (isOwn && call.malformed !== undefined) return wrong(`The input of ${name} is not valid JSON: ${call.malformed}`);
   try {
@@ -35,15 +110,29 @@ export function parseToolInput(
       const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
       return wrong(`There is no tool "${name}". The tools are: ${names}`);
     }
-    const read = (validated: Validation<unknown>): ParsedInput =>
-      validated.issues
-        ? wrong(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`)
-        : { input: validated.value, json: jsonOf(validated.value, input) };
     const validated = tool.input["~standard"].validate(input);
-    return "then" in validated ? Promise.resolve(validated).then(read).catch(fail) : read(validated);
+    if (!("then" in validated)) return parsedInput(name, input, validated);
+    return Promise.resolve(validated)
+      .then((settled) => parsedInput(name, input, settled))
+      .catch((error) => uncheckedInput(engine, name, error));
   } catch (error) {
-    return fail(error);
+    return uncheckedInput(engine, name, error);
   }
+}
+
+function parsedInput(name: string, input: unknown, validated: Validation<unknown>): ParsedInput {
+  if (validated.issues) return wrong(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`);
+  return { input: validated.value, json: jsonOf(validated.value, input) };
+}
+
+/** Reports that a schema threw. */
+function uncheckedInput({ events }: EngineRun, name: string, error: unknown): ParsedInput {
+  events.report(error);
+  return wrong(`The input of ${name} could not be checked.`);
+}
+
+function wrong(message: string): ParsedInput {
+  return { wrong: failed(message) };
 }
 
 /** Returns the JSON of the input with which a tool would run: after its schema. Undefined if the schema rejects the input, and without a tool. */
@@ -65,6 +154,8 @@ function jsonOf(parsed: unknown, input: unknown): unknown {
     return input;
   }
 }
+
+// Results: a tool may return a text, a result, or any other JSON.
 
 const operation = "Cannot use the result of a tool";
 

@@ -6,30 +6,24 @@
  *
  * @module
  */
-import { executeCall, OpenCall } from "./call.ts";
+import type { Execution } from "./authorize.ts";
+import { type Cut, cutOf, OpenCall } from "./call.ts";
 import { decideOnError } from "./failure.ts";
-import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
+import { isInterrupt, Pause } from "./interrupt.ts";
+import { delay, withGracePeriod } from "./lib/cancellation.ts";
 import type { GroupContext } from "./middleware.ts";
-import { bounded, interrupted, notRun, stopped, unfinished, withheld } from "./outcome.ts";
-import type {
-  AllowedCall,
-  AnsweredQuestion,
-  CallRecord,
-  Checkpoint,
-  Move,
-  PositionAt,
-  ReviewedResult,
-  SavedApproval,
-  Step,
-} from "./position.ts";
-import { skipped } from "./results.ts";
+import { readable, stopped, unfinished, withheld, withoutAdditions } from "./outcome.ts";
+import type { ErrorDecision, ExecuteContext } from "./points.ts";
+import { type PointPolicy, policyOf } from "./policy.ts";
+import type { AnsweredQuestion, CallRecord, Checkpoint, Move, PositionAt, Step } from "./position.ts";
+import { failed, result, skipped } from "./results.ts";
 import type { StepScope } from "./run.ts";
-import type { Scope } from "./scope.ts";
-import type { AnyTool } from "./tool.ts";
+import type { Change, Scope } from "./scope.ts";
+import { type AnyTool, ToolError } from "./tool.ts";
+import { toolResultOf, toResult } from "./tool_io.ts";
 import { contextMessages } from "./transcript.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
-import type { Question } from "../protocol/question.ts";
 
 // Groups of calls: the calls of one response that overlap. A group ends before the next one begins.
 
@@ -82,74 +76,297 @@ async function isParallel(tool: AnyTool | undefined, { input }: Call): Promise<b
   return !validated.issues && await tool.parallel(validated.value as never); // parsed by the tool's own schema
 }
 
-// The results of a batch: one for each call, whatever cut the batch short, and the failures that end the run.
+// The step: runs the groups one after another, and saves between their phases.
 
-/** The reason why no call of a batch may run. */
-interface Cut {
-  readonly reason: string;
-  readonly pause?: Pause;
+/** A batch in progress. */
+interface Batch {
+  readonly scope: StepScope;
+  readonly position: PositionAt<"tools">;
+  /** The calls of the position. Each open call updates its own. */
+  readonly records: CallRecord[];
+  readonly checkpoint: Checkpoint;
 }
 
-/** Returns the reason why no further call may run, as far as this call shows. */
-function cutOf(
-  { scope: { engine: { exit: { current: exit }, control } }, failures }: OpenCall,
-): Cut | undefined {
-  const pause = failures.find((error) => error instanceof Pause);
-  if (pause) return { reason: "the run was paused", pause };
-  if (exit && exit.status !== "aborted" && exit.status !== "deadline") {
-    return { reason: exit.reason ?? "the run was ended" };
+/** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
+export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
+  const { loop } = scope.engine;
+  const records = [...calls];
+  const position = { at: "tools", turn, message, calls: records } as const;
+  const batches = loop.counters.batches + 1;
+  void checkpoint(position, { counters: { batches }, save: false });
+  const batch: Batch = { scope, position, records, checkpoint };
+  const groups = openGroups(batch, await groupsOf(scope, position));
+  for (const [index, calls] of groups.entries()) {
+    if (index > 0) await checkpoint(position); // a crash does not repeat the hooks of a finished group
+    const move = await runGroup(batch, calls, groups.slice(index + 1).flat());
+    if (move) return move;
   }
-  if (exit || control.aborted) return { reason: "the run was stopped" };
-  return failures.every(isInterrupt) ? undefined : { reason: "a hook failed" };
+  return commit(batch);
+};
+
+/** Opens the calls of all groups. Those beyond the limit of the run are barred, and those of a response that was cut. */
+function openGroups(
+  { scope, position: { turn }, records }: Batch,
+  groups: readonly CallEntry[][],
+): readonly OpenCall[][] {
+  const { id, limits, loop: { counters, finish } } = scope.engine;
+  const batchId = `${id}:${counters.batches}`;
+  const room = limits.calls - (counters.calls - records.length); // the counter contains the calls of this batch
+  const overLimit = skipped(`Not run: this run may make ${limits.calls} calls.`);
+  return groups.map((group) =>
+    group.map(([index, record]) => {
+      const barred = unfinished(record.call, finish) ?? (index >= room ? overLimit : undefined);
+      return new OpenCall(scope, record, { turn, batchId, index, barred, records });
+    })
+  );
 }
 
-/** Returns the reason why a call did not run, for the model. */
-function reasonOf(call: OpenCall, cut = cutOf(call)): string {
-  return cut?.reason ?? "the run was ended";
+/** Runs one group: its calls enter, execute and leave. Returns the move that ends the step, if the calls of `later` groups may not run. */
+async function runGroup(
+  batch: Batch,
+  calls: readonly OpenCall[],
+  later: readonly OpenCall[],
+): Promise<Move | undefined> {
+  const { engine } = batch.scope;
+  const finished = engine.work.onUnwind(() => abandon([...calls, ...later]));
+  try {
+    engine.loop.safePlace();
+    const cut = await enter(calls);
+    const wasSaved = await execute(batch, calls, cut);
+    engine.events.gather();
+    const isSaved = await leave(batch, calls, { cut, isSaved: wasSaved });
+    return await moveAfter(batch, calls, { cut, isSaved, later });
+  } finally {
+    finished();
+  }
 }
 
-/** Returns the result of a call. It is never a result that a hook failed to review. */
-function resultOfCall(call: OpenCall, cut?: Cut): ToolResult {
-  const { result, failures, decision, raw, waiting, record: { state }, scope: { engine } } = call;
-  if (result && !waiting) return result;
-  const reason = reasonOf(call, cut);
-  if (waiting) return raw && raw !== stopped ? withheld("the run was ended") : notRun(reason);
-  const threw = !engine.control.aborted && !failures.every(isInterrupt);
-  if (threw || raw || decision?.type === "answer" || state === "ran") return withheld(reason);
-  return state === "running" ? interrupted : notRun(reason);
-}
-
-/** Returns the result of a call as the transcript keeps it. */
-function keptResult(
-  { record: { call: { id, name } }, note, scope: { engine } }: OpenCall,
-  given: ToolResult,
-): ReviewedResult {
-  const { status, parts, context = [], artifacts, handled } = given;
-  const texts = note === undefined ? context : [...context, note];
-  return {
-    callId: id,
-    name,
-    status,
-    parts: bounded(parts, engine.limits.output),
-    ...(artifacts && { artifacts }),
-    ...(handled && status === "ok" && { handled }),
-    ...(texts.length > 0 && { context: texts }),
-    ...(given.rewritten && given.input !== undefined && { rewritten: { input: given.input } }),
+/** Closes the calls of a run that ended without waiting for them. Returns a function that emits their results. */
+function abandon(calls: readonly OpenCall[]): () => void {
+  const announcements = calls.filter(({ phase }) => phase.at !== "closed").map((call) => call.abandon());
+  return () => {
+    for (const announce of announcements) announce();
   };
 }
 
-/** Emits the result of a call. */
-function announceResult(call: OpenCall, { person, silent }: ToolResult, kept: ReviewedResult): void {
-  const { scope: { engine, emit }, place: { turn }, failures } = call;
-  try {
-    call.announce();
-    const result = { ...withoutAdditions(kept), ...(silent && { parts: [] }) };
-    engine.events.announce(emit, { type: "tool.finished", turn, call: kept.callId, result });
-    if (person !== undefined && !silent) emit({ type: "notice", text: person });
-  } catch (error) {
-    failures.push(error);
+/** 1. One call after another enters its hooks, and is decided. Returns the reason why no call may run, if there is one. */
+async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
+  for (const call of calls) {
+    await call.enter();
+    const cut = cutOf(call);
+    if (cut) return cut;
+  }
+  return undefined;
+}
+
+/**
+ * 2. All allowed calls execute in parallel, or none if the batch was cut. `running` is saved before the first one starts, and all calls before any result is
+ * shown. Returns true if they were saved.
+ */
+async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<boolean> {
+  const { scope: { engine, engine: { limits, sink } }, position, checkpoint } = batch;
+  for (const call of cut ? [] : calls) call.allow();
+  const isShown = cut ? !cut.pause : calls.some((call) => !call.asks);
+  const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
+  if (saved) await saved;
+  if (sink.begun) await sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
+  if (cut || engine.isEnding) return isShown; // also if the save or the log failed
+  const begun: Promise<void>[] = [];
+  for (const call of calls) {
+    if (call.phase.at !== "allowed") continue;
+    begun.push(executeOne(batch, call));
+    if (begun.length % limits.parallel === 0) await undefined; // calls that wait for nothing end before many more begin
+  }
+  await Promise.all(begun);
+  return isShown;
+}
+
+async function executeOne({ scope: { engine }, position, checkpoint }: Batch, call: OpenCall): Promise<void> {
+  await call.execute(executeTool);
+  if (call.isWaiting) void checkpoint(position, { answers: takenAnswers(call), save: false });
+  // The save of the next turn's position follows at once, and contains the result, unless a hook waits or the run is stopped.
+  const saved = checkpoint(position, { urgent: engine.control.aborted });
+  if (saved) await saved;
+}
+
+/** Marks the answers that a paused tool has received: its new question needs an answer of its own. */
+function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCall): readonly AnsweredQuestion[] {
+  return loop.answers.map((answered) =>
+    answered.answer.callId?.startsWith(`${call.id}/`) ? { ...answered, taken: true } : answered
+  );
+}
+
+/** A group whose calls have been executed. */
+interface GroupEnd {
+  /** The reason why none was executed, if there is one. */
+  readonly cut: Cut | undefined;
+  /** True if the calls were saved. */
+  readonly isSaved: boolean;
+}
+
+/**
+ * 3. One call after another leaves its hooks, and is closed with its result, unless it waits. The hooks of a call end before those of the next one continue.
+ * Returns true if the calls were saved.
+ */
+async function leave(batch: Batch, calls: readonly OpenCall[], { cut, isSaved }: GroupEnd): Promise<boolean> {
+  let saved = isSaved;
+  for (const call of calls) {
+    await call.leave(cut);
+    if (call.isWaiting) continue;
+    if (!saved) await batch.checkpoint(batch.position);
+    saved = true;
+    call.close(cut);
+  }
+  return saved;
+}
+
+/** 4. Returns the move that ends the step: the run pauses for the calls that wait, or ends. Returns none if the next group follows. */
+async function moveAfter(
+  batch: Batch,
+  calls: readonly OpenCall[],
+  { cut, isSaved, later }: GroupEnd & { readonly later: readonly OpenCall[] },
+): Promise<Move | undefined> {
+  const { scope, scope: { engine }, checkpoint, position } = batch;
+  const fatal = calls.some(({ failures }) => failures.length > 0) ? await fatalErrors(scope, calls) : [];
+  const waiting = calls.filter((call) => call.isWaiting);
+  const isOver = fatal.length > 0 || engine.isEnding;
+  if (waiting.length > 0 && !isOver) return pause(batch, waiting, cut);
+  if (!isSaved) await checkpoint(position);
+  for (const call of waiting) call.close(cut);
+  if (!isOver) return undefined;
+  for (const call of later) call.close(cut ?? cutOf(call) ?? { reason: "a hook failed" });
+  return { ...commit(batch), ...(fatal.length > 0 && { error: { thrown: fatal[0] } }) };
+}
+
+/** Ends the step: all calls have results, which enter the transcript together. */
+function commit({ scope: { engine }, position: { turn, message }, records }: Batch): Move {
+  const { current: exit } = engine.exit;
+  const add = batchMessages(message, records, exit?.withhold ? withheld(exit.reason ?? "") : undefined);
+  return { to: { at: "turnEnd", turn, added: add.length }, add };
+}
+
+/** Pauses the run. It continues with the records as they are. */
+function pause({ position }: Batch, waiting: readonly OpenCall[], cut: Cut | undefined): Move {
+  for (const call of waiting) call.pause(cut);
+  const questions = waiting.flatMap((call) => call.questions);
+  return { to: position, error: { thrown: cut?.pause ?? new Pause(questions) } };
+}
+
+// The execution of an allowed call: its `execute` hooks, a slot, and the grace period of a tool that ignores its signal.
+
+const executePolicy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf(
+  "execute",
+  [],
+  {
+    core: runTool,
+    retry: (ctx) => ctx,
+    derive: (inner, outer, call) => inner.emit === outer.emit ? inner : { ...inner, progress: progressOf(inner, call) },
+    finalize: ({ name, returned }) => toolResultOf(name, "execute", returned),
+  },
+);
+
+/** Executes the tool, again if the `error` hooks decide so. Returns a failure as a result. Throws only an interrupt. */
+async function executeTool(call: OpenCall, decision: Execution): Promise<ToolResult> {
+  const { engine } = call.scope;
+  const { scope: { signal }, json } = decision;
+  const ctx = executeContext(call, decision);
+  for (let attempt = 1, after = 0;; attempt++) {
+    try {
+      if (attempt > 1) await delay(after, signal); // also without a wait: timers must run, such as that of the time limit
+      const returned = await engine.definition.onions.execute(ctx, call, executePolicy);
+      return returned.input === undefined ? { ...returned, input: json } : returned;
+    } catch (thrown) {
+      const next = await afterFailure(call, decision, { error: readable(thrown), attempt });
+      if (next.type === "result") return { ...next, input: json };
+      after = next.after;
+    }
   }
 }
+
+function executeContext(call: OpenCall, { tool, input, scope }: Execution): ExecuteContext {
+  const { scope: { engine }, record, place: { turn, index, batchId } } = call;
+  const { run, signal, emit, vars } = scope;
+  return {
+    run,
+    signal,
+    emit,
+    vars,
+    call: record.call,
+    tool,
+    input,
+    callId: record.call.id,
+    batchId,
+    callIndex: index,
+    turn,
+    idempotencyKey: `${engine.id}:${turn}:${index}`,
+    progress: progressOf(scope, call),
+  };
+}
+
+/** Returns a function that emits `tool.progress` while the tool runs. */
+function progressOf({ emit }: Scope, call: OpenCall): (data: unknown) => void {
+  return (data) => {
+    if (call.phase.at !== "running") return;
+    emit({ type: "tool.progress", turn: call.place.turn, call: call.record.call.id, data });
+  };
+}
+
+/** Runs the `error` hooks for a failed attempt. Returns the result of the failure, or the decision to try again. Throws an interrupt. */
+async function afterFailure(
+  call: OpenCall,
+  { tool: { name }, scope }: Execution,
+  { error, attempt }: { readonly error: unknown; readonly attempt: number },
+): Promise<ToolResult | Extract<ErrorDecision, { type: "retry" }>> {
+  const { scope: { engine }, record } = call;
+  if (isInterrupt(error)) throw error;
+  if (engine.control.aborted) return stopped;
+  const failure = { error, source: "execute", recoverable: true, attempt, name, call: record.call } as const;
+  const decision = await decideOnError({ ...scope, engine }, failure);
+  if (decision.type === "abort") call.fail(error);
+  return decision.type === "retry" && !scope.signal.aborted ? decision : { ...resultOfError(name, error), error };
+}
+
+/** The core of `execute`: runs the tool in a slot. */
+async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult> {
+  const { engine } = call.scope;
+  const { control, steering, limits, events } = engine;
+  const { tool } = ctx;
+  const cancellation = control.of(ctx.signal);
+  if (cancellation.aborted) throw cancellation.reason;
+  const isSubagent = tool["~execute"] !== undefined && !tool.definition.provider;
+  const slots = isSubagent ? engine.agentSlots : engine.slots; // the tools of a subagent need a slot while it runs
+  const slot = slots.take(cancellation);
+  if (slot) await slot;
+  try {
+    if (tool["~execute"]) return await tool["~execute"](ctx as never, call as never); // it is made for these two
+    if (steering.skipped) return steering.skipped;
+    const returned = tool.execute(ctx.input as never, ctx); // parsed by the tool's own schema
+    if (!isThenable(returned)) return toResult(returned);
+    return toResult(
+      await withGracePeriod(Promise.resolve(returned), cancellation, limits.grace, () => {
+        const message = `The tool ${tool.name} did not stop when its signal aborted.`;
+        events.warn("tool.abandoned", message, { point: "execute" });
+      }),
+    );
+  } finally {
+    slots.give();
+  }
+}
+
+/** Returns true for a value that `await` would wait for, such as a promise or a query builder. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** Returns the result that the model reads of an error: the message of a `ToolError`, and nothing internal. */
+function resultOfError(name: string, error: unknown): ToolResult {
+  if (error instanceof ToolError) return failed(error.message);
+  return error instanceof DOMException && error.name === "TimeoutError"
+    ? result("timeout", `${name} did not finish in time.`)
+    : failed(`${name} failed.`);
+}
+
+// The messages of a batch, and the failures that end the run.
 
 /** Returns the messages of a batch: the message with the calls, one result per call, and the context that they add. */
 export function batchMessages(
@@ -173,13 +390,6 @@ export function batchMessages(
   return [replaceInputs(message, inputs), { role: "tool", results }, ...contextMessages(context, "context")];
 }
 
-/** Returns a result without what is beside it for the model. */
-function withoutAdditions(reviewed: ReviewedResult): CallResult {
-  if (!reviewed.context && !reviewed.rewritten) return reviewed;
-  const { context: _, rewritten: __, ...result } = reviewed;
-  return result;
-}
-
 /** Returns the message with other inputs of calls, by call id. */
 function replaceInputs(message: AssistantMessage, inputs: ReadonlyMap<string, unknown>): AssistantMessage {
   if (inputs.size === 0) return message;
@@ -195,7 +405,7 @@ async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]): Promis
   const fatal: unknown[] = [];
   for (const call of calls) {
     for (const error of call.failures) {
-      if (!call.waiting) {
+      if (!call.isWaiting) {
         const isKnown = isInterrupt(error) || engine.control.aborted || engine.seenErrors.includes(error);
         const failure = { error, source: "tool", recoverable: false, attempt: 1, call: call.record.call } as const;
         if (isKnown || (await decideOnError(scope, failure)).type === "abort") fatal.push(error);
@@ -207,243 +417,4 @@ async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]): Promis
   const others = engine.control.aborted ? [] : fatal.slice(1); // the result of the run reports the first
   for (const error of others) if (!isInterrupt(error)) engine.events.report(error);
   return fatal;
-}
-
-// The three phases of a group of calls: in, execute, out.
-
-/** The decision to execute a call. */
-type Execute = Extract<OpenCall["decision"], { type: "execute" }>;
-
-/** A batch in progress. */
-interface Batch {
-  readonly scope: StepScope;
-  /** The position. Its `calls` are `records`. */
-  readonly position: PositionAt<"tools">;
-  /** The records of all calls. The step updates them until it returns. */
-  readonly records: CallRecord[];
-  readonly checkpoint: Checkpoint;
-}
-
-/** 1. In: one call after another. Returns the reason why no call may run, if there is one. */
-async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
-  for (const call of calls) {
-    do {
-      await call.enter();
-    } while (call.revise());
-    call.waiting = call.decision?.type === "ask";
-    const cut = cutOf(call);
-    if (!cut) continue;
-    for (const each of calls) each.waiting = cut.pause !== undefined;
-    return cut;
-  }
-  return undefined;
-}
-
-/**
- * 2. Execute: all allowed calls in parallel, or none if the batch was cut. `running` is saved before the first one starts, and all calls before any result is
- * shown. Returns true if they were saved.
- */
-async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<boolean> {
-  const { scope: { engine, engine: { limits, sink } }, position, records, checkpoint } = batch;
-  for (const call of cut ? [] : calls) {
-    const { decision, place } = call;
-    if (decision?.type !== "execute") continue;
-    records[place.index] = { ...allowedOf(call, decision), state: "running" };
-  }
-  const isShown = calls.some(({ waiting }) => !waiting);
-  const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
-  if (saved) await saved;
-  if (sink.begun) await sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
-  if (cut || engine.isEnding) return isShown; // also if the save or the log failed
-  const begun: Promise<void>[] = [];
-  for (const call of calls) {
-    if (call.decision?.type !== "execute") continue;
-    begun.push(executeOne(batch, call, call.decision));
-    if (begun.length % limits.parallel === 0) await undefined; // calls that wait for nothing end before many more begin
-  }
-  await Promise.all(begun);
-  return isShown;
-}
-
-async function executeOne(
-  { records, position, checkpoint, scope: { engine } }: Batch,
-  call: OpenCall,
-  decision: Execute,
-): Promise<void> {
-  const { record, place: { index } } = call;
-  try {
-    call.raw = await executeCall(call, decision);
-    records[index] = { ...allowedOf(call, decision), state: "ran", raw: savedResult(call.raw) };
-  } catch (error) {
-    call.failures.push(error);
-    call.raw = stopped;
-    call.waiting = error instanceof Pause;
-    if (error instanceof Pause) {
-      const { questions, saved } = error;
-      records[index] = {
-        ...waitingRecord(record, questions, decision.approval),
-        ...(saved !== undefined && { saved }),
-      };
-      void checkpoint(position, { answers: takenAnswers(call), save: false });
-    }
-  }
-  // The save of the next turn's position follows at once, and contains the result, unless a hook waits or the run is stopped.
-  const saved = checkpoint(position, { urgent: engine.control.aborted });
-  if (saved) await saved;
-}
-
-/** Marks the answers that a paused tool has received: its new question needs an answer of its own. */
-function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCall): readonly AnsweredQuestion[] {
-  return loop.answers.map((answered) =>
-    answered.answer.callId?.startsWith(`${call.id}/`) ? { ...answered, taken: true } : answered
-  );
-}
-
-/** Returns the record of a call that waits. Its questions have no schemas: the exit of the run contains them. */
-function waitingRecord(
-  { call }: CallRecord,
-  questions: readonly Question[],
-  approval: SavedApproval | undefined,
-): Extract<CallRecord, { state: "waiting" }> {
-  const texts = questions.map(({ schema: _, suggestions: __, ...question }) => question);
-  return { call, state: "waiting", questions: texts, ...(approval && { approval }) };
-}
-
-/** Returns the part of a record that an allowed call has. */
-function allowedOf(
-  { record: { call }, note }: OpenCall,
-  { tool: { name }, json: input }: Execute,
-): AllowedCall & { readonly call: Call } {
-  return note === undefined ? { call, name, input } : { call, name, input, note };
-}
-
-/** Returns a result as it is saved: a thrown value is not JSON. */
-function savedResult(result: ToolResult): ToolResult {
-  if (result.error === undefined) return result;
-  const { error: _, ...saved } = result;
-  return saved;
-}
-
-/** 3. Out: one call after another. Each onion ends before the next one continues. Returns no promise if no hook is open. */
-function leave(call: OpenCall, cut: Cut | undefined): Promise<void> | undefined {
-  const { scope: { engine }, decision, record, raw } = call;
-  call.waiting &&= !engine.isEnding;
-  if (!decision || call.waiting) call.reject(new Paused(record.call.id));
-  else call.resolve(raw ?? (decision.type === "answer" ? decision.result : notRun(reasonOf(call, cut))));
-  return call.passed;
-}
-
-// The step: runs the groups one after another, and saves between the phases.
-
-/** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
-export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
-  const { engine } = scope;
-  const { limits, loop } = engine;
-  const records = [...calls];
-  const position = { at: "tools", turn, message, calls: records } as const;
-  const batches = loop.counters.batches + 1;
-  void checkpoint(position, { counters: { batches }, save: false });
-  const batch: Batch = { scope, position, records, checkpoint };
-  const batchId = `${engine.id}:${batches}`;
-  const room = limits.calls - (loop.counters.calls - records.length); // the counter contains the calls of this batch
-  const overLimit = skipped(`Not run: this run may make ${limits.calls} calls.`);
-  const open = ([index, record]: CallEntry) => {
-    const barred = unfinished(record.call, loop.finish) ?? (index >= room ? overLimit : undefined);
-    return new OpenCall(scope, record, { turn, batchId, index, barred });
-  };
-  const groups = (await groupsOf(scope, position)).map((group) => group.map(open));
-  for (const [index, calls] of groups.entries()) {
-    if (index > 0) await checkpoint(position); // a crash does not repeat the hooks of a finished group
-    const move = await runGroup(batch, calls, groups.slice(index + 1).flat());
-    if (move) return move;
-  }
-  return commit(batch);
-};
-
-/** Runs the three phases of one group. Returns the move that ends the step, if the calls of `later` groups may not run. */
-async function runGroup(
-  batch: Batch,
-  calls: readonly OpenCall[],
-  later: readonly OpenCall[],
-): Promise<Move | undefined> {
-  const { scope: { engine } } = batch;
-  const finished = engine.work.onUnwind(() => abandon(batch, [...calls, ...later]));
-  try {
-    engine.loop.safePlace();
-    const cut = await enter(calls);
-    let isSaved = await execute(batch, calls, cut);
-    engine.events.gather();
-    for (const call of calls) {
-      const left = leave(call, cut);
-      if (left) await left;
-      if (call.failures.some((error) => error instanceof Pause)) call.waiting = !engine.isEnding;
-      if (call.waiting) continue;
-      if (!isSaved) isSaved = await save(batch);
-      finish(batch, call, cut);
-    }
-    const fatal = calls.some(({ failures }) => failures.length > 0) ? await fatalErrors(batch.scope, calls) : [];
-    const waiting = calls.filter((call) => call.waiting);
-    const isOver = fatal.length > 0 || engine.isEnding;
-    if (waiting.length > 0 && !isOver) return pause(batch, waiting, cut);
-    if (!isSaved) await save(batch);
-    for (const call of waiting) finish(batch, call, cut);
-    if (!isOver) return undefined;
-    for (const call of later) finish(batch, call, cut ?? cutOf(call) ?? { reason: "a hook failed" });
-    return { ...commit(batch), ...(fatal.length > 0 && { error: { thrown: fatal[0] } }) };
-  } finally {
-    finished();
-  }
-}
-
-/** Saves the calls. */
-async function save({ checkpoint, position }: Batch): Promise<true> {
-  await checkpoint(position);
-  return true;
-}
-
-/** Finishes a call that has left. */
-function finish(batch: Batch, call: OpenCall, cut: Cut | undefined): void {
-  if (batch.scope.engine.loop.detached) throw new End("the run is over");
-  record(batch, call, resultOfCall(call, cut))();
-}
-
-/** Records the result of a call. Returns a function that emits it. */
-function record({ records }: Batch, call: OpenCall, given: ToolResult): () => void {
-  const kept = keptResult(call, given);
-  records[call.place.index] = { call: call.record.call, state: "done", result: kept };
-  return () => announceResult(call, given, kept);
-}
-
-/** Unwinds the open calls of a run that ended without waiting for them. Returns a function that emits their results. */
-function abandon(batch: Batch, calls: readonly OpenCall[]): () => void {
-  const open = calls.filter(({ place: { index } }) => batch.records[index]?.state !== "done");
-  for (const call of calls) call.reject(new End("the run is over"));
-  const announcements = open.map((call) => record(batch, call, stopped));
-  return () => {
-    for (const announce of announcements) announce();
-  };
-}
-
-/** Ends the step: all calls have results, which enter the transcript together. */
-function commit({ scope: { engine }, position, records }: Batch): Move {
-  const { current: exit } = engine.exit;
-  const add = batchMessages(position.message, records, exit?.withhold ? withheld(exit.reason ?? "") : undefined);
-  return { to: { at: "turnEnd", turn: position.turn, added: add.length }, add };
-}
-
-/** Pauses the run. It continues with the records as they are. */
-function pause({ position, records }: Batch, waiting: readonly OpenCall[], cut: Cut | undefined): Move {
-  for (const call of waiting) {
-    const { decision, record, place } = call;
-    const questions = decision?.type === "ask" && !cut?.pause ? [decision.question] : [];
-    const isUndecided = records[place.index]?.state === "pending"; // a hook paused the run, not the call
-    const isDecided = decision?.type === "execute" || questions.length > 0; // a question that was not asked is decided again
-    const approval = isDecided && decision && "approval" in decision ? decision.approval : undefined;
-    if (questions.length > 0 || isUndecided) records[place.index] = waitingRecord(record, questions, approval);
-  }
-  const questions = waiting.flatMap(({ decision, failures }) => {
-    if (decision?.type === "ask") return [decision.question];
-    return failures.find((error) => error instanceof Pause)?.questions ?? [];
-  });
-  return { to: position, error: { thrown: cut?.pause ?? new Pause(questions) } };
 }

@@ -1,9 +1,11 @@
 import {
+  agent,
   type AnyTool,
   denied,
   End,
   type Event,
   failed,
+  memory,
   type Middleware,
   skip,
   skipped,
@@ -12,6 +14,8 @@ import {
   tool,
   ToolError,
 } from "@jizai/jizai";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -29,6 +33,8 @@ import {
   weather,
 } from "../support/batch.ts";
 import { eventLines, named } from "../support/run_events.ts";
+import { saving } from "../support/saving.ts";
+import { lines as linesOf } from "../support/transcript_lines.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 
 Deno.test("calls enter one after another, run in parallel, and leave one after another", async () => {
@@ -564,4 +570,31 @@ Deno.test("a run that ends after the calls may drop all results of its batch", a
   const { lines, result } = await batch(three, { use: [leak] }).run().outcome;
   assertEquals([result.status, result.reason], ["failed", "leak"]);
   assertEquals(lines.slice(1), Array(3).fill("error Withheld: leak."));
+});
+
+Deno.test("a run that is stopped while its calls are saved executes none of them, and their hooks receive that they did not run", async () => {
+  const log: string[] = [];
+  const kept = memory();
+  const store = durable({
+    ...kept,
+    ...saving(kept, (session, save) => {
+      const { position } = session.run ?? {};
+      if (position?.at === "tools" && position.calls.some(({ state }) => state === "running")) run.stop("enough");
+      return save();
+    }),
+  });
+  const run = agent({
+    model: scripted({ calls: three }, "Done."),
+    tools: [weather(({ city }) => log.push(`run ${city}`))],
+    use: [watch(log)],
+  }).run({ prompt: "Hi", session: "s", store });
+  const { status, messages } = await run.result;
+  assertEquals(log, [
+    ...["in a", "in b", "in c"],
+    ...["out a aborted", "finally a", "out b aborted", "finally b", "out c aborted", "finally c"],
+  ]);
+  assertEquals([status, ...linesOf(messages).slice(2)], [
+    "aborted",
+    ...Array(3).fill("aborted Not run: the run was stopped."),
+  ]);
 });
