@@ -11,7 +11,7 @@ import type { Hooks } from "./hooks.ts";
 import { type Answers, blockOf, contextOf, decisionOf, lastOf, type Permission, readPermission } from "./outputs.ts";
 import { applyUpdates, type BehaviorRule, noPermissions, rulingOf } from "./permissions.ts";
 import { warnFailed, workingDirectory } from "../kit/adapter.ts";
-import { allowAsk, inputThatRuns, isSameJson, mcpToolOf } from "../kit/calls.ts";
+import { allowAsk, CallDecisions, inputThatRuns, isSameJson, mcpToolOf } from "../kit/calls.ts";
 import {
   allow,
   type Approval,
@@ -40,35 +40,7 @@ interface Judgement {
   readonly context: readonly string[];
 }
 
-/** The saved answers about a call, of the outermost middleware first, with the batches in which they were given. */
-const keptForm = z.array(z.object({
-  batch: z.string(),
-  judgement: z.object({
-    name: z.string(),
-    given: z.unknown(),
-    input: z.unknown(),
-    updated: z.unknown().optional(),
-    decision: z.enum(["allow", "ask", "defer", "deny"]).optional(),
-    reason: z.string().optional(),
-    context: z.array(z.string()).readonly(),
-  }),
-})).catch([]);
-
 type CallContext = ToolContext | ApprovalContext;
-
-/** Asks PreToolUse about calls, and remembers the answers. */
-export interface Judge {
-  /** Asks about a call that comes in, with the input that would run. `count` is the number of calls in the response. */
-  enter(ctx: ToolContext, count: number): Promise<Judgement>;
-  /** Asks again if the call is about to run with another name or input. */
-  approve(ctx: ApprovalContext): Promise<Judgement>;
-  /** Returns the last answer about a call. */
-  of(call: Call): Judgement | undefined;
-  /** Remembers that a hook denied a call later. */
-  denied(call: Call): void;
-  /** Forgets a call that has come out. */
-  leave(ctx: ToolContext): void;
-}
 
 /** Returns the fields of a call in the input of hooks. */
 export function callFields({ call, name, input }: Pick<CallContext, "call" | "name" | "input">): CallFields {
@@ -81,58 +53,56 @@ export function callFields({ call, name, input }: Pick<CallContext, "call" | "na
   };
 }
 
+/** Asks PreToolUse about calls, and remembers the answers. */
+export type Judge = ReturnType<typeof judgeOf>;
+
 /** Creates the judge of one middleware. */
-export function judgeOf(hooks: Hooks): Judge {
-  const { dialect, memory: { judgements } } = hooks;
-  const known = new WeakMap<Call, Judgement>();
-  const owner = fingerprintOf(hooks);
-  const keyOf = ({ call }: CallContext) => `${call.id} ${owner}`;
+export function judgeOf(hooks: Hooks) {
+  const { dialect } = hooks;
+  const decisions = new CallDecisions<Judgement>(`${hooks.name}.judgements`, fingerprintOf(hooks));
 
   async function ask(ctx: CallContext, count: number): Promise<Judgement> {
     const { call, name, input } = ctx;
     const answers = await hooks.ask("PreToolUse", ctx, () => callFields(ctx));
     const end = hooks.endOf("PreToolUse", ctx, answers);
     if (end) throw end;
-    const decisions = count === 1 ? dialect.decisions : dialect.decisions.filter((each) => each !== "defer");
-    const { decision, reason } = decisionOf(answers, decisions) ?? {};
+    const words = count === 1 ? dialect.decisions : dialect.decisions.filter((each) => each !== "defer");
+    const { decision, reason } = decisionOf(answers, words) ?? {};
     if (decision === "defer") throw ctx.run.pause(reason ?? `Run ${name}?`);
     const updated = decision === "deny" ? undefined : lastOf(answers, dialect, ({ specific }) => specific.updatedInput);
-    const context = [...known.get(call)?.context ?? [], ...contextOf(answers)];
+    const context = [...decisions.of(call)?.context ?? [], ...contextOf(answers)];
     const runs = updated === undefined ? input : await inputThatRuns({ tool: ctx.tool, input: updated });
     return { name, given: input, input: runs, ...(updated !== undefined && { updated }), decision, reason, context };
   }
 
-  const keptOf = (ctx: CallContext) => keptForm.parse(judgements.get(ctx)[keyOf(ctx)] ?? []);
-
   return {
-    async enter(ctx, count) {
-      if (!hooks.has("PreToolUse")) return { name: ctx.name, given: ctx.input, input: ctx.input, context: [] };
-      const kept = keptOf(ctx);
-      const outer = kept.findLastIndex(({ batch }) => batch === ctx.batchId); // those have entered before this one
-      const before = kept[outer + 1]?.judgement;
-      const isKept = before && before.name === ctx.name && isSameJson(before.given, ctx.input);
-      const made = isKept ? before : await ask(ctx, count);
-      known.set(ctx.call, made);
-      const all = kept.toSpliced(outer + 1, 1, { batch: ctx.batchId, judgement: made });
-      judgements.update(ctx, (judgements) => ({ ...judgements, [keyOf(ctx)]: all }));
-      return made;
+    /** Asks about a call that comes in, with the input that would run. `count` is the number of calls in the response. */
+    async enter(ctx: ToolContext, count: number): Promise<Judgement> {
+      const { name, input } = ctx;
+      if (!hooks.has("PreToolUse")) return { name, given: input, input, context: [] };
+      return await decisions.enter(
+        ctx,
+        () => ask(ctx, count),
+        (before) => before.name === name && isSameJson(before.given, input),
+      );
     },
-    async approve(ctx) {
-      const before = known.get(ctx.call);
+    /** Asks again if the call is about to run with another name or input. */
+    async approve(ctx: ApprovalContext): Promise<Judgement> {
+      const before = decisions.of(ctx.call);
       if (before && before.name === ctx.name && isSameJson(before.input, ctx.input)) return before;
       const asked = await ask(ctx, 1);
-      known.set(ctx.call, asked);
+      decisions.set(ctx.call, asked);
       return asked;
     },
-    of: (call) => known.get(call),
-    denied(call) {
-      const { name = "", given, input, context = [] } = known.get(call) ?? {};
-      known.set(call, { name, given, input, context, decision: "deny" });
+    /** Returns the last answer about a call. */
+    of: (call: Call): Judgement | undefined => decisions.of(call),
+    /** Remembers that a hook denied a call later. */
+    denied(call: Call): void {
+      const { name = "", given, input, context = [] } = decisions.of(call) ?? {};
+      decisions.set(call, { name, given, input, context, decision: "deny" });
     },
-    leave(ctx) {
-      if (!hooks.has("PreToolUse")) return;
-      judgements.update(ctx, ({ [keyOf(ctx)]: _, ...rest }) => rest);
-    },
+    /** Forgets a call that has come out. */
+    leave: (ctx: ToolContext): void => decisions.leave(ctx),
   };
 }
 

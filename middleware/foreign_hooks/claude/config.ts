@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decision, Dialect } from "./dialect.ts";
+import type { Decision, Dialect, HandlerKind } from "./dialect.ts";
 import {
   events,
   type HookEvent,
@@ -90,7 +90,7 @@ export interface PermissionAnswer {
 type Matches = (value: string | undefined) => boolean;
 
 /** Compiles a matcher for the hooks of an event. */
-export function matching(matcher: string | undefined, event: string, { nameList, malformed }: Dialect): Matches {
+function matching(matcher: string | undefined, event: string, { nameList, malformed }: Dialect): Matches {
   if (matcher === undefined || isAll(matcher)) return () => true;
   const names = namesIn(matcher, event, nameList);
   const pattern = names ? undefined : patternOf(matcher);
@@ -225,25 +225,44 @@ export function unmatched(event: string, definitions: readonly Definition[], dia
 }
 
 function defined(given: HookCallbackMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {
-  const { hooks } = given;
+  const { hooks, timeout, sequential } = given;
   const matcher = given.matcher ?? undefined; // some configurations contain null
-  const timeout = given.timeout ?? dialect.timeouts[event] ?? dialect.timeouts.callback;
   const onFailure = given.onFailure ?? "continue";
   if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== "function")) {
     throw invalidHooks(event, "expected `hooks`, a list of functions");
   }
   if (matcher !== undefined && typeof matcher !== "string") throw invalidHooks(event, "expected a string as `matcher`");
-  if (!(timeout > 0)) throw invalidHooks(event, `expected a \`timeout\` of more than 0 seconds, got ${timeout}`);
+  if (!((timeout ?? 1) > 0)) throw invalidHooks(event, `expected a \`timeout\` of more than 0 seconds, got ${timeout}`);
   if (!["continue", "block"].includes(onFailure)) {
     throw invalidHooks(event, `expected "continue" or "block" as \`onFailure\`, got ${JSON.stringify(onFailure)}`);
   }
-  return hooks.map((hook: HookCallback<never>) => ({
+  return hooks.map((hook: HookCallback<never>) =>
+    definitionOf({ matcher, hook, timeout, onFailure, sequential }, event, dialect)
+  );
+}
+
+/** A hook as its configuration has it. */
+interface ConfiguredHook extends Omit<HookCallbackMatcher<never>, "hooks"> {
+  readonly hook: Definition["hook"];
+  /** The kind of its handler. Default: a callback. */
+  readonly kind?: HandlerKind;
+  readonly same?: string;
+}
+
+/** Applies the defaults of the dialect to a hook. */
+export function definitionOf(
+  { matcher, hook, kind = "callback", timeout, onFailure, sequential, same }: ConfiguredHook,
+  event: HookEvent,
+  dialect: Dialect,
+): Definition {
+  return {
     matches: matching(matcher, event, dialect),
     matcher: matcher ?? "",
     hook,
-    timeout: timeout * 1_000,
+    timeout: (timeout ?? dialect.timeouts[event] ?? dialect.timeouts[kind]) * 1_000,
     blocks: onFailure === "block",
-    blocksLate: dialect.lateBlocks.includes(event),
-    sequential: dialect.sequential && given.sequential === true,
-  }));
+    blocksLate: kind === "callback" && dialect.lateBlocks.includes(event),
+    sequential: dialect.sequential && sequential === true,
+    ...(same !== undefined && { same }),
+  };
 }

@@ -9,16 +9,16 @@ import { type CommonInput, type EventFields, events, type HookEvent, type HookIn
 import {
   type Answer,
   type Answers,
-  type Background,
   backgroundOf,
   backgroundWork,
   contextOf,
   readAnswer,
   type ReadOutput,
   readOutput,
+  stopOf,
   type Work,
 } from "./outputs.ts";
-import { noPermissions, type Permissions } from "./permissions.ts";
+import { noPermissions } from "./permissions.ts";
 import {
   callWithin,
   isLate,
@@ -28,9 +28,9 @@ import {
   warnFailed,
   workingDirectory,
 } from "../kit/adapter.ts";
-import { isObject, joinLines } from "../kit/answers.ts";
+import { isObject } from "../kit/answers.ts";
 import { isGuard } from "../kit/settings.ts";
-import { type End, type Run, type Scope, type State, state } from "../../../mod.ts";
+import { type End, type Run, type Scope, state } from "../../../mod.ts";
 import { anySignal, startTimer } from "../../../src/core/kit.ts";
 
 // The state that the hooks of one middleware keep for a run or its session.
@@ -48,48 +48,31 @@ export interface CallBatch {
   readonly asked: boolean;
 }
 
-/** The state of one middleware. */
-interface Memory {
-  /** The reason of the hook that ended the run, for the person. */
-  readonly stopped: State<string>;
-  /** Whether hooks have kept the agent from stopping. */
-  readonly continued: State<boolean>;
-  /** Whether StopFailure was asked. */
-  readonly failed: State<boolean>;
-  /** The model that the session was opened with. */
-  readonly model: State<string>;
-  /** The text before the first prompt. */
-  readonly firstMessage: State<string>;
-  readonly batch: State<CallBatch>;
-  /** The answers of PreToolUse about calls without a result. */
-  readonly judgements: State<Readonly<Record<string, unknown>>>;
-  readonly permissions: State<Permissions>;
-  /** The files in `watchPaths`; undefined until a hook returns some. */
-  readonly watched: State<readonly string[] | undefined>;
-  /** The worktree that the agent is in. */
-  readonly worktree: State<string>;
-  /** Texts for the next model request. Those of the outermost run belong to the session, so that its next run sends them. */
-  readonly later: (at: Scope) => State<readonly string[]>;
-}
-
 /** Creates the state of the middleware `name`. */
-function memoryOf(name: string): Memory {
+function memoryOf(name: string) {
   const ofRun = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value);
   const ofSession = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value, { lifetime: "session" });
   const own = ofRun<readonly string[]>("later", []);
   const ofConversation = ofSession<readonly string[]>("later", []);
   return {
+    /** The reason of the hook that ended the run, for the person. */
     stopped: ofRun("stopped", ""),
+    /** Whether hooks have kept the agent from stopping. */
     continued: ofRun("continued", false),
+    /** Whether StopFailure was asked. */
     failed: ofRun("failed", false),
+    /** The model that the session was opened with. */
     model: ofRun("model", ""),
+    /** The text before the first prompt. */
     firstMessage: ofRun("first_message", ""),
     batch: ofRun<CallBatch>("batch", { ids: [], calls: {}, asked: false }),
-    judgements: ofRun("judgements", {}),
     permissions: ofSession("permissions", noPermissions),
+    /** The files in `watchPaths`; undefined until a hook returns some. */
     watched: ofSession<readonly string[] | undefined>("watched", undefined),
+    /** The worktree that the agent is in. */
     worktree: ofSession("worktree", ""),
-    later: ({ run }) => run.parent ? own : ofConversation,
+    /** Texts for the next model request. Those of the outermost run belong to the session, so that its next run sends them. */
+    later: ({ run }: Scope) => run.parent ? own : ofConversation,
   };
 }
 
@@ -210,42 +193,6 @@ export interface AskOptions {
   readonly most?: number;
 }
 
-/** The hooks of one middleware. */
-export interface Hooks {
-  /** The name of the middleware. */
-  readonly name: string;
-  readonly dialect: Dialect;
-  /** The root of the agent's files. */
-  readonly cwd: string;
-  readonly definitions: Definitions;
-  readonly memory: Memory;
-  readonly background: Background;
-  /** Whether a hook is for one of the events. */
-  readonly has: (...events: readonly HookEvent[]) => boolean;
-  /** Whether a hook of one of the events matches `value`. */
-  readonly hasFor: (value: string, ...events: readonly HookEvent[]) => boolean;
-  /** Runs the hooks of an event. Throws if the run was stopped meanwhile. */
-  readonly ask: <E extends HookEvent>(
-    event: E,
-    ctx: Scope,
-    fields: () => EventFields[E],
-    options?: AskOptions,
-  ) => Promise<Answers>;
-  /** Runs the hooks of an event in the background. */
-  readonly notify: <E extends HookEvent>(
-    event: E,
-    ctx: Scope,
-    fields: () => EventFields[E],
-    onAnswers?: (answers: Answers) => void,
-  ) => void;
-  /** Adds texts to the next model request. */
-  readonly addLater: (ctx: Scope, texts: readonly string[]) => void;
-  /** Ends the session if an answer contains `continue: false` and the event allows it: the run, and the runs that it works for. */
-  readonly endOf: (event: HookEvent, ctx: Scope, answers: Answers) => End | undefined;
-  /** Ends the run. The person sees the reason. */
-  readonly end: (ctx: Scope, reason: string, reach?: EndReach) => End;
-}
-
 /** The runs that a hook ends. */
 interface EndReach {
   /** Ends also the runs that the run works for. Default: false. */
@@ -255,11 +202,20 @@ interface EndReach {
 /** The text for the model in the results of calls that the end of the run cuts short. */
 export const endReason = "a hook stopped the run";
 
+/** Options of the hooks of one middleware. */
+export interface HooksOptions {
+  /** The name of the middleware. */
+  readonly name: string;
+  readonly dialect: Dialect;
+  /** The root of the agent's files. */
+  readonly cwd: string;
+}
+
+/** The hooks of one middleware. */
+export type Hooks = ReturnType<typeof hooksOf>;
+
 /** Creates the hooks of one middleware. */
-export function hooksOf(
-  definitions: Definitions,
-  { name, dialect, cwd }: Pick<Hooks, "name" | "dialect" | "cwd">,
-): Hooks {
+export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksOptions) {
   const memory = memoryOf(name);
   const background = backgroundOf();
   const { voidsInvalid } = dialect;
@@ -279,6 +235,7 @@ export function hooksOf(
     };
   }
 
+  /** Runs the hooks of an event. Throws if the run was stopped meanwhile. */
   async function ask<E extends HookEvent>(
     event: E,
     ctx: Scope,
@@ -317,6 +274,7 @@ export function hooksOf(
     background.add(ctx, { done: answered, ...work });
   }
 
+  /** Adds texts to the next model request. */
   function addLater(ctx: Scope, texts: readonly string[]): void {
     if (texts.length > 0) memory.later(ctx).update(ctx, (before) => [...before, ...texts]);
   }
@@ -339,6 +297,7 @@ export function hooksOf(
     return output ? [{ ...output, given }] : [];
   }
 
+  /** Ends the run. The person sees the reason. */
   function end(ctx: Scope, reason: string, { tree = false }: EndReach = {}): End {
     for (let run: Run | undefined = ctx.run; run; run = tree ? run.parent : undefined) {
       memory.stopped.set({ ...ctx, run }, reason);
@@ -354,17 +313,26 @@ export function hooksOf(
     definitions,
     memory,
     background,
-    has: (...events) => events.some((event) => (definitions.get(event) ?? []).length > 0),
-    hasFor: (value, ...events) => events.some((event) => definitions.get(event)?.some(({ matches }) => matches(value))),
+    /** Whether a hook is for one of the events. */
+    has: (...events: readonly HookEvent[]) => events.some((event) => (definitions.get(event) ?? []).length > 0),
+    /** Whether a hook of one of the events matches `value`. */
+    hasFor: (value: string, ...events: readonly HookEvent[]) =>
+      events.some((event) => definitions.get(event)?.some(({ matches }) => matches(value))),
     ask,
-    notify(event, ctx, fields, onAnswers = () => {}) {
+    /** Runs the hooks of an event in the background. */
+    notify<E extends HookEvent>(
+      event: E,
+      ctx: Scope,
+      fields: () => EventFields[E],
+      onAnswers: (answers: Answers) => void = () => {},
+    ): void {
       background.add(ctx, { done: ask(event, ctx, fields).then(onAnswers) });
     },
     addLater,
-    endOf(event, ctx, answers) {
-      const stopping = answers.filter((answer) => answer.continue === false);
-      if (stopping.length === 0 || !dialect.ending.includes(event)) return undefined;
-      return end(ctx, joinLines(stopping.map(({ stopReason }) => stopReason)) ?? "Stopped by a hook.", { tree: true });
+    /** Ends the session if an answer contains `continue: false` and the event allows it: the run, and the runs that it works for. */
+    endOf(event: HookEvent, ctx: Scope, answers: Answers): End | undefined {
+      const reason = stopOf(answers, event, dialect);
+      return reason === undefined ? undefined : end(ctx, reason, { tree: true });
     },
     end,
   };

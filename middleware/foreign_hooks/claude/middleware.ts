@@ -5,7 +5,7 @@
  */
 import { approvalHook, type CanUseTool, judgeOf } from "./approval.ts";
 import type { Configured } from "./config.ts";
-import { type Hooks, hooksOf } from "./hooks.ts";
+import { hooksOf, type HooksOptions } from "./hooks.ts";
 import { compactHook, errorHook, promptHooks, sessionHook, stopHook } from "./session.ts";
 import { type IsClassifierDenial, toolHooks } from "./tool.ts";
 import { turnHooks } from "./turn.ts";
@@ -14,7 +14,7 @@ import { separateCalls } from "../kit/calls.ts";
 import type { Middleware } from "../../../mod.ts";
 
 /** The parts of a middleware besides its hooks. */
-export interface HookMiddlewareOptions extends Pick<Hooks, "name" | "dialect" | "cwd"> {
+export interface HookMiddlewareOptions extends HooksOptions {
   readonly canUseTool?: CanUseTool | undefined;
   readonly isClassifierDenial?: IsClassifierDenial | undefined;
   /** Whether each call runs alone, with its hooks around it. */

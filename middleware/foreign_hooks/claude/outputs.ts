@@ -22,19 +22,12 @@ export interface Work {
   readonly isDetached?: boolean;
 }
 
-/** The work in the background of runs. */
-export interface Background {
-  /** Adds work. A failure goes to `onError`, unless the run was stopped. */
-  add(ctx: Pick<Scope, "run" | "signal">, work: Work): void;
-  /** Waits for the work of a run. Stops it after `grace` milliseconds. */
-  rest(run: Run, grace: number): Promise<void>;
-}
-
-/** Creates an empty background. */
-export function backgroundOf(): Background {
+/** Creates the work in the background of runs. */
+export function backgroundOf() {
   const ongoing = new WeakMap<Run, Set<Work>>();
   return {
-    add({ run, signal }, { done, ...rest }) {
+    /** Adds work. A failure goes to `onError`, unless the run was stopped. */
+    add({ run, signal }: Pick<Scope, "run" | "signal">, { done, ...rest }: Work): void {
       const all = ongoing.get(run) ?? new Set();
       ongoing.set(run, all);
       const settled = done.catch((error) => {
@@ -43,7 +36,8 @@ export function backgroundOf(): Background {
       const work: Work = { done: settled, ...rest };
       all.add(work);
     },
-    async rest(run, grace) {
+    /** Waits for the work of a run. Stops it after `grace` milliseconds. */
+    async rest(run: Run, grace: number): Promise<void> {
       const all = [...ongoing.get(run) ?? []];
       if (all.length === 0) return;
       for (const { isDetached, stop } of all) if (isDetached) stop?.();
@@ -265,6 +259,13 @@ export type Answers = readonly Answer[];
 export function blockOf(answers: Answers): string | undefined {
   const blocking = answers.filter(({ decision }) => decision === "deny");
   return blocking.length === 0 ? undefined : joinLines(blocking.map(({ reason }) => reason)) ?? "Blocked by a hook.";
+}
+
+/** Returns the reasons of the hooks that end the run; undefined if none does, or if they cannot at this event. */
+export function stopOf(answers: Answers, event: HookEvent, { ending }: Dialect): string | undefined {
+  const stopping = ending.includes(event) ? answers.filter((answer) => answer.continue === false) : [];
+  if (stopping.length === 0) return undefined;
+  return joinLines(stopping.map(({ stopReason }) => stopReason)) ?? "Stopped by a hook.";
 }
 
 /** Returns the texts for the model. */

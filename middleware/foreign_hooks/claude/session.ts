@@ -5,9 +5,8 @@
  */
 import type { EventFields, HookEvent, StopFailureKind } from "./events.ts";
 import { type AskOptions, endReason, type Hooks } from "./hooks.ts";
-import { type Answers, blockOf, contextOf, lastOf } from "./outputs.ts";
+import { type Answers, blockOf, contextOf, lastOf, stopOf } from "./outputs.ts";
 import { absolutePath, transcriptFile, warnSkipped } from "../kit/adapter.ts";
-import { joinLines } from "../kit/answers.ts";
 import { messageOf } from "../kit/calls.ts";
 import {
   type Answer,
@@ -273,12 +272,8 @@ export function promptHooks(hooks: Hooks): Pick<Middleware, "prompt" | "input"> 
 
   /** Returns the refusal of the prompt, if a hook refuses it. */
   function refusalOf(event: HookEvent, answers: Answers): Answer | undefined {
-    const stopping = answers.filter((answer) => answer.continue === false);
-    if (stopping.length > 0 && dialect.ending.includes(event)) {
-      return cancelled(joinLines(stopping.map(({ stopReason }) => stopReason)) ?? "Stopped by a hook.");
-    }
-    const blocked = blockOf(answers);
-    return blocked === undefined ? undefined : cancelled(blocked);
+    const reason = stopOf(answers, event, dialect) ?? blockOf(answers);
+    return reason === undefined ? undefined : cancelled(reason);
   }
 
   async function askExpansion(ctx: Scope, prompt: string): Promise<Answers> {

@@ -5,7 +5,7 @@
  */
 import type { ErrorOccurredHookInput } from "./hooks.ts";
 import { type Fields, type Handlers, modified, toHookResult, withheld } from "./outputs.ts";
-import { addContext, allowAsk, errorOf, inputThatRuns, isSameJson, messageOf } from "../kit/calls.ts";
+import { addContext, allowAsk, CallDecisions, errorOf, inputThatRuns, isSameJson, messageOf } from "../kit/calls.ts";
 import {
   abortRun,
   allow,
@@ -121,11 +121,6 @@ function judgedBy({ owner }: Handlers, { judged = {} }: Decided): Judged | undef
   return judged[owner] ?? (all.length === 1 ? all[0] : undefined);
 }
 
-/** A decision in its batch. */
-interface EnteredCall extends DecidedCall {
-  readonly batch: string;
-}
-
 /** A decision, and the modified input. */
 export interface DecidedCall {
   readonly decided: Decided;
@@ -143,18 +138,9 @@ export interface Undecided extends Pick<Call, "id" | "name" | "input"> {
 /** The decisions by call id, until the calls have left their hooks. They outlive a pause, so that no hook is asked twice about a call. */
 const all = state<Record<string, Decided>>("copilot_hooks.decided", () => ({}));
 
-/** The decisions about calls that have entered, of the outermost middleware first. They outlive a pause. */
-const entered = state<Record<string, readonly EnteredCall[]>>("copilot_hooks.entered", () => ({}));
-
 /** Returns the decision about a call, if there is one. */
 function decidedOf(ctx: Scope, id: string): Decided | undefined {
   return all.get(ctx)[id];
-}
-
-/** Forgets a call that has come out. */
-function forget(ctx: Scope & { readonly turn: number }, id: string): void {
-  delete all.get(ctx)[id];
-  delete entered.get(ctx)[`${ctx.turn} ${id}`];
 }
 
 /** The decisions that others may not weaken, the weaker one first. */
@@ -208,25 +194,10 @@ async function askAbout(
   return { decided, ...(args !== undefined && { args }) };
 }
 
-/** Asks about a call that enters. Returns the decision that was made before a pause, if there is one. */
-async function decideOnEntry(handlers: Handlers, ctx: ToolContext): Promise<DecidedCall> {
-  const { call: { id }, name, tool, batchId: batch } = ctx;
-  if (!handlers.has("onPreToolUse")) return { decided: { turn: ctx.turn } };
-  const key = `${ctx.turn} ${id}`;
-  const known = entered.get(ctx)[key] ?? [];
-  const place = known.findLastIndex((each) => each.batch === batch) + 1; // outer middleware of this kind have entered before
-  const made = known[place] ??
-    await askAbout(handlers, ctx, "tool", { id, name, tool, input: await inputThatRuns(ctx) });
-  const all = known.toSpliced(place, 1, { ...made, batch });
-  entered.update(ctx, (calls) => ({ ...calls, [key]: all }));
-  return made;
-}
-
-/** Returns the strictest decision of all middleware of this kind about a call that has entered. `own` wins among equals. */
-function strictestOf(ctx: Scope & { readonly turn: number; readonly call: Call }, own: Decided): Decided {
-  const all = entered.get(ctx)[`${ctx.turn} ${ctx.call.id}`] ?? [];
+/** Returns the strictest of several decisions about a call. `own` wins among equals. */
+function strictestOf(own: Decided, others: readonly DecidedCall[]): Decided {
   const rank = ({ decision }: Decided) => strict.indexOf(decision);
-  return all.reduce((found, { decided }) => rank(decided) > rank(found) ? decided : found, own);
+  return others.reduce((found, { decided }) => rank(decided) > rank(found) ? decided : found, own);
 }
 
 /** Returns the text for the model of a denied call. */
@@ -273,11 +244,15 @@ export function callHooks(
   /** The calls whose failure the person does not see. */
   const hidden = new WeakSet<Call>();
   /** The decisions about calls that have entered. */
-  const decisions = new WeakMap<Call, Decided>();
+  const decisions = new CallDecisions<DecidedCall>("copilot_hooks.entered", "");
 
-  async function enter(ctx: ToolContext) {
+  async function enter(ctx: ToolContext): Promise<DecidedCall> {
     const { call: { id }, name, tool } = ctx;
-    if (groups) return await decideOnEntry(handlers, ctx);
+    if (groups) {
+      if (!handlers.has("onPreToolUse")) return { decided: { turn: ctx.turn } };
+      const ask = async () => askAbout(handlers, ctx, "tool", { id, name, tool, input: await inputThatRuns(ctx) });
+      return await decisions.enter(ctx, ask, () => true);
+    }
     const known = decidedOf(ctx, id);
     const input = await inputThatRuns(ctx);
     if (known && hasJudged(known, input)) return { decided: known };
@@ -312,14 +287,14 @@ export function callHooks(
   return {
     async tool(ctx, next) {
       const { call: { id }, input } = ctx;
-      const { decided, args } = { args: undefined, ...await enter(ctx) };
-      if (groups) decisions.set(ctx.call, decided);
+      const { decided, args } = await enter(ctx);
       if (decided.decision === "deny") return addContext(denied(refusalOf(decided)), [decided.context]);
       if (groups && args !== undefined) {
         ctx.emit({ type: "call.ready", turn: ctx.turn, call: { id, name: ctx.call.name, input: args } }); // clients have the original call
       }
       const result = addContext(await next(args === undefined ? undefined : { input: args }), [decided.context]);
-      forget(ctx, id);
+      delete all.get(ctx)[id];
+      decisions.leave(ctx);
       const ran = result.input ?? args ?? input;
       const after = await reviewed(ctx, ran, result);
       const kept = groups && args !== undefined ? { ...after, input: ran, rewritten: true } : after;
@@ -327,13 +302,13 @@ export function callHooks(
     },
     async approval(ctx, next) {
       const { call: { id }, name, input, tool } = ctx;
-      const own = decisions.get(ctx.call) ?? decidedOf(ctx, id);
-      const isKnown = own && hasJudged(own, input);
-      const { decided: last, args } = isKnown
-        ? { decided: own, args: undefined }
-        : { args: undefined, ...await decide(handlers, ctx, "approval", { id, name, input, tool }) };
-      decisions.set(ctx.call, last);
-      const strictest = strictestOf(ctx, last);
+      const own = decisions.of(ctx.call)?.decided ?? decidedOf(ctx, id);
+      const made: DecidedCall = own && hasJudged(own, input)
+        ? { decided: own }
+        : await decide(handlers, ctx, "approval", { id, name, input, tool });
+      const { decided: last, args } = made;
+      decisions.set(ctx.call, made);
+      const strictest = strictestOf(last, decisions.all(ctx));
       const { decision, reason } = strictest;
       if (decision !== "deny" && args !== undefined && !hasJudged(last, input)) return allow({ input: args });
       if (decision === "deny") return deny(refusalOf(strictest));

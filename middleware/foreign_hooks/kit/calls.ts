@@ -6,8 +6,12 @@
 import {
   allow,
   type Approval,
+  type Call,
   type ContentPart,
   type Middleware,
+  type Scope,
+  type State,
+  state,
   textOf,
   type ToolContext,
   type ToolResult,
@@ -49,6 +53,71 @@ export async function inputThatRuns(ctx: Pick<ToolContext, "tool" | "input">): P
 /** Returns the message of a failed call as it was thrown. Returns the text of the result if nothing was thrown, or the process has died since. */
 export function errorOf(result: ToolResult): string {
   return result.error !== undefined && result.status !== "ok" ? messageOf(result.error) : textOf(result);
+}
+
+// The decisions of hooks about calls.
+
+/** A decision, and the batch in which its call entered. */
+interface KeptDecision<D> {
+  readonly batch: string;
+  readonly made: D;
+}
+
+/** A call at one of its points. */
+type AtCall = Scope & Pick<ToolContext, "turn" | "call">;
+
+/**
+ * The decisions of a middleware about calls. They are plain JSON, and are saved with the run until their calls come out: no hook is asked again on resume.
+ * Middleware of the same kind and `owner` share the list of a call, in which the decision of the outermost is the first.
+ */
+export class CallDecisions<D> {
+  readonly #kept: State<Readonly<Record<string, readonly KeptDecision<D>[]>>>;
+  readonly #owner: string;
+  readonly #last = new WeakMap<Call, D>();
+
+  /** Creates an empty list. `key` is the key of its state. */
+  constructor(key: string, owner: string) {
+    this.#kept = state(key, () => ({}));
+    this.#owner = owner;
+  }
+
+  /** Returns the decision about a call that enters: the one that was made before a pause, if it still `holds`, or a new one. */
+  async enter(ctx: ToolContext, decide: () => Promise<D>, holds: (made: D) => boolean): Promise<D> {
+    const { batchId: batch } = ctx;
+    const key = this.#keyOf(ctx);
+    const kept = this.#kept.get(ctx)[key] ?? [];
+    const place = kept.findLastIndex((each) => each.batch === batch) + 1; // the outer ones have entered before
+    const before = kept[place]?.made;
+    const made = before !== undefined && holds(before) ? before : await decide();
+    this.#last.set(ctx.call, made);
+    this.#kept.update(ctx, (all) => ({ ...all, [key]: kept.toSpliced(place, 1, { batch, made }) }));
+    return made;
+  }
+
+  /** Returns the last decision about a call in this process. */
+  of(call: Call): D | undefined {
+    return this.#last.get(call);
+  }
+
+  /** Replaces the last decision about a call. */
+  set(call: Call, made: D): void {
+    this.#last.set(call, made);
+  }
+
+  /** Returns the decisions of all middleware that share the list. */
+  all(ctx: AtCall): readonly D[] {
+    return (this.#kept.get(ctx)[this.#keyOf(ctx)] ?? []).map(({ made }) => made);
+  }
+
+  /** Forgets a call that has come out. */
+  leave(ctx: AtCall): void {
+    const key = this.#keyOf(ctx);
+    if (key in this.#kept.get(ctx)) this.#kept.update(ctx, ({ [key]: _, ...rest }) => rest);
+  }
+
+  #keyOf({ turn, call }: AtCall): string {
+    return `${turn} ${call.id} ${this.#owner}`;
+  }
 }
 
 /** Splits `mcp__server__tool`, the name of a tool of an MCP server; undefined for every other name. */

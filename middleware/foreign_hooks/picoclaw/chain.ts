@@ -54,51 +54,54 @@ export interface ChainOptions {
   readonly warn: Warn;
 }
 
-/** Asks hooks. */
-interface Chain {
-  /** Whether a hook has the mode. */
-  has(mode: Mode): boolean;
-  /** Asks all hooks of a stage. A hook that fails is skipped. Throws the end of the run if a hook ends it. */
-  ask<P extends object, R extends Decision>(
-    ctx: Scope,
-    link: Link<P, R>,
-    params: P,
-    turn: number,
-  ): Promise<Linked<P, R>>;
-  /** Returns why a call is denied: by the first hook that denies or fails. Undefined if all approve. */
-  approve(ctx: Scope, params: object): Promise<string | undefined>;
-}
-
-/** The reply of one hook, or its failure; and a decision about a call that it has in the form of another system, and its unknown members. */
-type Asked<R> = ({ readonly reply: R } | { readonly failed: string; readonly error?: unknown }) & {
-  readonly foreign?: ForeignDecision | undefined;
-  readonly unknown?: string | undefined;
-};
+/** The reply of one hook, its failure, or its decision about a call in the form of another system. */
+type Asked<R> = { readonly reply: R } | { readonly failed: string } | { readonly foreign: ForeignDecision };
 
 const tooLong = "took too long";
 
+/** Options of asking one hook. */
+interface Question<R> {
+  readonly stage: Stage;
+  readonly reply: z.core.$ZodType<R>;
+  readonly point: Point;
+  /** Milliseconds. */
+  readonly ms: number;
+  /** The effect of a failure, for the warning. */
+  readonly onFailure: "is skipped" | "denies the call";
+}
+
 /** Creates the chain. */
-export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }: ChainOptions): Chain {
-  /** Asks one hook. Throws if the run was stopped. */
-  async function ask<R extends object>(
-    hook: Mounted,
-    { signal }: Scope,
-    { stage, reply, ms }: { readonly stage: Stage; readonly reply: z.core.$ZodType<R>; readonly ms: number },
+export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }: ChainOptions) {
+  /** Asks one hook. Warns of its failure, of a decision in the form of another system, and of unknown members. Throws if the run was stopped. */
+  async function askOne<R extends object>(
+    { name: hook, ask }: Mounted,
+    ctx: Scope,
+    { stage, reply, point, ms, onFailure }: Question<R>,
     params: object,
   ): Promise<Asked<R>> {
+    const report = (problem: string, error?: unknown) => warn(ctx, { hook, point, problem, error });
+    const withoutReply = (problem: string, error?: unknown): Asked<R> => {
+      report(`${problem} at ${stage} and ${onFailure}`, error);
+      return { failed: problem };
+    };
     let answer: unknown;
     try {
-      answer = await callWithin(ms, signal, (signal) => hook.ask(stage, params, signal));
+      answer = await callWithin(ms, ctx.signal, (signal) => ask(stage, params, signal));
     } catch (error) {
-      signal.throwIfAborted();
-      return { failed: isLate(error) ? tooLong : "failed", error };
+      ctx.signal.throwIfAborted();
+      return withoutReply(isLate(error) ? tooLong : "failed", error);
     }
     const { success, data, error } = z.safeParse(reply, answer);
     const known = (member: string) => success && isRead(stage, member, data);
     const foreign = stage === "before_tool" || stage === "approve_tool" ? foreignDecision(answer, known) : undefined;
-    const unknown = foreign ? undefined : unknownMembers(answer, members[stage], (name) => name.toLowerCase());
-    if (success) return { reply: data, foreign, unknown };
-    return { failed: `returned an invalid reply (${describeIssues(error.issues)})`, foreign };
+    if (foreign) {
+      report(foreignProblem(stage, foreign));
+      return { foreign };
+    }
+    if (!success) return withoutReply(`returned an invalid reply (${describeIssues(error.issues)})`);
+    const unknown = unknownMembers(answer, members[stage], (name) => name.toLowerCase());
+    if (unknown !== undefined) report(`returned ${unknown}`);
+    return { reply: data };
   }
 
   function endOf(ctx: Scope, stage: Stage, turn: number, { action, reason }: Decision): End {
@@ -108,45 +111,47 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
     return ctx.run.end(why, { as: "failed" });
   }
 
+  /** Returns the hooks that have a mode. */
+  const inMode = (mode: Mode) => hooks.filter(({ modes }) => modes.has(mode));
+
   return {
-    has: (mode) => hooks.some(({ modes }) => modes.has(mode)),
-    async ask(ctx, { stage, mode, reply, change, ends = [] }, given, turn) {
+    /** Whether a hook has the mode. */
+    has: (mode: Mode): boolean => inMode(mode).length > 0,
+    /** Asks all hooks of a stage. A hook that fails is skipped. Throws the end of the run if a hook ends it. */
+    async ask<P extends object, R extends Decision>(
+      ctx: Scope,
+      { stage, mode, reply, change, ends = [] }: Link<P, R>,
+      given: P,
+      turn: number,
+    ): Promise<Linked<P, R>> {
       const point = mode === "llm" ? "model" : "tool";
+      const question = { stage, reply, point, ms: timeouts.interceptor, onFailure: "is skipped" } as const;
       let params = given;
-      for (const hook of hooks.filter(({ modes }) => modes.has(mode))) {
-        const onProblem = (problem: string, error?: unknown) => warn(ctx, { hook: hook.name, point, problem, error });
-        const asked = await ask(hook, ctx, { stage, reply, ms: timeouts.interceptor }, params);
-        if (asked.unknown !== undefined) onProblem(`returned ${asked.unknown}`);
-        if (asked.foreign) {
-          onProblem(foreignProblem(stage, asked.foreign));
+      for (const hook of inMode(mode)) {
+        const by = hook.name;
+        const onProblem = (problem: string) => warn(ctx, { hook: by, point, problem });
+        const asked = await askOne(hook, ctx, question, params);
+        if ("failed" in asked) continue;
+        if ("foreign" in asked) {
           const { reason = "" } = asked.foreign;
-          return { params, end: { ...z.parse(reply, {}), action: "deny_tool", reason, by: hook.name } };
-        }
-        if ("failed" in asked) {
-          onProblem(`${asked.failed} at ${stage} and is skipped`, asked.error);
-          continue;
+          return { params, end: { ...z.parse(reply, {}), action: "deny_tool", reason, by } };
         }
         const { action } = asked.reply;
         if (["", "continue", "modify"].includes(action)) params = change(params, asked.reply, onProblem);
         else if (["abort_turn", "hard_abort"].includes(action)) throw endOf(ctx, stage, turn, asked.reply);
-        else if (ends.includes(action)) return { params, end: { ...asked.reply, by: hook.name } };
+        else if (ends.includes(action)) return { params, end: { ...asked.reply, by } };
         else onProblem(`returned an action that ${stage} does not support: ${JSON.stringify(action)}`);
       }
       return { params };
     },
-    async approve(ctx, params) {
-      const stage = "approve_tool";
-      for (const hook of hooks.filter(({ modes }) => modes.has("approve"))) {
-        const asked = await ask(hook, ctx, { stage, reply: approveToolReply, ms: timeouts.approval }, params);
-        const report = (problem: string) => warn(ctx, { hook: hook.name, point: "approval", problem });
-        if (asked.unknown !== undefined) report(`returned ${asked.unknown}`);
-        if (asked.foreign) {
-          report(foreignProblem(stage, asked.foreign));
-          return asked.foreign.reason ?? "";
-        }
+    /** Returns why a call is denied: by the first hook that denies or fails. Undefined if all approve. */
+    async approve(ctx: Scope, params: object): Promise<string | undefined> {
+      const ms = timeouts.approval;
+      const question = { stage: "approve_tool", reply: approveToolReply, point: "approval", ms } as const;
+      for (const hook of inMode("approve")) {
+        const asked = await askOne(hook, ctx, { ...question, onFailure: "denies the call" }, params);
+        if ("foreign" in asked) return asked.foreign.reason ?? "";
         if ("failed" in asked) {
-          const problem = `${asked.failed} at ${stage} and denies the call`;
-          warn(ctx, { hook: hook.name, point: "approval", problem, error: asked.error });
           return `tool approval hook "${hook.name}" ${asked.failed === tooLong ? "timed out" : "failed"}`;
         }
         if (!asked.reply.approved) return asked.reply.reason;
@@ -193,7 +198,7 @@ export interface Notes {
 
 /** The hooks of one middleware. */
 export interface Hooks extends WireForm {
-  readonly chain: Chain;
+  readonly chain: ReturnType<typeof chainOf>;
   readonly observers: Observers;
   readonly warn: Warn;
   /** Returns the model of a name. */

@@ -160,12 +160,7 @@ function named<T>(name: string, create: () => T): T {
 const most = 64;
 
 /** The observers of one middleware. */
-export interface Observers {
-  /** Whether a hook observes one of the kinds. */
-  has(...kinds: readonly Kind[]): boolean;
-  /** Sends an event, later. `payload` is called if a hook observes the kind. */
-  notify(kind: Kind, ctx: Scope, turn: number, payload: () => Payload): void;
-}
+export type Observers = ReturnType<typeof observersOf>;
 
 /** The data of an event. */
 export type Payload = Readonly<Record<string, unknown>>;
@@ -177,7 +172,7 @@ export interface ObserverOptions extends WireForm {
 }
 
 /** Creates the observers. Events are sent one after another, to one hook after another. */
-export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: ObserverOptions): Observers {
+export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: ObserverOptions) {
   const observed = new Set(hooks.flatMap(({ kinds }) => [...kinds]));
   const waiting: (() => Promise<void>)[] = [];
   const never = new AbortController().signal;
@@ -204,8 +199,10 @@ export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: Obs
   }
 
   return {
-    has: (...kinds) => kinds.some((kind) => observed.has(kind)),
-    notify(kind, ctx, turn, payload) {
+    /** Whether a hook observes one of the kinds. */
+    has: (...kinds: readonly Kind[]): boolean => kinds.some((kind) => observed.has(kind)),
+    /** Sends an event, later. `payload` is called if a hook observes the kind. */
+    notify(kind: Kind, ctx: Scope, turn: number, payload: () => Payload): void {
       if (!observed.has(kind) || waiting.length >= most) return;
       const event = eventOf(kind, ctx, turn, payload(), form);
       waiting.push(() => send(kind, event, ctx));

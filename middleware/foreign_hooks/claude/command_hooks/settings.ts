@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { type Configured, type Definition, matching, unmatched } from "../config.ts";
+import { type Configured, type Definition, definitionOf, unmatched } from "../config.ts";
 import type { Dialect } from "../dialect.ts";
 import { eventNamed, type HookEvent, occurs, silenceOf } from "../events.ts";
 import { hookNames } from "../../copilot/outputs.ts";
@@ -226,16 +226,12 @@ function defined(
   return hooks.filter(({ type }) => isKnown(type)).map((given) => {
     const config = parse(event, handler, given);
     const { timeout, onFailure, ...same } = config;
-    const most = dialect.timeouts[event] ?? dialect.timeouts[config.type];
-    return {
-      matches: matching(matcher, event, dialect),
-      matcher: matcher ?? "",
-      hook: make(event, () => hookOf(config)),
-      timeout: (timeout ?? most) * 1_000,
-      blocks: onFailure === "block",
-      blocksLate: false,
-      sequential: dialect.sequential && sequential === true,
-      same: JSON.stringify(same),
-    };
+    const hook = make(event, () => hookOf(config));
+    const { type: kind } = config;
+    return definitionOf(
+      { matcher, hook, kind, timeout, onFailure, sequential, same: JSON.stringify(same) },
+      event,
+      dialect,
+    );
   });
 }

@@ -9,10 +9,11 @@ import {
   flag,
   fromWireCall,
   mediaOf,
+  partsOf,
   refOf,
   struct,
   text,
-  toWireCall,
+  toWireAnswer,
   type WireMessage,
   wireMessage,
   wireResponse,
@@ -24,7 +25,6 @@ import {
   type AnswerPart,
   type AssistantMessage,
   type CallResult,
-  callsOf,
   type ContentPart,
   type Json,
   type Message,
@@ -74,20 +74,10 @@ function toWireResult(result: CallResult): WireMessage {
   return { role: "tool", ...contentOf(result), tool_call_id: result.callId };
 }
 
-function toWireAnswer(message: AssistantMessage): WireMessage {
-  const thought = message.parts.map((part) => part.type === "reasoning" ? part.text : "").join("");
-  const calls = callsOf(message).map(toWireCall);
-  return {
-    role: "assistant",
-    ...contentOf(message),
-    ...(thought !== "" && { reasoning_content: thought }),
-    ...(calls.length > 0 && { tool_calls: calls }),
-  };
-}
-
 function toWire(message: Message): readonly WireMessage[] {
   if (message.role === "tool") return message.results.map(toWireResult);
-  return [message.role === "user" ? { role: "user", ...contentOf(message) } : toWireAnswer(message)];
+  const { role } = message;
+  return [{ role, ...contentOf(message), ...(role === "assistant" && toWireAnswer(message)) }];
 }
 
 /** Converts a conversation for the wire. The instructions are its first message. */
@@ -137,15 +127,9 @@ function keyOf(wire: readonly WireMessage[]): string {
 
 function fromWire(message: WireMessage): UserMessage | AssistantMessage {
   const { role, content, media = [], reasoning_content = "", tool_calls = [] } = message;
-  const texts: readonly { type: "text"; text: string }[] = content === "" ? [] : [{ type: "text", text: content }];
-  if (role !== "assistant") {
-    return { role: "user", parts: [...texts, ...media.flatMap((ref) => mediaOf(ref) ?? [])] };
-  }
-  const thought: readonly AnswerPart[] = reasoning_content === ""
-    ? []
-    : [{ type: "reasoning", text: reasoning_content }];
-  const files = media.flatMap((ref) => mediaOf(ref) ?? []);
-  return { role, parts: [...thought, ...texts, ...files, ...tool_calls.map(fromWireCall)] };
+  const shown = [...partsOf("text", content), ...media.flatMap((ref) => mediaOf(ref) ?? [])];
+  if (role !== "assistant") return { role: "user", parts: shown };
+  return { role, parts: [...partsOf("reasoning", reasoning_content), ...shown, ...tool_calls.map(fromWireCall)] };
 }
 
 function fromWireResult(

@@ -222,11 +222,10 @@ export function fromWireResult(wire: WireResult, before?: ToolResult): ToolResul
     ? media.map(artifactOf)
     : [...refs.filter((ref) => typeof ref === "string"), ...artifact_tags].map(artifactOf);
   const { status = "ok", context, input } = before ?? {};
-  const texts: readonly ContentPart[] = for_llm === "" ? [] : [{ type: "text", text: for_llm }];
   return {
     type: "result",
     status: is_error === (status !== "ok") ? status : is_error ? "error" : "ok",
-    parts: [...texts, ...noteOf(artifact_tags, for_llm), ...seen],
+    parts: [...partsOf("text", for_llm), ...noteOf(artifact_tags, for_llm), ...seen],
     ...(context && { context }),
     ...(input !== undefined && { input }),
     ...(for_user !== "" && { person: for_user }),
@@ -301,13 +300,9 @@ const reasons: readonly (readonly [FinishReason, string])[] = [
 /** Converts a response for the wire. */
 export function toWireResponse(response: ModelResponse): WireResponse {
   const { finish, usage: { input, output } } = response;
-  const thought = thoughtOf(response);
-  const calls = callsOf(response).map(toWireCall);
   return {
     role: "assistant",
-    content: textOf(response),
-    ...(thought !== "" && { reasoning_content: thought }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    ...toWireAnswer(response),
     finish_reason: reasons.find(([reason]) => reason === finish)?.[1] ?? "",
     usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
   };
@@ -317,10 +312,6 @@ export function toWireResponse(response: ModelResponse): WireResponse {
 export function fromWireResponse(wire: WireResponse, before: ModelResponse): ModelResponse {
   const { content, reasoning_content = "", tool_calls = [], finish_reason } = wire;
   const of = (type: AnswerPart["type"]) => before.parts.filter((part) => part.type === type);
-  const texts: readonly AnswerPart[] = content === "" ? [] : [{ type: "text", text: content }];
-  const thought: readonly AnswerPart[] = reasoning_content === ""
-    ? []
-    : [{ type: "reasoning", text: reasoning_content }];
   const made = callsOf(before);
   const calls = tool_calls.map((call) => {
     const same = made.find((each) => isSame(toWireCall(each), call));
@@ -332,15 +323,36 @@ export function fromWireResponse(wire: WireResponse, before: ModelResponse): Mod
   return {
     ...before,
     parts: [
-      ...reasoning_content === thoughtOf(before) ? of("reasoning") : thought,
-      ...content === textOf(before) ? of("text") : texts,
+      ...reasoning_content === thoughtOf(before) ? of("reasoning") : partsOf("reasoning", reasoning_content),
+      ...content === textOf(before) ? of("text") : partsOf("text", content),
       ...calls,
     ],
     finish: finish ?? (calls.length > 0 ? "calls" : "stop"),
   };
 }
 
-function thoughtOf({ parts }: ModelResponse): string {
+/** The parts of an answer of the model. */
+interface Answer {
+  readonly parts: readonly AnswerPart[];
+}
+
+/** Converts an answer for the wire: the fields that messages and responses share. */
+export function toWireAnswer(answer: Answer): Pick<WireResponse, "content" | "reasoning_content" | "tool_calls"> {
+  const thought = thoughtOf(answer);
+  const calls = callsOf(answer).map(toWireCall);
+  return {
+    content: textOf(answer),
+    ...(thought !== "" && { reasoning_content: thought }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+/** Returns a text as a part; no part for an empty text. */
+export function partsOf<T extends "text" | "reasoning">(type: T, text: string): readonly { type: T; text: string }[] {
+  return text === "" ? [] : [{ type, text }];
+}
+
+function thoughtOf({ parts }: Answer): string {
   return parts.map((part) => part.type === "reasoning" ? part.text : "").join("");
 }
 
