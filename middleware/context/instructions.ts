@@ -13,7 +13,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../mod.ts";
-import { anySignal, expectNames, type Files, onlyIf, startTimer } from "../../src/core/kit.ts";
+import { anySignal, expectNames, type Files, onlyIf, readText, startTimer } from "../../src/core/kit.ts";
 
 // Fetches instructions from allowed URLs.
 
@@ -35,12 +35,16 @@ function shown(address: string): string {
   return origin + pathname;
 }
 
-/** Options of a fetch. */
-interface FetchOptions {
+/** The bounds of a fetch. */
+interface UrlBounds {
   /** URLs to which it may be redirected. */
   readonly allowed: ReadonlySet<string>;
-  /** Largest body in bytes. */
+  /** Largest response in bytes. */
   readonly maxBytes: number;
+}
+
+/** Options of a fetch. */
+interface FetchOptions extends UrlBounds {
   /** Aborts the fetch. */
   readonly signal: AbortSignal;
 }
@@ -50,7 +54,9 @@ async function textAt(address: string, { allowed, maxBytes, signal }: FetchOptio
   let at = address;
   for (let hop = 0; hop <= maxRedirects; hop++) {
     const response = await fetch(at, { redirect: "manual", signal });
-    if (response.ok) return await responseText(response, maxBytes);
+    if (response.ok) {
+      return await readText(response, { most: maxBytes, operation: `Cannot fetch ${response.url}`, fatal: true });
+    }
     await response.body?.cancel();
     const to = response.headers.get("location");
     if (response.status < 300 || response.status >= 400 || to === null) {
@@ -60,18 +66,6 @@ async function textAt(address: string, { allowed, maxBytes, signal }: FetchOptio
     if (!allowed.has(at)) throw new Error(`Cannot fetch ${address}: it redirects to ${at}, which is not in \`urls\``);
   }
   throw new Error(`Cannot fetch ${address}: it redirects more than ${maxRedirects} times`);
-}
-
-async function responseText({ body, url }: Response, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let size = 0;
-  let text = "";
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > maxBytes) throw new RangeError(`Cannot fetch ${url}: it has more than ${maxBytes} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 // Loads instructions from files and from URLs.
@@ -90,16 +84,6 @@ interface Loaded {
   readonly text: string;
 }
 
-/** The bounds of a fetch. */
-interface UrlBounds {
-  /** URLs to which it may be redirected. */
-  readonly allowed: ReadonlySet<string>;
-  /** Largest response in bytes. */
-  readonly maxBytes: number;
-  /** Time in milliseconds. */
-  readonly time: number;
-}
-
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Returns the source of a file of at most `maxBytes` bytes. */
@@ -116,15 +100,15 @@ function fileSource(path: string, files: Files, maxBytes: number): Source {
   };
 }
 
-/** Returns the source of a URL. */
-function urlSource(url: string, { allowed, maxBytes, time }: UrlBounds): Source {
+/** Returns the source of a URL, which is fetched within `time` milliseconds. */
+function urlSource(url: string, time: number, bounds: UrlBounds): Source {
   return {
     path: shown(url),
     async load({ signal }) {
       const late = new AbortController();
       const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
       try {
-        return await textAt(url, { allowed, maxBytes, signal: anySignal([signal, late.signal]) });
+        return await textAt(url, { ...bounds, signal: anySignal([signal, late.signal]) });
       } finally {
         clearTimeout(timer);
       }
@@ -201,7 +185,7 @@ export function instructions<V = unknown>(
   }
   const allowed = new Set(urls.map((url) => addressOf(url, insecure)));
   const filesOf = typeof from === "function" ? from : () => from;
-  const urlSources = Array.from(allowed, (url) => urlSource(url, { allowed, maxBytes, time }));
+  const urlSources = Array.from(allowed, (url) => urlSource(url, time, { allowed, maxBytes }));
   const entered = state<readonly string[]>("instructions", () => []);
 
   function sourcesIn(folder: string, ctx: Scope<V>): readonly Source[] {

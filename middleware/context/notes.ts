@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, type Middleware, type Scope, type SessionContext, tool, ToolError } from "../../mod.ts";
-import { expectNames, hashOf, type KeyValue, schemaOf } from "../../src/core/kit.ts";
+import { expectCount, expectNames, hashOf, type KeyValue, schemaOf } from "../../src/core/kit.ts";
 
 // Stores notes in a key-value database. Each note has a key of its own, so that sessions which write at the same time keep each other's notes.
 
@@ -233,11 +233,7 @@ export interface NotesOptions<V = unknown> {
 export function notes<V = unknown>(options: NotesOptions<V>): Middleware<V> {
   expectNames("Cannot create notes()", options, ["keyValue", "owner", "max", "maxLength", "expireIn", "recall"]);
   const { keyValue, owner = ({ run }) => run.owner, max = 100, maxLength = 2_000, expireIn, recall = true } = options;
-  for (const [name, value] of Object.entries({ max, maxLength })) {
-    if (!(Number.isInteger(value) && value >= 1)) {
-      throw new RangeError(`Cannot create notes(): \`${name}\` is ${value}; expected a whole number of 1 or more`);
-    }
-  }
+  expectCount("Cannot create notes()", { max, maxLength });
   const store = noteStore({ keyValue, max, expireIn });
 
   /** Returns the notes for a new session: none if they cannot be read. */

@@ -16,7 +16,7 @@ import {
   tool,
   type ToolDefinition,
 } from "../../mod.ts";
-import { expectNames, schemaOf } from "../../src/core/kit.ts";
+import { expectCount, expectNames, schemaOf } from "../../src/core/kit.ts";
 
 /** Options of `toolSearch()`. */
 export interface ToolSearchOptions {
@@ -66,11 +66,7 @@ const searchTool = "search_tools";
 export function toolSearch(options: ToolSearchOptions = {}): Middleware {
   expectNames("Cannot create toolSearch()", options, ["keep", "limit", "active", "provider"]);
   const { keep = [], limit = 5, active = 30, provider = true } = options;
-  for (const [name, value] of Object.entries({ limit, active })) {
-    if (!(Number.isInteger(value) && value >= 1)) {
-      throw new RangeError(`Cannot create toolSearch(): \`${name}\` is ${value}; expected a whole number of 1 or more`);
-    }
-  }
+  expectCount("Cannot create toolSearch()", { limit, active });
   const kept = new Set([...keep, searchTool]);
   const activated = state<readonly string[]>("tool_search.active", () => [], { lifetime: "session" });
   /** The tools of each run. */

@@ -25,9 +25,9 @@ export {
   withGracePeriod,
   withinTime,
 } from "./lib/cancellation.ts";
-export { bordersOf, estimateTokens, visible, wildcard } from "./lib/text.ts";
-export { expectChoice, expectTime, startError } from "./lib/options.ts";
-export { expectNames } from "../protocol/shape.ts";
+export { bordersOf, estimateTokens, readText, visible, wildcard } from "./lib/text.ts";
+export { expectChoice, expectCount, expectTime, startError } from "./lib/options.ts";
+export { expectNames, isObject, type UnknownObject } from "../protocol/shape.ts";
 export { Locks, Semaphore, SharedWork } from "./lib/locks.ts";
 export { windowCounter, type WindowOptions } from "./lib/windows.ts";
 export type { IncrementOptions, KeyValue, KeyValueOptions } from "../protocol/key_value.ts";

@@ -28,10 +28,9 @@ import {
   warnFailed,
   workingDirectory,
 } from "../kit/adapter.ts";
-import { isObject } from "../kit/answers.ts";
 import { isGuard } from "../kit/settings.ts";
 import { type End, type Run, type Scope, state } from "../../../mod.ts";
-import { anySignal, startTimer } from "../../../src/core/kit.ts";
+import { anySignal, isObject, startTimer } from "../../../src/core/kit.ts";
 
 // The state that the hooks of one middleware keep for a run or its session.
 

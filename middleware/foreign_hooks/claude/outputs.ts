@@ -6,10 +6,10 @@
 import * as z from "zod";
 import type { Decision, Dialect } from "./dialect.ts";
 import { guardsCall, type HookEvent, type HookInput } from "./events.ts";
-import { type Fields, isObject, joinLines, objectOf, readFields, unknownMembers } from "../kit/answers.ts";
+import { type Fields, joinLines, objectOf, readFields, unknownMembers } from "../kit/answers.ts";
 import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
 import type { Run, Scope } from "../../../mod.ts";
-import { startTimer } from "../../../src/core/kit.ts";
+import { isObject, startTimer } from "../../../src/core/kit.ts";
 
 // Hooks that continue in the background of a run.
 

@@ -6,10 +6,11 @@
 import * as z from "zod";
 import type { HookHandler, HookInput, SessionHooks } from "./hooks.ts";
 import { outermostRun, warnFailed, workingDirectory } from "../kit/adapter.ts";
-import { isObject, readFields, unknownMembers, word } from "../kit/answers.ts";
+import { readFields, unknownMembers, word } from "../kit/answers.ts";
 import { textPart } from "../kit/calls.ts";
 import { decisionInText, type ForeignDecision, foreignDecision } from "../kit/denial.ts";
 import { type ContentPart, type Point, type ResultStatus, type Scope, textOf, type ToolResult } from "../../../mod.ts";
+import { isObject } from "../../../src/core/kit.ts";
 
 // Results of tools, as hooks receive and return them.
 

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { describeIssues } from "../../../src/core/kit.ts";
+import { describeIssues, isObject } from "../../../src/core/kit.ts";
 
 // The fields of an answer. Zod validates every field on its own, so an invalid field does not affect the others.
 
@@ -61,11 +61,6 @@ export function maybe<S extends z.core.$ZodType>(schema: S): z.core.$ZodType<z.o
 
 // Texts and JSON of unknown shape.
 
-/** Whether a value is an object with fields, not an array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Returns a value if it is an object, otherwise an empty object. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
@@ -84,17 +79,4 @@ export function parseJson(text: string): unknown {
 /** Joins the texts that are not empty, one per line; undefined if all are empty. */
 export function joinLines(texts: readonly (string | undefined)[]): string | undefined {
   return texts.filter((text) => text).join("\n") || undefined;
-}
-
-/** Reads the text of a response. Throws a `RangeError` if it has more than `most` bytes. */
-export async function readBody({ body }: Response, most: number): Promise<string> {
-  const decoder = new TextDecoder();
-  let size = 0;
-  let text = "";
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > most) throw new RangeError(`Cannot read the answer of the hook: it has more than ${most} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }

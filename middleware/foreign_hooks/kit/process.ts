@@ -6,8 +6,8 @@
 import process from "node:process";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
-import { isObject, parseJson } from "./answers.ts";
-import { startError, startTimer } from "../../../src/core/kit.ts";
+import { parseJson } from "./answers.ts";
+import { isObject, startError, startTimer } from "../../../src/core/kit.ts";
 
 /** A command: a line for a shell, or a program with arguments. */
 export interface CommandLine {

@@ -6,8 +6,8 @@
 import * as z from "zod";
 import { type Kind, kindsOf } from "./wire/input.ts";
 import { struct } from "./wire/message.ts";
-import { isObject, objectOf, readBody } from "../kit/answers.ts";
-import { describeIssues } from "../../../src/core/kit.ts";
+import { objectOf } from "../kit/answers.ts";
+import { describeIssues, isObject, readText } from "../../../src/core/kit.ts";
 
 // The port through which hooks outside this process are reached: JSON-RPC.
 
@@ -228,6 +228,8 @@ export function dutiesOf(
 
 // Hooks behind a URL: every message is a POST request, and the body of the response is the answer.
 
+const unread = "Cannot read the answer of the hook";
+
 /** Sends a request. */
 export type Fetch = (url: string, init: RequestInit) => Response | Promise<Response>;
 
@@ -248,7 +250,9 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
 
   return () => ({
     async ask(request, signal) {
-      const answer: unknown = JSON.parse(await readBody(await post(request, signal), mostBytes));
+      const answer: unknown = JSON.parse(
+        await readText(await post(request, signal), { most: mostBytes, operation: unread }),
+      );
       if (answeredBy(answer) !== request.id) throw new TypeError("Cannot ask the hook: its answer has another id");
       return answer;
     },

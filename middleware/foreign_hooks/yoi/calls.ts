@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { answers, consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
+import { consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
 import { errorOf, inputThatRuns, isSameJson, replaceText } from "../kit/calls.ts";
 import {
   type AnyTool,
@@ -133,15 +133,6 @@ const aborted = state<{ readonly call: string; readonly batch: string } | undefi
   () => undefined,
 );
 
-const callSchema: z.core.$ZodType<ToolCall> = z.object({ id: z.string(), name: z.string(), input: z.unknown() });
-const resultSchema: z.core.$ZodType<ToolResult> = z.object({
-  tool_use_id: z.string(),
-  content: z.string(),
-  is_error: z.boolean(),
-});
-const beforeSchema = z.object({ call: callSchema });
-const afterSchema = z.object({ call: callSchema, result: resultSchema });
-
 /** A call of a known tool. */
 export type Calling = ToolContext & { readonly tool: AnyTool };
 
@@ -155,18 +146,11 @@ export interface Made {
 
 /** Asks `pre_tool_call`. Returns the call, or a result in its place. */
 export async function beforeCall(hooks: readonly YoiHook[], ctx: Calling): Promise<Made | OurResult> {
-  const { signal, call: { id }, name } = ctx;
+  const { call: { id }, name } = ctx;
   const input = await inputThatRuns(ctx);
   removeOpen(ctx, ctx.call);
-  const { draft, answer, foreign } = await consult(hooks, {
-    ctx,
-    point: "tool",
-    event: "pre_tool_call",
-    ask: (hook, draft) => hook.pre_tool_call?.(Object.assign(draft, about(ctx)), { signal }),
-    draft: { call: { id, name, input } },
-    schema: beforeSchema,
-    answers: answers.pre_tool_call,
-  });
+  const before = { call: { id, name, input } };
+  const { draft, answer, foreign } = await consult(hooks, "pre_tool_call", ctx, before, about(ctx));
   if (foreign) return denied(foreign.reason ?? "Denied by a hook."); // also a question, which yoi cannot ask
   if (answer?.[0] === "Abort") throw abort(ctx, answer[1]);
   if (answer?.[0] === "Pause") throw ctx.run.pause(`A hook paused the run before ${name}. Go on?`);
@@ -185,21 +169,12 @@ export async function afterCall(
 ): Promise<OurResult> {
   if (original.status === "aborted") return original; // the call was cut short and has no result
   if (aborted.get(ctx)?.batch === ctx.batchId) return notNow; // an abort drops the results of the batch
-  const { signal } = ctx;
   const result: ToolResult = {
     tool_use_id: call.id,
     content: errorOf(original),
     is_error: original.status !== "ok",
   };
-  const { draft, answer } = await consult(hooks, {
-    ctx,
-    point: "tool",
-    event: "post_tool_call",
-    ask: (hook, draft) => hook.post_tool_call?.(Object.assign(draft, about(ctx)), { signal }),
-    draft: { call, result },
-    schema: afterSchema,
-    answers: answers.post_tool_call,
-  });
+  const { draft, answer } = await consult(hooks, "post_tool_call", ctx, { call, result }, about(ctx));
   if (answer?.[0] === "Abort") throw abort(ctx, answer[1], { withhold: true });
   const { content, is_error } = draft.result;
   return {

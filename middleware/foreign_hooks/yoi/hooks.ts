@@ -5,10 +5,10 @@
  */
 import * as z from "zod";
 import { warnFailed } from "../kit/adapter.ts";
-import { isObject, unknownMembers } from "../kit/answers.ts";
+import { unknownMembers } from "../kit/answers.ts";
 import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
-import type { AnyTool, Json, Point, Scope } from "../../../mod.ts";
-import { describeIssues } from "../../../src/core/kit.ts";
+import type { AnyTool, Json, Scope } from "../../../mod.ts";
+import { describeIssues, isObject } from "../../../src/core/kit.ts";
 
 // Messages in the form of yoi, and their schemas.
 
@@ -107,7 +107,7 @@ const partSchema: z.core.$ZodType<ContentPart> = z.discriminatedUnion("type", [
 ]);
 
 /** The schema of a message. */
-export const messageSchema: z.core.$ZodType<Message> = z.object({
+const messageSchema: z.core.$ZodType<Message> = z.object({
   role: z.enum(["user", "assistant", "system"]),
   content: z.union([z.string(), z.array(partSchema)]),
   from: z.string().optional(),
@@ -120,7 +120,7 @@ const messageOrText: z.core.$ZodType<Message> = z.preprocess(
 );
 
 /** The schema of a context: messages or texts. */
-export const contextSchema: z.core.$ZodType<Message[]> = z.array(messageOrText);
+const contextSchema: z.core.$ZodType<Message[]> = z.array(messageOrText);
 
 // The answers of hooks, as yoi writes them: a word, or a word with a value.
 
@@ -133,12 +133,9 @@ export const OnPromptSubmitResult: {
 } = { Continue: "Continue", Cancel };
 
 /** The answer of `pre_llm_request`. */
-export type PreLlmRequestResult = "Continue" | { readonly Cancel: string };
+export type PreLlmRequestResult = OnPromptSubmitResult;
 /** Creates answers of `pre_llm_request`. */
-export const PreLlmRequestResult: {
-  readonly Continue: "Continue";
-  readonly Cancel: (reason: string) => PreLlmRequestResult;
-} = { Continue: "Continue", Cancel };
+export const PreLlmRequestResult: typeof OnPromptSubmitResult = OnPromptSubmitResult;
 
 /** The answer of `pre_tool_call`. */
 export type PreToolCallResult = "Continue" | "Skip" | "Pause" | { readonly Abort: string };
@@ -174,23 +171,6 @@ function Cancel(reason: string): { readonly Cancel: string } {
 function Abort(reason: string): { readonly Abort: string } {
   return { Abort: reason };
 }
-
-const cancelling = z.preprocess(split, z.union([word("Continue"), because("Cancel")]));
-
-/** The schemas of answers, as the word and its value. No answer means `Continue`, and a missing reason is replaced. */
-export const answers = {
-  on_prompt_submit: cancelling,
-  pre_llm_request: cancelling,
-  pre_tool_call: z.preprocess(split, z.union([word("Continue", "Skip", "Pause"), because("Abort")])),
-  post_tool_call: z.preprocess(split, z.union([word("Continue"), because("Abort")])),
-  on_turn_end: z.preprocess(
-    split,
-    z.union([
-      word("Finish", "Continue", "Paused"),
-      z.tuple([z.literal("ContinueWithMessages"), z.preprocess((given) => [given].flat(), contextSchema)]),
-    ]),
-  ),
-};
 
 function word<T extends string>(...words: readonly T[]) {
   return z.tuple([z.enum(words), z.unknown().optional()]);
@@ -282,79 +262,112 @@ export interface YoiHook {
   readonly on_abort?: (reason: string, options: HookOptions) => Given<void>;
 }
 
-/** Options of asking hooks about one event. */
-export interface Asking<D, A> {
-  readonly event: keyof YoiHook;
-  readonly point: Point;
-  /** The schema of a draft. */
-  readonly schema: z.core.$ZodType<D>;
-  /** The schema of an answer. */
-  readonly answers: z.core.$ZodType<A>;
-  readonly ask: (hook: YoiHook, draft: D) => unknown;
-}
+// The events, as data, and the chain of hooks.
+
+const call: z.core.$ZodType<ToolCall> = z.object({ id: z.string(), name: z.string(), input: z.unknown() });
+const result: z.core.$ZodType<ToolResult> = z.object({
+  tool_use_id: z.string(),
+  content: z.string(),
+  is_error: z.boolean(),
+});
+const cancelling = z.preprocess(split, z.union([word("Continue"), because("Cancel")]));
+
+/**
+ * The point of each event, whether a denial in whatever form counts there, and the schemas of its draft and of its answers: a word and its value. No answer
+ * means `Continue`, and a missing reason is replaced.
+ */
+const events = {
+  on_prompt_submit: { point: "prompt", guards: true, draft: messageSchema, answer: cancelling },
+  pre_llm_request: { point: "model", guards: false, draft: contextSchema, answer: cancelling },
+  pre_tool_call: {
+    point: "tool",
+    guards: true,
+    draft: z.object({ call }),
+    answer: z.preprocess(split, z.union([word("Continue", "Skip", "Pause"), because("Abort")])),
+  },
+  post_tool_call: {
+    point: "tool",
+    guards: false,
+    draft: z.object({ call, result }),
+    answer: z.preprocess(split, z.union([word("Continue"), because("Abort")])),
+  },
+  on_turn_end: {
+    point: "stop",
+    guards: false,
+    draft: contextSchema,
+    answer: z.preprocess(
+      split,
+      z.union([
+        word("Finish", "Continue", "Paused"),
+        z.tuple([z.literal("ContinueWithMessages"), z.preprocess((given) => [given].flat(), contextSchema)]),
+      ]),
+    ),
+  },
+} as const;
+
+type EventName = keyof typeof events;
+type Draft<E extends EventName> = z.output<(typeof events)[E]["draft"]>;
+type Answer<E extends EventName> = z.output<(typeof events)[E]["answer"]>;
 
 /** The outcome of a chain. */
-export interface Consulted<D, A> {
-  readonly draft: D;
+interface Consulted<E extends EventName> {
+  readonly draft: Draft<E>;
   /** The answer that ended the chain. */
-  readonly answer: A | undefined;
+  readonly answer?: Answer<E>;
   /** The decision that ended the chain, in the form of another system. */
   readonly foreign?: ForeignDecision;
 }
 
-/** Asks one hook after another, each with the changes of those before it, until one decides. */
-export async function consult<D, A extends readonly [word: string, ...unknown[]]>(
+/** Asks one hook after another, each with the changes of those before it, until one decides. `about` has the further fields of the argument of hooks. */
+export async function consult<E extends EventName>(
   hooks: readonly YoiHook[],
-  { draft, ctx, ...asking }: Asking<D, A> & { readonly draft: D; readonly ctx: Scope },
-): Promise<Consulted<D, A>> {
-  const { event, schema, answers, ask } = asking;
-  let current = draft;
+  event: E,
+  ctx: Scope,
+  given: Draft<E>,
+  about: object = {},
+): Promise<Consulted<E>> {
+  const schemas: { readonly draft: z.core.$ZodType; readonly answer: z.core.$ZodType } = events[event];
+  let draft = given;
   for (const hook of hooks) {
-    if (!hook[event]) continue;
-    const copy = structuredClone(current);
-    const given = await ask(hook, copy);
-    current = read(copy, schema, asking, ctx) ?? current;
-    const answer = read(given, answers, asking, ctx);
-    if (answer && answer[0] !== "Continue" && answer[0] !== "Finish") return { draft: current, answer };
-    const foreign = reportForeign(given, answer?.[0], asking, ctx);
-    if (foreign) return { draft: current, answer: undefined, foreign };
+    const ask = hook[event]?.bind(hook) as ((draft: Draft<E>, options: HookOptions) => unknown) | undefined; // a method receives the draft of its event
+    if (!ask) continue;
+    const copy = structuredClone(draft);
+    const returned = await ask(Object.assign(copy, about), { signal: ctx.signal });
+    draft = read<Draft<E>>(copy, schemas.draft, event, ctx) ?? draft;
+    const answer = read<Answer<E>>(returned, schemas.answer, event, ctx);
+    if (answer && answer[0] !== "Continue" && answer[0] !== "Finish") return { draft, answer };
+    const foreign = reportForeign(returned, answer?.[0], event, ctx);
+    if (foreign) return { draft, foreign };
   }
-  return { draft: current, answer: undefined };
+  return { draft };
 }
-
-/** The events before a call or a prompt: there, a denial counts in whatever form. */
-const guards: readonly (keyof YoiHook)[] = ["on_prompt_submit", "pre_tool_call"];
 
 /** Returns the decision in an answer besides its known word. Emits a warning about it, or about other unknown members. A prompt is not asked about. */
 function reportForeign(
   given: unknown,
   word: string | undefined,
-  { event, point }: { readonly event: keyof YoiHook; readonly point: Point },
+  event: EventName,
   ctx: Scope,
 ): ForeignDecision | undefined {
   if (word !== undefined && !isObject(given)) return undefined;
-  const warn = (message: string) =>
-    warnFailed(ctx, { middleware: "yoi_hooks", point, message: `${event} ${message}.` });
-  const found = guards.includes(event) ? foreignDecision(given) : undefined;
+  const found = events[event].guards ? foreignDecision(given) : undefined;
   if (found && (found.type === "deny" || event === "pre_tool_call")) {
-    warn(`${found.type === "deny" ? "denies" : "asks"} in the form of another system: ${found.member}`);
+    warn(ctx, event, `${found.type === "deny" ? "denies" : "asks"} in the form of another system: ${found.member}.`);
     return found;
   }
   const unknown = word === undefined ? undefined : unknownMembers(given, [word, "type", "reason", "messages"]);
-  if (unknown !== undefined) warn(`returned ${unknown}`);
+  if (unknown !== undefined) warn(ctx, event, `returned ${unknown}.`);
   return undefined;
 }
 
 /** Parses a draft or an answer. Emits a warning if it is invalid. */
-function read<T>(
-  given: unknown,
-  schema: z.core.$ZodType<T>,
-  { event, point }: { readonly event: keyof YoiHook; readonly point: Point },
-  ctx: Scope,
-): T | undefined {
-  const parsed = z.safeParse(schema, given);
-  if (parsed.success) return parsed.data;
-  const message = `${event} returned an invalid output: ${describeIssues(parsed.error.issues)}`;
-  warnFailed(ctx, { middleware: "yoi_hooks", point, message });
+function read<T>(given: unknown, schema: z.core.$ZodType, event: EventName, ctx: Scope): T | undefined {
+  const { success, data, error } = z.safeParse(schema, given);
+  if (success) return data as T; // the caller passes the schema of the type
+  warn(ctx, event, `returned an invalid output: ${describeIssues(error.issues)}`);
   return undefined;
+}
+
+function warn(ctx: Scope, event: EventName, problem: string): void {
+  warnFailed(ctx, { middleware: "yoi_hooks", point: events[event].point, message: `${event} ${problem}` });
 }

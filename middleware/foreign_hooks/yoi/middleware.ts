@@ -4,15 +4,7 @@
  * @module
  */
 import { afterCall, beforeCall, dueResponse, isOpen, markDue, openCalls, reopenAborted } from "./calls.ts";
-import {
-  answers,
-  consult,
-  type ContentPart,
-  contextSchema,
-  type Message,
-  messageSchema,
-  type YoiHook,
-} from "./hooks.ts";
+import { consult, type ContentPart, type Message, type YoiHook } from "./hooks.ts";
 import { warnFailed } from "../kit/adapter.ts";
 import { messageOf } from "../kit/calls.ts";
 import {
@@ -152,16 +144,7 @@ function runHooks({ inwards, outwards }: Order): Pick<Middleware, "session" | "p
     },
     async prompt(ctx, next) {
       if (ctx.resumed) return await next();
-      const { signal } = ctx;
-      const { draft, answer, foreign } = await consult(inwards, {
-        ctx,
-        point: "prompt",
-        event: "on_prompt_submit",
-        ask: (hook, message) => hook.on_prompt_submit?.(message, { signal }),
-        draft: toDraft(ctx.prompt),
-        schema: messageSchema,
-        answers: answers.on_prompt_submit,
-      });
+      const { draft, answer, foreign } = await consult(inwards, "on_prompt_submit", ctx, toDraft(ctx.prompt));
       if (answer?.[0] === "Cancel") return cancelled(answer[1]);
       if (foreign?.type === "deny") return cancelled(foreign.reason ?? "Refused by a hook.");
       return await next({ prompt: userMessage(draft) });
@@ -187,16 +170,8 @@ function requestHook({ inwards }: Order): Pick<Middleware, "model"> {
       const due = dueResponse(ctx);
       if (due) return due;
       if (!inwards.some((hook) => hook.pre_llm_request)) return await next();
-      const { signal, request } = ctx;
-      const { draft, answer } = await consult(inwards, {
-        ctx,
-        point: "model",
-        event: "pre_llm_request",
-        ask: (hook, context) => hook.pre_llm_request?.(context, { signal }),
-        draft: request.messages.map(toDraft),
-        schema: contextSchema,
-        answers: answers.pre_llm_request,
-      });
+      const { request } = ctx;
+      const { draft, answer } = await consult(inwards, "pre_llm_request", ctx, request.messages.map(toDraft));
       if (answer?.[0] === "Cancel") throw ctx.run.end(answer[1], { as: "cancelled" });
       const { messages, system } = fromDrafts(draft, request.messages);
       const instructions = [request.instructions, ...system].filter((text) => text !== "").join("\n\n");
@@ -227,16 +202,7 @@ function stopHook({ outwards }: Order): Pick<Middleware, "stop"> {
         paused.set(ctx, false);
         return continueWith(...replies(ctx));
       }
-      const { signal } = ctx;
-      const { answer } = await consult(outwards, {
-        ctx,
-        point: "stop",
-        event: "on_turn_end",
-        ask: (hook, messages) => hook.on_turn_end?.(messages, { signal }),
-        draft: ctx.transcript.map(toDraft),
-        schema: contextSchema,
-        answers: answers.on_turn_end,
-      });
+      const { answer } = await consult(outwards, "on_turn_end", ctx, ctx.transcript.map(toDraft));
       if (answer?.[0] === "ContinueWithMessages") return continueWith(...answer[1].map(toUserMessage));
       if (answer?.[0] !== "Paused") return await next();
       paused.set(ctx, true);

@@ -6,9 +6,8 @@
 import type { YoiHook } from "./hooks.ts";
 import { hooksOf, type Order } from "./middleware.ts";
 import { atNeededPoints, expectNoOption, type Needs, warnSilent } from "../kit/adapter.ts";
-import { isObject } from "../kit/answers.ts";
 import type { Middleware } from "../../../mod.ts";
-import { expectChoice, expectNames } from "../../../src/core/kit.ts";
+import { expectChoice, expectNames, isObject } from "../../../src/core/kit.ts";
 
 export {
   type ContentPart,

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Event, type InputSource, mapText, type Message, type Middleware, type Stop } from "../../../mod.ts";
-import { expectNames } from "../../../src/core/kit.ts";
+import { expectCount, expectNames } from "../../../src/core/kit.ts";
 import { maskExecution, sessionMask, unwinding } from "./session.ts";
 import { type Mask, maskOf } from "./mask.ts";
 import {
@@ -101,9 +101,7 @@ export function redact(options: RedactOptions = {}): Redaction {
   if (secrets.includes("")) {
     throw new RangeError(`${subject}: a secret is empty; expected no secret where none is set`);
   }
-  if (!(Number.isInteger(window) && window >= 1)) {
-    throw new RangeError(`${subject}: \`window\` is ${window}; expected a whole number of 1 or more`);
-  }
+  expectCount(subject, { window });
   const mask = maskOf({ secrets, patterns, window });
   const maskMessages = messagesMask(mask);
   const maskRequest = requestMask(mask, maskMessages);

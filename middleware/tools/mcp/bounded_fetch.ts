@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { isObject, type JsonObject } from "./tool.ts";
-import { anySignal, startTimer } from "../../../src/core/kit.ts";
+import { anySignal, isObject, startTimer, type UnknownObject } from "../../../src/core/kit.ts";
 
 // Declares the transport of the official MCP client.
 
@@ -47,8 +46,8 @@ export function mendMessage(message: unknown, request?: unknown): unknown {
   };
 }
 
-function errorOf(error: unknown): JsonObject {
-  const { code, message = error, data }: JsonObject = isObject(error) ? error : {};
+function errorOf(error: unknown): UnknownObject {
+  const { code, message = error, data }: UnknownObject = isObject(error) ? error : {};
   return {
     code: Number.isSafeInteger(Number(code)) ? Number(code) : internalError,
     message: typeof message === "string" ? message : JSON.stringify(message),
@@ -56,7 +55,7 @@ function errorOf(error: unknown): JsonObject {
   };
 }
 
-function readableResult(result: unknown): JsonObject {
+function readableResult(result: unknown): UnknownObject {
   if (!isObject(result)) return Array.isArray(result) && result.length === 0 ? {} : { content: result };
   const { _meta, ...members } = result;
   const isGreeting = "protocolVersion" in result || "supportedVersions" in result;
@@ -64,9 +63,9 @@ function readableResult(result: unknown): JsonObject {
 }
 
 /** Returns the first result of a server with the members that are used. Servers write null, lists and texts for the others. */
-function greetingOf({ capabilities, serverInfo, instructions: _, ...greeting }: JsonObject): JsonObject {
-  const { tools }: JsonObject = Object(capabilities);
-  const { name, version }: JsonObject = Object(serverInfo);
+function greetingOf({ capabilities, serverInfo, instructions: _, ...greeting }: UnknownObject): UnknownObject {
+  const { tools }: UnknownObject = Object(capabilities);
+  const { name, version }: UnknownObject = Object(serverInfo);
   return {
     ...Object.fromEntries(Object.entries(greeting).filter(([, value]) => value !== null)),
     capabilities: tools === undefined || tools === null || tools === false ? {} : { tools: {} },

@@ -11,7 +11,7 @@ import {
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import { boundedFetch, type McpBounds, type McpTransport, mendMessage, tooLarge } from "./bounded_fetch.ts";
-import { isObject, type JsonObject, readTool, type ServerTool, type UnusableTool } from "./tool.ts";
+import { readTool, type ServerTool, type UnusableTool } from "./tool.ts";
 import {
   type Artifact,
   type ContentPart,
@@ -20,13 +20,13 @@ import {
   type ToolExecutionContext,
   type ToolResult,
 } from "../../../mod.ts";
-import { anySignal, expectNames, expectTime, startTimer } from "../../../src/core/kit.ts";
+import { anySignal, expectNames, expectTime, isObject, startTimer, type UnknownObject } from "../../../src/core/kit.ts";
 
 // Converts the results of MCP tools. Content of an unknown type becomes text for the model, and so does the reason why a file is left out.
 
 /** Converts a result. A link becomes a text for the model and an artifact for the client. */
 function resultOf(
-  { content, structuredContent, isError, _meta, resultType: _, ...rest }: JsonObject,
+  { content, structuredContent, isError, _meta, resultType: _, ...rest }: UnknownObject,
 ): ToolResult {
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
   const parts = blocks.flatMap(partOf);
@@ -53,7 +53,7 @@ function partOf(block: unknown): readonly ContentPart[] {
 }
 
 /** Converts an embedded resource. */
-function resourcePart(resource: JsonObject): ContentPart {
+function resourcePart(resource: UnknownObject): ContentPart {
   const { text, blob, mimeType, uri } = resource;
   if (typeof text === "string") return textOf(text);
   if (typeof blob === "string") {
@@ -81,7 +81,7 @@ function textOf(value: unknown): ContentPart {
 }
 
 function artifactOf(block: unknown): readonly Artifact[] {
-  const { type, uri, name, mimeType }: JsonObject = Object(block);
+  const { type, uri, name, mimeType }: UnknownObject = Object(block);
   if (type !== "resource_link" || typeof uri !== "string") return [];
   const named = typeof name === "string" ? name : uri;
   return [{ uri, name: named, ...(typeof mimeType === "string" && { mediaType: mimeType }) }];
@@ -213,7 +213,7 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
     }
 
     /** Leaves the tools that can be used, and the cursor unless it leads to a page that was read before. */
-    function pageOf({ tools, nextCursor, ttlMs, cacheScope, ...page }: JsonObject): JsonObject {
+    function pageOf({ tools, nextCursor, ttlMs, cacheScope, ...page }: UnknownObject): UnknownObject {
       if (!Array.isArray(tools ?? [])) {
         broken.abort(new TypeError("Cannot read the tools of the MCP server: expected an array"));
       }
@@ -264,7 +264,7 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
       call: (name, input, { signal, progress: onprogress }) =>
         within(signal, async (signal) => {
           const called = await client.callTool({ name, arguments: input }, { ...limits, signal, onprogress });
-          return resultOf(called.structuredContent as JsonObject); // adaptMessages() has put the whole result there
+          return resultOf(called.structuredContent as UnknownObject); // adaptMessages() has put the whole result there
         }),
     };
   } catch (error) {
@@ -288,7 +288,7 @@ function timeoutError({ time }: McpBounds): DOMException {
 }
 
 /** Converts results before the client checks them, by the method of their requests. */
-type Adapters = { readonly [method: string]: (result: JsonObject) => JsonObject };
+type Adapters = { readonly [method: string]: (result: UnknownObject) => UnknownObject };
 
 /**
  * Converts results before the client checks them. It refuses a whole list for one tool, and a result for one content, or if it does not fit the schema of the
@@ -300,8 +300,8 @@ function adaptMessages(transport: McpTransport, onMessage: (message: object) => 
   const requested = new Map<string, string>();
   let queue = Promise.resolve();
 
-  function adapt(given: JsonObject): object {
-    const message = mendMessage(given) as JsonObject; // an object, as it was
+  function adapt(given: UnknownObject): object {
+    const message = mendMessage(given) as UnknownObject; // an object, as it was
     const { id, result } = message;
     const adapter = adapters[requested.get(String(id)) ?? ""];
     if (!adapter || !isObject(result) || result.resultType === "input_required") return message;
@@ -309,11 +309,11 @@ function adaptMessages(transport: McpTransport, onMessage: (message: object) => 
     return { ...message, result: { resultType: "complete", ...adapter(result) } };
   }
 
-  transport.send = (message: JsonObject, options) => {
+  transport.send = (message: UnknownObject, options) => {
     if (typeof message.method === "string") requested.set(String(message.id), message.method);
     return send(message, options);
   };
-  transport.onmessage = (message: JsonObject, extra) => {
+  transport.onmessage = (message: UnknownObject, extra) => {
     onMessage(message);
     queue = queue.then(() => deliver?.(adapt(message), extra)).catch((error) => transport.onerror?.(error));
   };

@@ -5,8 +5,7 @@
  * @module
  */
 import type { Schema } from "../../../mod.ts";
-import { schemaOf } from "../../../src/core/kit.ts";
-import { isObject, type JsonObject } from "./tool.ts";
+import { isObject, schemaOf, type UnknownObject } from "../../../src/core/kit.ts";
 
 /** An issue, as schemas report it. */
 interface Issue {
@@ -15,8 +14,8 @@ interface Issue {
 }
 
 /** Returns the schema of a tool's input. It rejects values that are no objects, and those that the engine can repair before the call. */
-export function inputOf(schema: JsonObject): Schema<JsonObject> {
-  return schemaOf<JsonObject>(schema, (value) => {
+export function inputOf(schema: UnknownObject): Schema<UnknownObject> {
+  return schemaOf<UnknownObject>(schema, (value) => {
     if (!isObject(value)) return { issues: [{ message: "expected an object" }] };
     const issues = issuesOf(value, schema, { root: schema, path: [] });
     return issues.length > 0 ? { issues } : { value };
@@ -26,7 +25,7 @@ export function inputOf(schema: JsonObject): Schema<JsonObject> {
 /** A place in an input. */
 interface Place {
   /** The schema that `$ref` refers into. */
-  readonly root: JsonObject;
+  readonly root: UnknownObject;
   readonly path: readonly PropertyKey[];
   /** Whether the value may be left out. */
   readonly optional?: boolean;
@@ -72,7 +71,7 @@ function typeIn(text: string): "array" | "object" | undefined {
 const maxReferences = 20;
 
 /** Returns the schema that a `$ref` within the same schema names, or the schema itself. */
-function resolve(schema: unknown, root: JsonObject, left = maxReferences): unknown {
+function resolve(schema: unknown, root: UnknownObject, left = maxReferences): unknown {
   if (!isObject(schema) || typeof schema.$ref !== "string") return schema;
   if (!schema.$ref.startsWith("#") || left === 0) return true;
   const keys = schema.$ref.split("/").slice(1).map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
@@ -84,13 +83,13 @@ function resolve(schema: unknown, root: JsonObject, left = maxReferences): unkno
 }
 
 /** Returns the schemas of which a value needs to fit only one, or the only one of `allOf`. */
-function choicesOf({ anyOf, oneOf, allOf }: JsonObject): readonly unknown[] | undefined {
+function choicesOf({ anyOf, oneOf, allOf }: UnknownObject): readonly unknown[] | undefined {
   const choices = anyOf ?? oneOf ?? (Array.isArray(allOf) && allOf.length === 1 ? allOf : undefined);
   return Array.isArray(choices) ? choices : undefined;
 }
 
 /** Returns the types that a schema accepts, or undefined if it does not tell. A schema within itself adds no types: `seen` has those that were visited. */
-function typesOf(given: unknown, root: JsonObject, seen = new Set<unknown>()): ReadonlySet<string> | undefined {
+function typesOf(given: unknown, root: UnknownObject, seen = new Set<unknown>()): ReadonlySet<string> | undefined {
   const schema = resolve(given, root);
   if (!isObject(schema)) return undefined;
   if (seen.has(schema)) return new Set();
@@ -107,7 +106,7 @@ function typeOf(value: unknown): string {
 }
 
 /** Returns the schema that describes the inside of a value: of several choices, the only one for objects or lists. */
-function innerOf(given: unknown, root: JsonObject, left = maxReferences): JsonObject {
+function innerOf(given: unknown, root: UnknownObject, left = maxReferences): UnknownObject {
   const schema = resolve(given, root);
   if (!isObject(schema) || left === 0) return {};
   const choices = choicesOf(schema)?.filter((choice) => {

@@ -15,8 +15,7 @@ import {
   type McpServer,
 } from "./connection.ts";
 import { inputOf } from "./input.ts";
-import { prefixOf, toolNames } from "./name.ts";
-import type { ServerTool } from "./tool.ts";
+import { prefixOf, type ServerTool, toolNames } from "./tool.ts";
 
 export type { McpBounds, McpTransport } from "./bounded_fetch.ts";
 export type { McpCustomServer, McpHttpServer, McpServer, McpServerOptions } from "./connection.ts";

@@ -17,6 +17,14 @@ export function expectTime(subject: string, ms: number, { zero = false }: { read
   throw new RangeError(`${subject} is ${ms}; expected ${least} to ${longest} milliseconds`);
 }
 
+/** Throws a `RangeError` that starts with `operation` if one of `counts`, the values of options by their names, is not a whole number of 1 or more. */
+export function expectCount(operation: string, counts: { readonly [name: string]: number }): void {
+  for (const [name, value] of Object.entries(counts)) {
+    if (Number.isInteger(value) && value >= 1) continue;
+    throw new RangeError(`${operation}: \`${name}\` is ${value}; expected a whole number of 1 or more`);
+  }
+}
+
 /** Throws a `TypeError` that starts with `operation` if the option `name` is none of `choices`. */
 export function expectChoice(operation: string, name: string, value: unknown, choices: readonly string[]): void {
   if (choices.some((choice) => choice === value)) return;

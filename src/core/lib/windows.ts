@@ -4,6 +4,7 @@
  * @module
  */
 import type { KeyValue } from "../../protocol/key_value.ts";
+import { expectCount } from "./options.ts";
 
 // Counts events by key within a sliding window of time.
 
@@ -51,9 +52,7 @@ function slidingWindow(owner: string, options: WindowOptions): (key: string) => 
 
 /** Throws a `RangeError` for `owner`, the function that has the options, if they bound no window. */
 function checkWindow(owner: string, { limit, window }: WindowOptions): void {
-  if (!Number.isInteger(limit) || limit < 1) {
-    throw new RangeError(`Cannot create ${owner}(): \`limit\` is ${limit}; expected a whole number of 1 or more`);
-  }
+  expectCount(`Cannot create ${owner}()`, { limit });
   if (!(typeof window === "number" && window > 0)) {
     throw new RangeError(
       `Cannot create ${owner}(): \`window\` is ${window}; expected a positive number of milliseconds`,

@@ -11,10 +11,10 @@ import type { CommandHook, HttpHook, McpToolHook, PromptHook } from "./settings.
 import type { Dialect } from "../dialect.ts";
 import type { HookEvent, HookInput } from "../events.ts";
 import { type BackgroundAnswer, laterAnswer } from "../outputs.ts";
-import { isObject, parseJson, readBody } from "../../kit/answers.ts";
+import { parseJson } from "../../kit/answers.ts";
 import { commandError, type Exited, expectDirectory, type Place, readJson, start } from "../../kit/process.ts";
 import { agent, type Model } from "../../../../mod.ts";
-import { expectNames, startTimer, wildcard } from "../../../../src/core/kit.ts";
+import { expectNames, isObject, readText, startTimer, wildcard } from "../../../../src/core/kit.ts";
 
 // The port that every type of handler implements.
 
@@ -194,7 +194,7 @@ export function httpHandler(
       redirect: "error",
       signal,
     });
-    const stdout = await readBody(response, most);
+    const stdout = await readText(response, { most, operation: "Cannot read the answer of the hook" });
     const event = input.hook_event_name;
     if (response.ok) return outputOf({ code: 0, stdout, stderr: "" }, { event, dialect, name: url });
     const denial = denialOf(event, parseJson(stdout));

@@ -8,9 +8,9 @@ import { type Configured, type Definition, definitionOf, unmatched } from "../co
 import type { Dialect } from "../dialect.ts";
 import { eventNamed, type HookEvent, occurs, silenceOf } from "../events.ts";
 import { hookNames } from "../../copilot/outputs.ts";
-import { isObject, maybe } from "../../kit/answers.ts";
+import { maybe } from "../../kit/answers.ts";
 import { invalidHooks, isGuard, make, neverRun, parse } from "../../kit/settings.ts";
-import { describeIssues } from "../../../../src/core/kit.ts";
+import { describeIssues, isObject } from "../../../../src/core/kit.ts";
 
 // The handlers in a settings file, and their schema.
 

@@ -20,7 +20,6 @@ import {
   wireResult,
   wireTool,
 } from "./message.ts";
-import { isObject } from "../../kit/answers.ts";
 import {
   type AnswerPart,
   type AssistantMessage,
@@ -33,6 +32,7 @@ import {
   textOf,
   type UserMessage,
 } from "../../../../mod.ts";
+import { isObject } from "../../../../src/core/kit.ts";
 
 // Converts the options of a request for the wire and from it.
 

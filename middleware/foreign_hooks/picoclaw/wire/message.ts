@@ -4,7 +4,6 @@
  * @module
  */
 import * as z from "zod";
-import { isObject } from "../../kit/answers.ts";
 import {
   type AnswerPart,
   type Artifact,
@@ -19,6 +18,7 @@ import {
   type ToolDefinition,
   type ToolResult,
 } from "../../../../mod.ts";
+import { isObject } from "../../../../src/core/kit.ts";
 
 // Schemas that read JSON as Go does.
 
