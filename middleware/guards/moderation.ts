@@ -14,7 +14,7 @@ import {
 import { screen, type Screening } from "../../src/core/features/screen.ts";
 import { expectNames, expectTime, withinTime } from "../../src/core/kit.ts";
 
-// The port of moderation services.
+// The port that a moderation service implements.
 
 /** The result of a moderation. */
 export interface Moderation {

@@ -6,7 +6,7 @@
 import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../mod.ts";
 import { expectChoice, expectNames, visible } from "../../src/core/kit.ts";
 
-// The data of a log line.
+// The data of a log line, which contains no content.
 
 /** One completed point. Contains no input, no text and no error message. */
 export interface LogLine {
@@ -32,7 +32,7 @@ export interface LogLine {
   readonly error?: string;
 }
 
-// Log lines as text.
+// Writes log lines as text for people, and as JSON for programs.
 
 /** The importance of a line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";

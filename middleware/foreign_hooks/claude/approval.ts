@@ -211,7 +211,7 @@ function suggestionsFor({ name }: ApprovalContext): PermissionSuggestion[] {
   return [{ type: "addRules", rules: [{ toolName: name }], behavior: "allow", destination: "session" }];
 }
 
-// The `approval` point.
+// The hook at `approval`: joins the decision of PreToolUse, the rules, and the answer in place of a person.
 
 /** Creates the hook at `approval`. */
 export function approvalHook(

@@ -131,7 +131,7 @@ function namesIn(
   return new Set(matcher.split(/[|,]/).map((name) => name.trim()));
 }
 
-// The hooks of a configuration.
+// Reads a configuration of callbacks: its hooks by event, and the parts of it that never run.
 
 /** A hook: receives a copy of the input of an event and returns its output. `toolUseID` is the id of the call, if the event is about one. */
 export type HookCallback<I = HookInput> = (

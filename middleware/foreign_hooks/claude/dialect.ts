@@ -106,7 +106,7 @@ const qoder: Dialect = {
 const claudeNames = /^[\w\- ,|]+$/;
 
 /** Every system by its name. */
-export const dialects: Readonly<Record<DialectName, Dialect>> = {
+const dialects: Readonly<Record<DialectName, Dialect>> = {
   qoder,
   qodercli: { ...qoder, takesEmpty: true, permission: "last" },
   claude: {

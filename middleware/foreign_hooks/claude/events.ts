@@ -9,7 +9,7 @@ import type { Point } from "../../../mod.ts";
 // The table of events: where each one occurs, and what its hooks can do.
 
 /** One event. */
-export interface EventRow {
+interface EventRow {
   /** The point at which it occurs. */
   readonly point: Point;
   /** The input field that matchers test. Default: none, so every matcher matches. */
@@ -95,7 +95,7 @@ export function matchedIn(event: HookEvent, input: Readonly<Record<string, unkno
   return matches === "file_path" ? value.slice(value.lastIndexOf("/") + 1) : value;
 }
 
-// The inputs of hooks, event by event.
+// The inputs of hooks: the fields that all of them have, and those that each event adds.
 
 /** The fields that every hook receives. */
 export type CommonInput = {

@@ -38,7 +38,7 @@ import { anySignal, isObject, startTimer } from "../../../src/core/kit.ts";
 export type BatchCall = EventFields["PostToolBatch"]["tool_calls"][number];
 
 /** The calls of one response. */
-export interface CallBatch {
+interface CallBatch {
   /** The ids of its calls, in the model's order. */
   readonly ids: readonly string[];
   /** The calls that have come out, by id. */
@@ -88,7 +88,7 @@ interface Outcome extends ReadOutput {
 }
 
 /** Options of a dispatch. */
-export interface DispatchOptions {
+interface DispatchOptions {
   readonly toolUseId: string | undefined;
   readonly signal: AbortSignal;
   /** An upper bound of every timeout, in milliseconds. Default: none. */

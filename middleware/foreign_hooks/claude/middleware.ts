@@ -14,7 +14,7 @@ import { separateCalls } from "../kit/calls.ts";
 import type { Middleware } from "../../../mod.ts";
 
 /** The parts of a middleware besides its hooks. */
-export interface HookMiddlewareOptions extends HooksOptions {
+interface HookMiddlewareOptions extends HooksOptions {
   readonly canUseTool?: CanUseTool | undefined;
   readonly isClassifierDenial?: IsClassifierDenial | undefined;
   /** Whether each call runs alone, with its hooks around it. */

@@ -48,7 +48,7 @@ export function backgroundOf() {
   };
 }
 
-// Reading the output of one hook.
+// Reads the output of one hook: each field is validated, and a denial in another form is found.
 
 const object = z.looseObject({});
 const anything = z.unknown().refine((value) => value !== null);
@@ -244,7 +244,7 @@ export function readPermission(given: unknown, onForeign: (member: string) => vo
   return { behavior: "deny", ...(found.reason !== undefined && { message: found.reason }) };
 }
 
-// Combining the answers of several hooks.
+// Combines the answers of the hooks of one event: blocks, context, the strictest decision, the last value.
 
 /** The answer of one hook. */
 export interface Answer extends Output {

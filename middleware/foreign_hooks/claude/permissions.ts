@@ -37,7 +37,7 @@ interface RuledCall {
  * The use of a rule. One that guards matches a command of which one part matches, and a call that cannot be read. One that allows needs all parts. One that
  * filters is one that guards, and matches also a command that only a shell can evaluate.
  */
-export type RuleUse = "allow" | "guard" | "filter";
+type RuleUse = "allow" | "guard" | "filter";
 
 /** Parses `Tool` or `Tool(content)`. */
 export function parseRule(text: string): Rule {
@@ -103,7 +103,7 @@ function patternsOf(content: string): readonly string[] {
   return words === content ? [content] : [words, `${words} *`];
 }
 
-// Rules about commands.
+// Rules about commands, such as `Bash(git push *)`: every command that a script runs is compared.
 
 function matchesCommand(content: string, command: string, use: RuleUse): boolean {
   const script = readShell(command);
@@ -167,7 +167,7 @@ function mayFit(patterns: readonly string[], text: string): boolean {
   });
 }
 
-// Rules about paths.
+// Rules about paths, such as `Edit(src/*)`: a path is compared in every reading of it.
 
 /** Whether a path matches. A rule that guards matches every reading of a path, and one that allows needs that all readings match. */
 function matchesPath(content: string, path: string, cwd: string, use: RuleUse): boolean {
@@ -221,7 +221,7 @@ function foldPath(path: string): string {
   return root + names.join("/");
 }
 
-// Rules about addresses.
+// Rules about addresses, such as `WebFetch(domain:example.com)`: the host is compared, not its spelling.
 
 function matchesAddress(content: string, text: string, use: RuleUse): boolean {
   const isAllow = use === "allow";
@@ -255,10 +255,10 @@ function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.+$/, "");
 }
 
-// The rules and the mode of a session.
+// The rules and the mode of a session, which `updatedPermissions` changes.
 
 /** A mode, and rules. */
-export interface Permissions {
+interface Permissions {
   /**
    * Decides about calls that no hook and no rule decides: `bypassPermissions` and `yolo` allow them, `dontAsk` denies them, and in every other mode a person
    * is asked.

@@ -20,7 +20,7 @@ const longestWrapped = 4_000;
 const maxScripts = 200;
 
 /** A command, without what surrounds it. */
-export interface ShellCommand {
+interface ShellCommand {
   /** Its words without their quotes, with one blank between them. */
   readonly text: string;
   /** The same, as it is written. */

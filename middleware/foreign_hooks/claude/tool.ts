@@ -120,7 +120,7 @@ async function askBatch(hooks: Hooks, ctx: Scope, tool_calls: BatchCall[]): Prom
   return contextOf(answers);
 }
 
-// The `tool` and `execute` points.
+// The hooks at `tool` and `execute`: a call comes in, runs, and its result is reviewed.
 
 /** Says whether a denial, by its reason, was made by a classifier and not by a rule. */
 export type IsClassifierDenial = (

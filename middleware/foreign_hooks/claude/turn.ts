@@ -92,7 +92,7 @@ class Screen {
   }
 }
 
-// The `turn` and `model` points.
+// The hooks at `turn` and `model`: deliver waiting texts, and report the batch and another model.
 
 /** Creates the hooks at `turn` and `model`. */
 export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {

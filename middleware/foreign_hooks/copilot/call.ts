@@ -30,7 +30,7 @@ import {
   tryAgain,
 } from "../../../mod.ts";
 
-// The metadata of requests to MCP servers.
+// `onPreMcpToolCall`: sets the metadata of requests to MCP servers.
 
 /** A tool of an MCP server. */
 export interface McpTool {
@@ -109,7 +109,7 @@ interface Decided {
 }
 
 /** The input that a hook has decided about, after its change. */
-export interface Judged {
+interface Judged {
   readonly input: unknown;
   /** True if the hook has changed the input. Default: false. */
   readonly isChange?: boolean;
@@ -122,13 +122,13 @@ function judgedBy({ owner }: Handlers, { judged = {} }: Decided): Judged | undef
 }
 
 /** A decision, and the modified input. */
-export interface DecidedCall {
+interface DecidedCall {
   readonly decided: Decided;
   readonly args?: unknown;
 }
 
 /** A call to decide. */
-export interface Undecided extends Pick<Call, "id" | "name" | "input"> {
+interface Undecided extends Pick<Call, "id" | "name" | "input"> {
   /** The tool, once it is known. */
   readonly tool?: ToolContext["tool"];
   /** True if the hook has changed this input before, so that it does not change it twice. Default: false. */
@@ -224,10 +224,10 @@ async function review(handlers: Handlers, ctx: ModelContext, part: Extract<Answe
   return { type: "call", ...call };
 }
 
-// The points.
+// The hooks at `tool`, `approval`, `execute` and `error`, which apply the decisions and report the outcome.
 
 /** Options of the hooks around a call. */
-export interface CallOptions {
+interface CallOptions {
   /** Returns the MCP server of a tool. */
   readonly mcp: (toolName: string) => McpTool | undefined;
   /** Whether `suppressOutput` of `onPostToolUse` hides the result from the person only. */

@@ -35,7 +35,7 @@ type Entry = z.output<typeof entry>;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Hooks, and one sentence for each part of the settings that never runs. */
-export interface CopilotSettings {
+interface CopilotSettings {
   readonly hooks: SessionHooks;
   readonly silent: readonly string[];
 }

@@ -5,7 +5,7 @@
  */
 import type { ToolResultObject } from "./outputs.ts";
 
-// The fields of the input of every hook.
+// The fields that the inputs of all hooks have.
 
 /** The fields that every hook receives. `T` is the type of the time. */
 export interface HookInput<T = number> {
@@ -207,7 +207,7 @@ export interface PostToolUseFailureHookOutput {
   additionalContext?: string;
 }
 
-// The hooks of a session.
+// The set of hooks that users register, and the arguments of each hook.
 
 /** The second argument of every hook. */
 export interface HookInvocation {

@@ -104,7 +104,7 @@ export function withheld(result: ToolResult): ToolResult {
   return { ...result, parts: [textPart("The output was withheld by a hook.")] };
 }
 
-// The output of each hook.
+// Reads the output of each hook by a table of its fields, and finds a denial in another form.
 
 /** The name of a hook. */
 export type HookName = keyof SessionHooks;
@@ -197,7 +197,7 @@ function readOutput<K extends HookName>(
 // The handlers of the hooks: one per hook, and how it is called.
 
 /** The time in inputs. */
-export type Time = number | Date;
+type Time = number | Date;
 
 /** The input of the hook `K`, without the common fields. */
 export type Fields<K extends HookName> = Omit<
@@ -206,7 +206,7 @@ export type Fields<K extends HookName> = Omit<
 >;
 
 /** The output of a hook, and a decision in it that has the form of another system. */
-export type Answer<K extends HookName> = Outputs[K] & { readonly foreign?: ForeignDecision };
+type Answer<K extends HookName> = Outputs[K] & { readonly foreign?: ForeignDecision };
 
 /** The handlers. */
 export interface Handlers {

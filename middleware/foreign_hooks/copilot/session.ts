@@ -64,7 +64,7 @@ function settingsOf(
   };
 }
 
-// The points.
+// The hooks at `session`, `input`, `prompt` and `stop`, which change the prompt and hide answers.
 
 /** The context of a hook for a known session. It waits for the prompt. */
 const opening = state("copilot_hooks.opening", () => "");

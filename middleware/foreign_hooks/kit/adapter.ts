@@ -33,10 +33,10 @@ export function atNeededPoints<Name extends string>(
   return { name, inherit, ...Object.fromEntries(used.map((point) => [point, hooks[point]])) };
 }
 
-// Warnings about hooks.
+// Warnings about hooks that fail, that are skipped, or that never run.
 
 /** The place and the cause of a hook's failure. */
-export interface HookFailure {
+interface HookFailure {
   readonly middleware: string;
   readonly point: Point;
   readonly message: string;
@@ -68,7 +68,7 @@ export function warnSilent(middleware: Middleware, silent: readonly string[]): M
   };
 }
 
-// Deadlines of hooks.
+// Deadlines: a hook that is late is abandoned, and its signal aborts.
 
 /**
  * Calls `work` with a signal that aborts with `signal` or after `ms` milliseconds. After an abort, `work` has `grace` milliseconds (default 0) to settle;

@@ -9,7 +9,7 @@ import { describeIssues, isObject } from "../../../src/core/kit.ts";
 // The fields of an answer. Zod validates every field on its own, so an invalid field does not affect the others.
 
 /** The schemas of the fields of an answer. `$ZodType` is the core of every schema: the compiler compares fewer members with it than with `ZodType`. */
-export type Shape = Readonly<Record<string, z.core.$ZodType>>;
+type Shape = Readonly<Record<string, z.core.$ZodType>>;
 
 /** The valid fields of an answer. */
 export type Fields<S extends Shape> = { readonly [K in keyof S]?: z.output<S[K]> };
@@ -47,7 +47,7 @@ export function unknownMembers(
   return names.length === 0 ? undefined : `unknown members: ${names.slice(0, 10).join(", ")}${more}`;
 }
 
-// The schemas that the systems share.
+// Schemas of fields: a word in any case, and a value that may be null.
 
 /** Accepts one of `words`, in upper or lower case. */
 export function word<const T extends readonly string[]>(...words: T): z.core.$ZodType<T[number]> {
@@ -59,7 +59,7 @@ export function maybe<S extends z.core.$ZodType>(schema: S): z.core.$ZodType<z.o
   return z.pipe(z.nullish(schema), z.transform((given) => given ?? undefined));
 }
 
-// Texts and JSON of unknown shape.
+// Reads values of unknown shape, and joins texts.
 
 /** Returns a value if it is an object, otherwise an empty object. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> {

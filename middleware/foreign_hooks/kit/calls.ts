@@ -55,7 +55,7 @@ export function errorOf(result: ToolResult): string {
   return result.error !== undefined && result.status !== "ok" ? messageOf(result.error) : textOf(result);
 }
 
-// The decisions of hooks about calls.
+// Remembers the decisions of hooks about calls over a pause, so that no hook is asked twice.
 
 /** A decision, and the batch in which its call entered. */
 interface KeptDecision<D> {

@@ -17,7 +17,7 @@ export interface ForeignDecision {
 }
 
 /** Whether the system of the hook has read a member, so that its meaning is known. */
-export type IsRead = (member: string) => boolean;
+type IsRead = (member: string) => boolean;
 
 /** Returns the decision in an answer that its own system has not read. A deny counts before a question. */
 export function foreignDecision(answer: unknown, isRead: IsRead = () => false): ForeignDecision | undefined {

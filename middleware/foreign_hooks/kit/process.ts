@@ -10,7 +10,7 @@ import { parseJson } from "./answers.ts";
 import { isObject, startError, startTimer } from "../../../src/core/kit.ts";
 
 /** A command: a line for a shell, or a program with arguments. */
-export interface CommandLine {
+interface CommandLine {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
   readonly shell?: string | undefined;
@@ -24,7 +24,7 @@ export interface Exited {
 }
 
 /** A process that runs. */
-export interface Running {
+interface Running {
   /** Its first line of output, as soon as it is complete; undefined if it exits without one. */
   readonly line: Promise<string | undefined>;
   /** Rejects if the command cannot be started. */
@@ -203,7 +203,7 @@ function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && isObject(error) && error.code === code;
 }
 
-// The JSON in what a command writes.
+// Finds the JSON object in the output of a command, which may be surrounded by other text.
 
 /** Creates the error for a handler that failed. */
 export function commandError(reason: string, name: string): Error {

@@ -36,7 +36,7 @@ export function parse<S extends z.core.$ZodType>(event: string, schema: S, given
   return data;
 }
 
-// Hooks that never run.
+// Sentences about hooks that never run, for warnings.
 
 /** The events before an action that hooks can prevent. */
 const guards = [
@@ -54,7 +54,7 @@ export function neverRun(event: string, reason: string, which?: string): string 
   return `${hooks} never run: ${reason}.${isGuard(event) ? " What they would block is not blocked." : ""}`;
 }
 
-// The matchers of tools.
+// Matchers: whether one is valid, and whether it can match the name of a tool at all.
 
 /** The problem of a matcher that is an invalid regular expression. */
 export const invalidPattern = "it is an invalid regular expression";

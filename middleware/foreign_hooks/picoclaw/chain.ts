@@ -28,7 +28,7 @@ export interface Link<P extends object, R extends Decision> {
 }
 
 /** The outcome of a chain. */
-export interface Linked<P, R> {
+interface Linked<P, R> {
   /** The params with all changes. */
   readonly params: P;
   /** The reply that ended the chain, and the name of its hook. */
@@ -39,7 +39,7 @@ export interface Linked<P, R> {
 export type Warn = (ctx: Scope, failure: Failure) => void;
 
 /** A failure of a hook. */
-export interface Failure {
+interface Failure {
   readonly hook: string;
   readonly problem: string;
   readonly point: Point;
@@ -47,7 +47,7 @@ export interface Failure {
 }
 
 /** Options of asking hooks. */
-export interface ChainOptions {
+interface ChainOptions {
   /** Milliseconds for one hook. */
   readonly timeouts: { readonly interceptor: number; readonly approval: number };
   readonly observers: Observers;
@@ -188,7 +188,7 @@ function foreignProblem(stage: Stage, { type, member }: ForeignDecision): string
 // The hooks of one middleware, and the data that its points share.
 
 /** Data about a run while it lives. */
-export interface Notes {
+interface Notes {
   prompt: string;
   /** The request of a turn that hooks have changed. Another attempt of the same request repeats the change. */
   asked?: { readonly turn: number; readonly messages: string; readonly change: Partial<ModelRequest> | undefined };

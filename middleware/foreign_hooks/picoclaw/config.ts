@@ -71,7 +71,7 @@ export function answeredBy(message: unknown): number | undefined {
   return success ? data.id : undefined;
 }
 
-// The configuration.
+// The configuration as PicoClaw has it under `hooks`, its schema, and the defaults that replace absent values.
 
 /** A stage at which hooks are asked. */
 export type Stage = "before_llm" | "after_llm" | "before_tool" | "after_tool" | "approve_tool";

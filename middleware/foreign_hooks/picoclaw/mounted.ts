@@ -117,7 +117,7 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
 }
 
 /** Creates the hooks of a configuration. */
-export interface Sources {
+interface Sources {
   readonly builtin: (name: string, config: unknown) => Builtin;
   readonly open: (process: Process) => () => Wire;
 }
@@ -163,10 +163,10 @@ const most = 64;
 export type Observers = ReturnType<typeof observersOf>;
 
 /** The data of an event. */
-export type Payload = Readonly<Record<string, unknown>>;
+type Payload = Readonly<Record<string, unknown>>;
 
 /** Options of sending events. */
-export interface ObserverOptions extends WireForm {
+interface ObserverOptions extends WireForm {
   /** Milliseconds for one hook. */
   readonly timeout: number;
 }

@@ -125,7 +125,7 @@ export function dueResponse(ctx: ModelContext): ModelResponse | undefined {
   };
 }
 
-// The `tool` point.
+// The `tool` point: `pre_tool_call` on the way in, and `post_tool_call` on the way out.
 
 /** The call at which a hook aborted the run, and its batch. */
 const aborted = state<{ readonly call: string; readonly batch: string } | undefined>(
@@ -134,10 +134,10 @@ const aborted = state<{ readonly call: string; readonly batch: string } | undefi
 );
 
 /** A call of a known tool. */
-export type Calling = ToolContext & { readonly tool: AnyTool };
+type Calling = ToolContext & { readonly tool: AnyTool };
 
 /** A call that runs, with the changes of hooks. */
-export interface Made {
+interface Made {
   readonly type: "made";
   readonly ctx: Calling;
   readonly call: ToolCall;

@@ -187,7 +187,7 @@ function split(given: unknown): readonly unknown[] {
   return type === undefined ? Object.entries(given)[0] ?? ["Continue", undefined] : [type, reason ?? messages];
 }
 
-// The hooks, and their chain.
+// The hooks, as users of yoi write them, and their arguments.
 
 /** A call. A hook can change its name and its input, not its id. */
 export interface ToolCall {

@@ -111,7 +111,7 @@ function textIn(draft: Message): string {
   return partsOf(draft).map((part) => part.type === "text" ? part.text : "").join("");
 }
 
-// The hooks of the middleware.
+// The hooks at each point, which ask the methods of yoi and apply their answers.
 
 /** The hooks of yoi, in the order in which they are asked on the way in and on the way out. */
 export interface Order {

@@ -141,7 +141,7 @@ function contextOf(released: string): string {
   return context.slice(boundary + 1);
 }
 
-// The response, as its parts stream.
+// Masks the parts of a response while they stream, each kind of text as one text.
 
 type Delta = Extract<Event, { readonly type: "text.delta" | "reasoning.delta" | "call.delta" }>;
 
@@ -234,7 +234,7 @@ function keyOfCall(id: string): string {
   return `call ${id}`;
 }
 
-// Masks the events of a run.
+// Masks the events of a run, and of the agents that work for it.
 
 /** The events that begin or end a response, a turn or a run. Deltas that are held back are released before them. */
 const boundaries: ReadonlySet<Event["type"]> = new Set<Event["type"]>([

@@ -157,7 +157,7 @@ export function maskCall<C extends Call>(call: C, mask: Mask): C {
   return name === call.name && Object.is(input, call.input) ? call : { ...call, name, input };
 }
 
-// Masks messages and results.
+// Masks messages and results, each message once.
 
 /** Masks a message. */
 function maskMessage(message: Message, mask: Mask): Message {
@@ -237,7 +237,7 @@ export function maskResult(result: ToolResult, mask: Mask): ToolResult {
   };
 }
 
-// Masks events.
+// Masks events: every field that is not known to be an id, a name or a number.
 
 const ids = ["run", "session", "request", "call", "batch", "error", "resumeToken"];
 /** Names that the application chose. */
@@ -288,7 +288,7 @@ function replaced<E extends Event, K extends keyof E>(event: E, key: K, value: E
   return value === event[key] ? event : { ...event, [key]: value };
 }
 
-// Masks the requests to the model.
+// Masks the requests to the model: messages, instructions and tools.
 
 /** Returns a function that masks the messages, the instructions and the tools of a request. Returns the same request if nothing changes. */
 export function requestMask(

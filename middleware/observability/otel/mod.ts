@@ -59,7 +59,7 @@ export type {
   Tracer,
 } from "./recorder.ts";
 
-// Tracks the spans of one run.
+// Tracks the spans of one run, so that none stays open when the run ends.
 
 /** The operation of a run, and the operations in it. */
 interface RunSpans extends ActiveOperation {

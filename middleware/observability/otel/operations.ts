@@ -123,7 +123,7 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
   }
 }
 
-// Requests and calls of tools.
+// Describes requests to models and calls of tools, with the attributes of the semantic conventions for generative AI.
 
 /** The event of a completed call. */
 type ToolFinished = Extract<Event, { type: "tool.finished" }>;

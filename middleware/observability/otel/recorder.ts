@@ -99,7 +99,7 @@ export interface Telemetry {
   };
 }
 
-// The recorder of operations.
+// Records operations as spans, durations and tokens.
 
 /** An operation that takes time. */
 export interface Operation {

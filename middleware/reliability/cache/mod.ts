@@ -16,7 +16,7 @@ import {
 } from "../../../mod.ts";
 import { canonicalJson, expectNames, hashOf, type KeyValue, partEvent } from "../../../src/core/kit.ts";
 
-// Keys of cached responses and results.
+// Keys: equal requests and calls have the same one, whatever their ids.
 
 /** Returns the key of a value: a hash of its canonical JSON. */
 async function keyOf(kind: "model" | "tool", value: unknown): Promise<string> {

@@ -105,7 +105,7 @@ function mendEvents(request: unknown): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
-// The bounds.
+// Bounds the bytes and the time of each answer, and answers in place of a server that exceeds them.
 
 /** The bounds of the answers of a server. */
 export interface McpBounds {

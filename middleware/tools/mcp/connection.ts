@@ -149,7 +149,7 @@ function expectAddress<V>(subject: string, server: McpServer<V>): void {
   }
 }
 
-// The connection of one run.
+// Connects one run to a server: lists its tools, calls them, and closes the connection.
 
 /** Longest time to end a session with a server, in milliseconds. */
 const closeTime = 1_000;

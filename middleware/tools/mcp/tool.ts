@@ -111,7 +111,7 @@ function unexpected(subject: string, value: unknown, expected: string): string {
   return `${subject} is ${given}; expected ${expected}`;
 }
 
-// The names of the tools for the model.
+// Names the tools for the model: unique, and accepted by every provider.
 
 /** The longest name that all providers accept. */
 const maxLength = 64;

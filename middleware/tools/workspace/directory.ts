@@ -169,7 +169,7 @@ async function nameHash(name: string): Promise<string> {
   return (await hashOf(name)).slice(0, 16);
 }
 
-// Watches a directory.
+// Watches a directory: reports files that are added, changed and deleted, also by other programs.
 
 const maxFolders = 10_000;
 
@@ -271,7 +271,7 @@ async function gather(folder: string, found: Inventory = { folders: [], files: [
   return found;
 }
 
-// The files of a directory.
+// The files of a directory, as `workspace()` reads and writes them.
 
 const maxAttempts = 100;
 

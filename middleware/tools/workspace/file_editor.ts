@@ -53,7 +53,7 @@ export function changeDirectory<V>(editorOf: (scope: Scope<V>) => FileEditor): A
   });
 }
 
-// The editor.
+// The editor of a run: it locks each file, and detects changes that others make in the meantime.
 
 const maxAttempts = 20;
 

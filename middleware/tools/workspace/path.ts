@@ -80,7 +80,7 @@ function refusal(path: string, reason: string): ToolError {
   return new ToolError(`Cannot use the path ${shown(path)}: ${reason}.`);
 }
 
-// Decodes, searches and edits text.
+// Decodes, searches and edits the text of a file.
 
 const encoder = new TextEncoder();
 

@@ -19,7 +19,7 @@ import { expectNames, isObject, readText, startTimer, wildcard } from "../../../
 // The port that every type of handler implements.
 
 /** Options of one call of a handler. */
-export interface HandlerOptions {
+interface HandlerOptions {
   readonly signal: AbortSignal;
   readonly dialect: Dialect;
 }
@@ -33,7 +33,7 @@ export type Handler = (input: HookInput, options: HandlerOptions) => Promise<unk
 const writers: readonly HookEvent[] = ["SessionStart", "CwdChanged", "FileChanged"];
 
 /** The environment of one command. */
-export interface CommandEnvironment {
+interface CommandEnvironment {
   /** The variables of the session, and `CLAUDE_ENV_FILE`. */
   readonly env: Readonly<Record<string, string>>;
   /** The file that the command may write. */

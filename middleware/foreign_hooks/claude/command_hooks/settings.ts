@@ -185,7 +185,7 @@ function isEventName(name: string): boolean {
 }
 
 /** Creates the hook of a handler. Throws a `TypeError` for a handler that cannot run here. */
-export type HookOf = (handler: HandlerConfig) => Definition["hook"];
+type HookOf = (handler: HandlerConfig) => Definition["hook"];
 
 /** Reads settings. Throws a `TypeError` if the hooks of an event are invalid, or need a model, an agent or a server that is not given. */
 export function readSettings(

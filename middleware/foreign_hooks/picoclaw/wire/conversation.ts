@@ -62,7 +62,7 @@ export function fromWireOptions(wire: Readonly<Record<string, unknown>>, { outpu
   };
 }
 
-// Conversations.
+// Converts the messages of a request for the wire and back; a message that hooks have not changed stays the same object.
 
 /** Returns the text and the media of a message or a result. */
 function contentOf({ parts }: { readonly parts: readonly (AnswerPart | ContentPart)[] }) {
@@ -144,7 +144,7 @@ function fromWireResult(
   return { callId, name, status: same?.status ?? "ok", parts };
 }
 
-// The replies of hooks.
+// The schemas of the replies of hooks, for each stage.
 
 /** The decision in a reply: `continue` (also empty), `modify`, `respond`, `deny_tool`, `abort_turn` or `hard_abort`, and its reason. */
 export interface Decision {

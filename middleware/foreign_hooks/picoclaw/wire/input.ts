@@ -61,7 +61,7 @@ export function kindsOf(observe: readonly string[]): ReadonlySet<Kind> {
   }));
 }
 
-// The params of each request.
+// The params of the requests to hooks, and the fields that all of them have.
 
 /** The version of the wire: that of the document, or later versions. */
 export type WireVersion = "document" | "head";

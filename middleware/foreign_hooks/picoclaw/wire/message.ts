@@ -73,7 +73,7 @@ export function mediaOf(ref: string): MediaPart | undefined {
   return { type: "media", mediaType: types[ending.toLowerCase()] ?? "application/octet-stream", url: ref };
 }
 
-// Messages, calls and tools.
+// Messages, calls and tools: converts each of them for the wire and back.
 
 /** A call on the wire. */
 export interface WireCall {
@@ -137,7 +137,7 @@ export const wireTool: z.core.$ZodType<WireTool> = struct({
 });
 
 /** Converts a call for the wire. */
-export function toWireCall({ id, name, input, malformed }: Call): WireCall {
+function toWireCall({ id, name, input, malformed }: Call): WireCall {
   const written = malformed === undefined ? JSON.stringify(input ?? {}) : String(input);
   return { id, type: "function", function: { name, arguments: written } };
 }
@@ -162,7 +162,7 @@ export function fromWireTool({ function: { name, description, parameters } }: Wi
   return { name, description, schema: parameters };
 }
 
-// Results of tools on the wire.
+// Results of tools: a result that a hook has not changed keeps the fields that the wire does not carry.
 
 /** A result on the wire. */
 export interface WireResult {
@@ -247,7 +247,7 @@ function artifactOf(tag: string): Artifact {
   return { uri, ...(mediaType !== undefined && { mediaType }) };
 }
 
-// Responses of models on the wire.
+// Responses of models: parts that a hook has not changed keep their identity.
 
 /** A response on the wire. */
 export interface WireResponse {
