@@ -15,16 +15,7 @@ interface Note {
 }
 
 /** The notes of all owners. */
-interface NoteStore {
-  /** Returns the notes of an owner. */
-  list(owner: string): Promise<readonly Note[]>;
-  /** Stores a new note. Returns its number, from 1, or undefined if the owner has the maximum number of notes. */
-  add(owner: string, text: string): Promise<number | undefined>;
-  /** Stores a note in place of the one with the same number. Returns false if there is none. */
-  replace(owner: string, note: Note): Promise<boolean>;
-  /** Deletes a note, if it exists. */
-  delete(owner: string, id: number): Promise<void>;
-}
+type NoteStore = ReturnType<typeof noteStore>;
 
 /** The options of `noteStore()`. */
 interface NoteStoreOptions {
@@ -36,10 +27,11 @@ interface NoteStoreOptions {
 }
 
 /** Creates the store of a database. */
-function noteStore({ keyValue, max, expireIn }: NoteStoreOptions): NoteStore {
+function noteStore({ keyValue, max, expireIn }: NoteStoreOptions) {
   const options = expireIn === undefined ? {} : { expireIn };
   const ids = Array.from({ length: max }, (_, index) => index + 1);
 
+  /** Returns the notes of an owner. */
   async function list(owner: string): Promise<readonly Note[]> {
     const prefix = await prefixOf(owner);
     const texts = await Promise.all(ids.map((id) => keyValue.get(`${prefix}/${id}`)));
@@ -58,7 +50,8 @@ function noteStore({ keyValue, max, expireIn }: NoteStoreOptions): NoteStore {
 
   return {
     list,
-    async add(owner, text) {
+    /** Stores a new note. Returns its number, from 1, or undefined if the owner has the maximum number of notes. */
+    async add(owner: string, text: string): Promise<number | undefined> {
       const prefix = await prefixOf(owner);
       const next = await keyValue.increment(`${prefix}/count`);
       if (next <= max && await claim(`${prefix}/${next}`, text)) return next;
@@ -68,13 +61,15 @@ function noteStore({ keyValue, max, expireIn }: NoteStoreOptions): NoteStore {
       }
       return undefined;
     },
-    async replace(owner, { id, text }) {
+    /** Stores a note in place of the one with the same number. Returns false if there is none. */
+    async replace(owner: string, { id, text }: Note): Promise<boolean> {
       const key = `${await prefixOf(owner)}/${id}`;
       const exists = await keyValue.get(key) !== undefined;
       if (exists) await keyValue.set(key, text, options);
       return exists;
     },
-    delete: async (owner, id) => await keyValue.delete(`${await prefixOf(owner)}/${id}`),
+    /** Deletes a note, if it exists. */
+    delete: async (owner: string, id: number): Promise<void> => await keyValue.delete(`${await prefixOf(owner)}/${id}`),
   };
 }
 

@@ -44,18 +44,7 @@ interface Amounts {
 }
 
 /** Records the spending of a run and its subagents. */
-interface Ledger {
-  /** Returns the limits less the spent and the reserved amounts. */
-  left(at: Scope): Amounts;
-  /** Returns false if the time is up. */
-  hasTime(at: Scope): boolean;
-  /** Counts a call. Returns false if no call or no time is left. */
-  take(at: Scope): boolean;
-  /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
-  reserve(at: Scope, most: Partial<Spent>): (real: Partial<Spent>) => void;
-  /** Counts the time of a run until the returned function is called. The time of subagents is included. */
-  start(at: Scope): () => void;
-}
+type Ledger = ReturnType<typeof ledgerOf>;
 
 /** The amounts besides the calls. */
 type Spent = Omit<Amounts, "calls">;
@@ -63,7 +52,7 @@ type Spent = Omit<Amounts, "calls">;
 const nothing: Spent = { tokens: 0, cost: 0, ms: 0 };
 
 /** Creates a ledger in the state of a run, under `name`. A reservation counts as spent, because a process that dies may have spent it. */
-function ledgerOf(name: string, limits: Amounts): Ledger {
+function ledgerOf(name: string, limits: Amounts) {
   const spent = state<Spent>(`${name}.spent`, () => nothing);
   const calls = state(`${name}.calls`, () => 0); // of its own: a number is written faster than an object, and this one changes with every call
   const since = state<number | null>(`${name}.since`, () => null);
@@ -92,7 +81,8 @@ function ledgerOf(name: string, limits: Amounts): Ledger {
   }
 
   return {
-    left(at) {
+    /** Returns the limits less the spent and the reserved amounts. */
+    left(at: Scope): Amounts {
       const keeper = keeperOf(at);
       const { tokens, cost } = spent.get(keeper);
       return {
@@ -102,22 +92,26 @@ function ledgerOf(name: string, limits: Amounts): Ledger {
         ms: timeLeft(keeper),
       };
     },
-    hasTime: (at) => timeLeft(at) > 0,
-    take(at) {
+    /** Returns false if the time is up. */
+    hasTime: (at: Scope): boolean => timeLeft(at) > 0,
+    /** Counts a call. Returns false if no call or no time is left. */
+    take(at: Scope): boolean {
       const keeper = keeperOf(at);
       const taken = calls.get(keeper);
       if (limits.calls - taken < 1 || timeLeft(keeper) <= 0) return false;
       calls.set(keeper, taken + 1);
       return true;
     },
-    reserve(at, most) {
+    /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
+    reserve(at: Scope, most: Partial<Spent>): (real: Partial<Spent>) => void {
       add(at, most);
       return (real) => {
         add(at, real);
         add(at, most, -1);
       };
     },
-    start(at) {
+    /** Counts the time of a run until the returned function is called. The time of subagents is included. */
+    start(at: Scope): () => void {
       begun.add(at.run);
       if (keeperOf(at) !== at || limits.ms === Infinity) return () => {};
       const now = at.run.now();

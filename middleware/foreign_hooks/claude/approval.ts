@@ -3,7 +3,6 @@
  *
  * @module
  */
-import * as z from "zod";
 import type { PermissionAnswer } from "./config.ts";
 import type { Decision } from "./dialect.ts";
 import type { CallFields, PermissionSuggestion } from "./events.ts";

@@ -209,22 +209,13 @@ export type Fields<K extends HookName> = Omit<
 type Answer<K extends HookName> = Outputs[K] & { readonly foreign?: ForeignDecision };
 
 /** The handlers. */
-export interface Handlers {
-  /** The id of the middleware in this process. */
-  readonly owner: string;
-  /** Registered names that look like hooks but are unknown. */
-  readonly unknown: readonly string[];
-  /** Whether one of these hooks has a handler. */
-  has(...names: readonly HookName[]): boolean;
-  /** Calls the handler of a hook. The output is empty if there is no handler, or if it fails or returns nothing. */
-  ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Answer<K>>;
-}
+export type Handlers = ReturnType<typeof handlersOf>;
 
 /** Collects the handlers of several registrations: of each hook, the last one. Throws a `TypeError` if a handler is not a function. */
 export function handlersOf(
   registered: readonly SessionHooks<never>[],
   { time, cwd: root }: { readonly time: () => Time; readonly cwd: string },
-): Handlers {
+) {
   if (!registered.every(isObject)) {
     throw new TypeError("Cannot use hooks: expected an object with `onPreToolUse` and others");
   }
@@ -238,12 +229,16 @@ export function handlersOf(
   let owner: string | undefined;
 
   return {
-    get owner() {
+    /** The id of the middleware in this process. */
+    get owner(): string {
       return owner ??= crypto.randomUUID(); // not before the first call: Workers have no random numbers at their start
     },
+    /** Registered names that look like hooks but are unknown. */
     unknown: registered.flatMap((hooks) => Object.keys(hooks))
       .filter(isMisspelt),
-    has: (...names) => names.some((name) => holderOf(name)),
+    /** Whether one of these hooks has a handler. */
+    has: (...names: readonly HookName[]): boolean => names.some((name) => holderOf(name)),
+    /** Calls the handler of a hook. The output is empty if there is no handler, or if it fails or returns nothing. */
     async ask<K extends HookName>(name: K, ctx: Scope, point: Point, fields: Fields<K>): Promise<Answer<K>> {
       const hooks = holderOf(name);
       if (!hooks) return {};

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import * as z from "zod";
 import { consult, type ToolCall, type ToolCallContext, type ToolResult, type YoiHook } from "./hooks.ts";
 import { errorOf, inputThatRuns, isSameJson, replaceText } from "../kit/calls.ts";
 import {

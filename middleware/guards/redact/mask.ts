@@ -7,20 +7,6 @@ import { bordersOf } from "../../../src/core/kit.ts";
 
 // Decodes the escapes of JSON strings, and maps places in the decoded text to the written text and back.
 
-/** A decoded text. */
-interface Decoded {
-  /** The text. An escape that is incomplete at the end is copied as written. */
-  readonly text: string;
-  /** The index in the written text at which an incomplete escape begins; else its length. */
-  readonly open: number;
-  /** Returns the index in the written text of a decoded character. */
-  toWritten(index: number): number;
-  /** Returns the index of the last decoded character that begins at or before an index in the written text. */
-  before(written: number): number;
-  /** Returns the index of the first decoded character that begins at or after an index in the written text. */
-  after(written: number): number;
-}
-
 /** An escape, a backslash that begins none, or other text. Does not match a backslash that may begin an escape once more text follows. */
 const piece = /\\u[\dA-Fa-f]{4}|\\["\\/bfnrt]|\\(?!(?:u[\dA-Fa-f]{0,3})?$)|[^\\]+/gy;
 
@@ -32,7 +18,7 @@ function decodeEscape(escape: string): string {
 }
 
 /** Decodes the escapes of a text; returns `undefined` if it has no backslash. */
-function decodeEscapes(written: string): Decoded | undefined {
+function decodeEscapes(written: string) {
   if (!written.includes("\\")) return undefined;
   const writtenIndexes: number[] = [];
   const decodedIndexes: number[] = [];
@@ -56,11 +42,16 @@ function decodeEscapes(written: string): Decoded | undefined {
   const toWritten = (index: number) => writtenIndexes[index] ?? written.length;
   const before = (index: number) => decodedIndexes[index] ?? length;
   return {
+    /** The decoded text. An escape that is incomplete at the end is copied as written. */
     text: decoded.join(""),
+    /** The index in the written text at which an incomplete escape begins; else its length. */
     open: complete,
+    /** Returns the index in the written text of a decoded character. */
     toWritten,
+    /** Returns the index of the last decoded character that begins at or before an index in the written text. */
     before,
-    after: (index) => before(index) + (toWritten(before(index)) >= index ? 0 : 1),
+    /** Returns the index of the first decoded character that begins at or after an index in the written text. */
+    after: (index: number): number => before(index) + (toWritten(before(index)) >= index ? 0 : 1),
   };
 }
 
@@ -165,19 +156,7 @@ interface Hidden {
 export type Span = readonly [start: number, end: number];
 
 /** Finds the secrets in a text, also if they are written with the escapes of JSON, or of JSON in JSON. */
-export interface Mask {
-  /** Returns the spans at or after `from`, in order, without overlaps. */
-  find(text: string, from?: number): readonly Span[];
-  /**
-   * Returns the first index at or after `from` at which a secret may begin that more text would complete or extend; else the length of the text. If a text
-   * `follows` that is held back, only those count of which a mask may be a part: the others were looked for in the text before it was masked.
-   */
-  openFrom(text: string, from: number, follows?: boolean): number;
-  /** Masks a complete text. Masking it again changes nothing. */
-  whole(text: string): string;
-  /** The number of characters after a text that a pattern may look at whose beginning cannot be derived. */
-  readonly lookahead: number;
-}
+export type Mask = ReturnType<typeof maskOf>;
 
 /** The text that takes the place of a secret. It counts as a secret itself, so that no part of it is masked. */
 export const placeholder = "[redacted]";
@@ -201,12 +180,13 @@ export function cover(text: string, spans: readonly Span[], from = 0, to: number
 }
 
 /** Creates a mask for `secrets` and `patterns`. */
-export function maskOf({ secrets, patterns, window }: Hidden): Mask {
+export function maskOf({ secrets, patterns, window }: Hidden) {
   const searches = patterns.map(({ source, flags }) => new RegExp(source, `${flags.replace(/[gy]/g, "")}g`));
   const partials = patterns.map(partialOf);
   const texts = [...secrets, placeholder];
   const prefixes = texts.map((secret) => ({ secret, borders: bordersOf(secret), hasMask: /[[\]]/.test(secret) }));
 
+  /** Returns the spans at or after `from`, in order, without overlaps. */
   function find(text: string, from = 0, known: readonly Span[] = []): readonly Span[] {
     const found = [...known];
     for (const secret of texts) {
@@ -248,6 +228,10 @@ export function maskOf({ secrets, patterns, window }: Hidden): Mask {
     return first;
   }
 
+  /**
+   * Returns the first index at or after `from` at which a secret may begin that more text would complete or extend; else the length of the text. If a text
+   * `follows` that is held back, only those count of which a mask may be a part: the others were looked for in the text before it was masked.
+   */
   function openFrom(text: string, from: number, follows = false): number {
     const first = partialFrom(text, from, follows);
     const decoded = decodeEscapes(text);
@@ -260,6 +244,7 @@ export function maskOf({ secrets, patterns, window }: Hidden): Mask {
     return inner === complete.length ? most : Math.min(most, toWritten(inner));
   }
 
+  /** Masks a complete text. Masking it again changes nothing. */
   function whole(text: string): string {
     let masked = text;
     for (let round = 0; round < maxRounds; round++) {
@@ -270,7 +255,13 @@ export function maskOf({ secrets, patterns, window }: Hidden): Mask {
     return masked;
   }
 
-  return { find, openFrom, whole, lookahead: partials.includes(undefined) ? window : 0 };
+  return {
+    find: (text: string, from?: number) => find(text, from),
+    openFrom,
+    whole,
+    /** The number of characters after a text that a pattern may look at whose beginning cannot be derived. */
+    lookahead: partials.includes(undefined) ? window : 0,
+  };
 }
 
 /** Merges spans that overlap: masking one of them would show a piece of the other. */

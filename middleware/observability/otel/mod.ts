@@ -61,20 +61,8 @@ export type {
 
 // Tracks the spans of one run, so that none stays open when the run ends.
 
-/** The operation of a run, and the operations in it. */
-interface RunSpans extends ActiveOperation {
-  /** Starts an operation in the run: the execution of a call under its id, a request to the model under "". */
-  start(id: string, operation: Operation): ActiveOperation;
-  /** Returns the context of an executing call. */
-  contextOf(call: string): Context | undefined;
-  /** Tells the name of a tool from one that the model made up. */
-  addTool(name: string): void;
-  /** Records the operations that only events report. */
-  observe(event: Event): void;
-}
-
 /** Tracks a run. When it ends, every operation that is still in progress ends too. */
-function trackRun(run: ActiveOperation, { start, record }: Recorder, details: Details): RunSpans {
+function trackRun(run: ActiveOperation, { start, record }: Recorder, details: Details) {
   const active = new Map<string, ActiveOperation>();
   const tools = new Set<string>();
   /** The calls that the provider of the model runs in the present turn. */
@@ -87,14 +75,18 @@ function trackRun(run: ActiveOperation, { start, record }: Recorder, details: De
 
   return {
     ...run,
-    start(id, operation) {
+    /** Starts an operation in the run: the execution of a call under its id, a request to the model under "". */
+    start(id: string, operation: Operation): ActiveOperation {
       const started = start(operation, run.context);
       active.set(id, started);
       return started;
     },
-    contextOf: (call) => active.get(call)?.context,
-    addTool: (name) => void tools.add(name),
-    observe(event) {
+    /** Returns the context of an executing call. */
+    contextOf: (call: string): Context | undefined => active.get(call)?.context,
+    /** Tells the name of a tool from one that the model made up. */
+    addTool: (name: string): void => void tools.add(name),
+    /** Records the operations that only events report. */
+    observe(event: Event): void {
       switch (event.type) {
         case "prompt.accepted":
           if (details.content) run.span.setAttributes(promptAttributes(event, details.content));
@@ -123,7 +115,7 @@ function trackRun(run: ActiveOperation, { start, record }: Recorder, details: De
         }
       }
     },
-    end(outcome) {
+    end(outcome?: Outcome): void {
       endAtProvider();
       for (const operation of active.values()) operation.end({ error: "abandoned" });
       run.end(outcome);
@@ -183,7 +175,7 @@ export function otel(api: Telemetry, options: OtelOptions = {}): Middleware {
     },
     content: typeof content === "function" ? content : content ? (text) => text : undefined,
   };
-  const runs = new WeakMap<Run, RunSpans>();
+  const runs = new WeakMap<Run, ReturnType<typeof trackRun>>();
   /** Runs that no provider records. */
   const idleRuns = new WeakSet<Run>();
   const isRecorded = ({ run }: Scope) => !idleRuns.has(run);

@@ -184,28 +184,66 @@ export function chatOutcome({ model, finish, usage, parts }: ModelResponse, { co
   };
 }
 
-/** Describes the execution of a call. */
-export function toolOperation({ tool, callId, turn, input }: ExecuteContext, { content }: Details): Operation {
+/** A call, of a tool of the agent or of one that the provider runs. */
+interface DescribedCall {
+  readonly name: string;
+  readonly callId: string;
+  readonly type: "function" | "extension";
+  readonly description?: string;
+  readonly turn: number;
+  readonly input: unknown;
+}
+
+function callOperation(
+  { name, callId, type, description, turn, input }: DescribedCall,
+  content: Details["content"],
+): Operation {
   return {
     name: "execute_tool",
-    target: tool.name,
-    labels: { "gen_ai.tool.name": tool.name },
+    target: name,
+    labels: { "gen_ai.tool.name": name },
     details: {
       "gen_ai.tool.call.id": callId,
-      "gen_ai.tool.type": "function",
-      "gen_ai.tool.description": content?.(tool.description) ?? tool.description,
+      "gen_ai.tool.type": type,
+      ...(description !== undefined && { "gen_ai.tool.description": content?.(description) ?? description }),
       "jizai.turn": turn,
       ...(content && { "gen_ai.tool.call.arguments": valueJson(input, content) }),
     },
   };
 }
 
+function callOutcome(status: string, output: unknown, content: Details["content"]): Outcome {
+  return {
+    ...(content && { details: { "gen_ai.tool.call.result": valueJson(output, content) } }),
+    error: status === "ok" ? undefined : status,
+  };
+}
+
+/** Describes the execution of a call. */
+export function toolOperation({ tool, callId, turn, input }: ExecuteContext, { content }: Details): Operation {
+  const { name, description } = tool;
+  return callOperation({ name, callId, type: "function", description, turn, input }, content);
+}
+
 /** Describes the result of a call. */
 export function toolOutcome(result: Pick<ToolResult, "status" | "parts">, { content }: Details): Outcome {
-  return {
-    ...(content && { details: { "gen_ai.tool.call.result": valueJson(textOf(result), content) } }),
-    error: result.status === "ok" ? undefined : result.status,
-  };
+  return callOutcome(result.status, content && textOf(result), content);
+}
+
+/** Describes a call that the provider of the model runs. */
+export function providerOperation(
+  { turn, content: { name, callId, input } }: Extract<Event, { type: "provider_tool.started" }>,
+  { content }: Details,
+): Operation {
+  return callOperation({ name, callId, type: "extension", turn, input }, content);
+}
+
+/** Describes the result of a call that the provider has run. */
+export function providerOutcome(
+  { content: { status, output } }: Extract<Event, { type: "provider_tool.finished" }>,
+  { content }: Details,
+): Outcome {
+  return callOutcome(status, output, content);
 }
 
 /** Describes a prompt. */
@@ -262,37 +300,6 @@ function tokensOf({ input, output, cached, cacheWrite, reasoning }: Usage): Attr
     ...(cached !== undefined && { "gen_ai.usage.cache_read.input_tokens": cached }),
     ...(cacheWrite !== undefined && { "gen_ai.usage.cache_creation.input_tokens": cacheWrite }),
     ...(reasoning !== undefined && { "gen_ai.usage.reasoning.output_tokens": reasoning }),
-  };
-}
-
-// Describes calls that the provider of the model runs, with the attributes of the semantic conventions for generative AI.
-
-/** Describes a call that the provider runs. */
-export function providerOperation(
-  { turn, content: call }: Extract<Event, { type: "provider_tool.started" }>,
-  { content }: Details,
-): Operation {
-  return {
-    name: "execute_tool",
-    target: call.name,
-    labels: { "gen_ai.tool.name": call.name },
-    details: {
-      "gen_ai.tool.call.id": call.callId,
-      "gen_ai.tool.type": "extension",
-      "jizai.turn": turn,
-      ...(content && { "gen_ai.tool.call.arguments": valueJson(call.input, content) }),
-    },
-  };
-}
-
-/** Describes the result of a call that the provider has run. */
-export function providerOutcome(
-  { content: result }: Extract<Event, { type: "provider_tool.finished" }>,
-  { content }: Details,
-): Outcome {
-  return {
-    ...(content && { details: { "gen_ai.tool.call.result": valueJson(result.output, content) } }),
-    error: result.status === "ok" ? undefined : result.status,
   };
 }
 

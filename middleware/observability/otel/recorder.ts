@@ -136,17 +136,10 @@ export interface ActiveOperation {
 }
 
 /** Records operations. */
-export interface Recorder {
-  /** Starts an operation. */
-  start(operation: Operation, parent: Context): ActiveOperation;
-  /** Returns whether no provider records spans or metrics. */
-  isIdle(span: Span): boolean;
-  /** Records a completed operation that took `ms` milliseconds. */
-  record(name: string, outcome: Outcome, parent: Context, ms?: number): void;
-}
+export type Recorder = ReturnType<typeof recorderOf>;
 
 /** Creates a recorder of spans, durations and tokens. */
-export function recorderOf({ trace, metrics, isSpanContextValid, createNoopMeter }: Telemetry): Recorder {
+export function recorderOf({ trace, metrics, isSpanContextValid, createNoopMeter }: Telemetry) {
   const tracer = trace.getTracer("jizai");
   const meter = metrics.getMeter("jizai");
   const duration = meter.createHistogram("gen_ai.client.operation.duration", {
@@ -161,7 +154,8 @@ export function recorderOf({ trace, metrics, isSpanContextValid, createNoopMeter
   });
 
   return {
-    start({ name, target, labels, details }, parent) {
+    /** Starts an operation. */
+    start({ name, target, labels, details }: Operation, parent: Context): ActiveOperation {
       const common = { "gen_ai.operation.name": name, ...labels };
       const span = tracer.startSpan(target === undefined ? name : `${name} ${target}`, {
         kind: name === "chat" ? 2 : 0,
@@ -186,11 +180,13 @@ export function recorderOf({ trace, metrics, isSpanContextValid, createNoopMeter
         },
       };
     },
-    isIdle(span) {
+    /** Returns whether no provider records spans or metrics. */
+    isIdle(span: Span): boolean {
       const known = span.spanContext?.(); // valid also for an unsampled span, whose siblings may be sampled
       return meter === createNoopMeter?.() && known !== undefined && isSpanContextValid?.(known) === false;
     },
-    record(name, outcome, parent, ms = 0) {
+    /** Records a completed operation that took `ms` milliseconds. */
+    record(name: string, outcome: Outcome, parent: Context, ms = 0): void {
       const startTime = performance.timeOrigin + performance.now() - ms;
       end(tracer.startSpan(name, { kind: 0, startTime }, parent), outcome);
     },

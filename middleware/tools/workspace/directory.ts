@@ -13,26 +13,16 @@ import { type FileChange, type FileContent, type Files, hashOf, Locks } from "..
 
 // Resolves paths in a directory on disk, with all links followed, and refuses those that leave it.
 
-/** Resolves the paths of one directory. */
-interface Paths {
-  /** Returns the real path of the directory itself. */
-  root(): Promise<string>;
-  /** Returns the real path of `path`, or `undefined` if nothing is there. Throws a `ToolError` if it leaves the directory. */
-  find(path: string): Promise<string | undefined>;
-  /** Returns the real path of a folder, and creates the folder if it is missing. */
-  folder(path: string): Promise<string>;
-  /** Returns the path from the root, with `/` between names, of a real path in the directory. */
-  fromRoot(place: string): Promise<string>;
-}
-
 /** Creates the resolver of `directory`, whose real path is looked up on first use. */
-function pathsIn(directory: string | URL): Paths {
+function pathsIn(directory: string | URL) {
   let known: string | undefined;
 
+  /** Returns the real path of the directory itself. */
   async function root(): Promise<string> {
     return known ??= await fs.realpath(directory);
   }
 
+  /** Returns the real path of `path`, or `undefined` if nothing is there. Throws a `ToolError` if it leaves the directory. */
   async function find(path: string): Promise<string | undefined> {
     const start = await root();
     const full = path === "." ? start : `${start}${sep}${path}`;
@@ -48,6 +38,7 @@ function pathsIn(directory: string | URL): Paths {
     return found;
   }
 
+  /** Returns the real path of a folder, and creates the folder if it is missing. */
   async function folder(path: string): Promise<string> {
     let found = await find(path);
     if (found === undefined) {
@@ -63,6 +54,7 @@ function pathsIn(directory: string | URL): Paths {
     return found;
   }
 
+  /** Returns the path from the root, with `/` between names, of a real path in the directory. */
   async function fromRoot(place: string): Promise<string> {
     return place.slice((await root()).length).split(sep).filter((name) => name !== "").join("/");
   }

@@ -29,21 +29,10 @@ const bytesPerCharacter = 8;
 const charactersPerMs = 10_000;
 
 /** A search with a bounded cost. */
-interface Search {
-  /** Returns the part of a file's bytes that the search can reach. */
-  reachable(bytes: Uint8Array): Uint8Array;
-  /** Returns whether a line matches; false once the search is exhausted. */
-  matches(line: string): boolean;
-  /** Returns whether the search has reached its cost limit. */
-  exhausted(): boolean;
-  /** Returns true once for each slice: it is time to let other work run. */
-  sliced(): boolean;
-  /** Returns whether a line was too long to match. */
-  skipped(): boolean;
-}
+type Search = ReturnType<typeof search>;
 
 /** Starts a search for `pattern`, a literal text or a regular expression. Throws a `ToolError` if the pattern is empty, invalid or too complex. */
-function search(pattern: string, regex: boolean): Search {
+function search(pattern: string, regex: boolean) {
   if (pattern === "") throw new ToolError("Cannot search: `pattern` is empty.");
   const test = regex ? regexMatcher(pattern) : literalMatcher(pattern);
   const longest = regex ? maxMatchedLength : Infinity;
@@ -52,12 +41,14 @@ function search(pattern: string, regex: boolean): Search {
   let sliceEnd = maxCost - maxSlice;
   let skipped = false;
   return {
-    reachable(bytes) {
+    /** Returns the part of a file's bytes that the search can reach. */
+    reachable(bytes: Uint8Array): Uint8Array {
       const reached = bytes.subarray(0, 3 * Math.max(0, left) + 3); // UTF-8 has at most three bytes for a character of JavaScript
       left -= reached.length / bytesPerCharacter;
       return reached;
     },
-    matches(line) {
+    /** Returns whether a line matches; false once the search is exhausted. */
+    matches(line: string): boolean {
       left -= line.length + charactersPerLine;
       const isTooLong = line.length > longest;
       skipped ||= isTooLong;
@@ -67,13 +58,16 @@ function search(pattern: string, regex: boolean): Search {
       left -= (now() - start) * charactersPerMs;
       return found;
     },
-    exhausted: () => left < 0,
-    sliced() {
+    /** Returns whether the search has reached its cost limit. */
+    exhausted: (): boolean => left < 0,
+    /** Returns true once for each slice: it is time to let other work run. */
+    sliced(): boolean {
       if (left > sliceEnd) return false;
       sliceEnd = left - maxSlice;
       return true;
     },
-    skipped: () => skipped,
+    /** Returns whether a line was too long to match. */
+    skipped: (): boolean => skipped,
   };
 }
 

@@ -32,21 +32,8 @@ export type Handler = (input: HookInput, options: HandlerOptions) => Promise<unk
 /** The events whose commands receive the variable. */
 const writers: readonly HookEvent[] = ["SessionStart", "CwdChanged", "FileChanged"];
 
-/** The environment of one command. */
-interface CommandEnvironment {
-  /** The variables of the session, and `CLAUDE_ENV_FILE`. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The file that the command may write. */
-  readonly file?: string;
-  /** Runs the file, and keeps the variables that it exports. */
-  read(place: Place): Promise<void>;
-}
-
 /** The variables of sessions, in this process. */
-interface Environments {
-  /** Returns the environment of a command that is about to run. */
-  enter(session: string, event: HookEvent): CommandEnvironment;
-}
+type Environments = ReturnType<typeof environmentsOf>;
 
 /** The most sessions whose variables are kept. */
 const mostSessions = 1_000;
@@ -55,21 +42,21 @@ const marker = "====";
 const script = `test -e "$0" || exit 0; env -0; printf '${marker}\\0'; set -a; . "$0" >&2; env -0; rm -f "$0"`;
 
 /** Creates the variables of sessions. Files are in `directory`. */
-export function environmentsOf(directory: string): Environments {
+export function environmentsOf(directory: string) {
   const sessions = new Map<string, Record<string, string>>();
   return {
-    enter(session, event) {
+    /** Returns the variables of a command that is about to run, and a function that afterwards reads the file that it may write. */
+    enter(session: string, event: HookEvent) {
       const known = sessions.get(session) ?? {};
       sessions.delete(session);
       sessions.set(session, known); // the newest
       const [oldest] = sessions.keys();
       if (sessions.size > mostSessions && oldest !== undefined) sessions.delete(oldest);
-      if (!writers.includes(event)) return { env: known, read: () => Promise.resolve() };
+      if (!writers.includes(event)) return { env: known };
       const file = `${directory}/claude-env-${crypto.randomUUID()}`;
       return {
         env: { ...known, CLAUDE_ENV_FILE: file },
-        file,
-        async read(place) {
+        async read(place: Place): Promise<void> {
           const never = new AbortController().signal;
           const { stdout } = await start({ command: "sh", args: ["-c", script, file] }, "", place, never).exited;
           Object.assign(known, exportedIn(stdout));
@@ -107,7 +94,7 @@ export function commandHandler(hook: CommandHook, place: Place, environments: En
     const session = environments.enter(input.session_id, speaker.event);
     const at = { cwd: place.cwd, env: { ...place.env, ...session.env } };
     const running = start(hook, `${JSON.stringify(input)}\n`, at, signal);
-    const exited = session.file === undefined ? running.exited : running.exited.finally(() => session.read(at));
+    const exited = running.exited.finally(() => session.read?.(at));
     if (isAsync) return later(exited.then((exited) => lateOutput(exited, speaker)), running.kill);
     const { json } = readJson((await running.line ?? "").trim(), true, dialect);
     const { success, data } = firstLine.safeParse(json);
