@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { toolNames as namesOf } from "../../middleware/tools/mcp/name.ts";
+import { toolNames as namesOf } from "../../middleware/tools/mcp/tool.ts";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
 
