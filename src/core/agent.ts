@@ -298,22 +298,22 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
   const definition = defineAgent(partsOf<V, S>(Object(options))); // code without types may pass nothing
   const store = agentMemory();
 
-  function begin(options: Exclude<Given, string>, sink: Sink<NumberedEvent>): Started {
+  function startOptionsOf(options: Exclude<Given, string>): StartOptions {
     if (options.session !== undefined) expectId(options.session);
     const { closing, ...rest } = { closing: undefined, ...options };
     const stop = closing !== undefined && { stop: stopFor(closing) };
-    return start(definition, { store, vars: undefined, ...rest, ...stop, messages: messagesOf(options) }, sink);
+    return { store, vars: undefined, ...rest, ...stop, messages: messagesOf(options) };
   }
 
   function handle(given: Given): RunHandle<Infer<S>> {
     const options = typeof given === "object" && given !== null ? given : { prompt: given };
     expectRunOptions(options);
-    return runHandle((sink) => begin(options, sink), definition.format?.stream);
+    return runHandle((sink) => start(definition, startOptionsOf(options), sink), definition.format?.stream);
   }
 
   function startForServer(options: Exclude<Given, string>, sink: Sink<NumberedEvent>): Started {
     expectRunOptions(options, { ofServer: true });
-    return begin(options, sink);
+    return start(definition, startOptionsOf(options), sink);
   }
 
   const { name, description } = definition;

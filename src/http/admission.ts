@@ -1,5 +1,5 @@
 /**
- * Step 3 of the request path: checks the messages of the client, and that the session exists, belongs to the client, and can have the run.
+ * Step 3 of the request path: the run that a request starts or resumes, whether its session exists, belongs to the client, and can have the run.
  *
  * @module
  */
@@ -8,10 +8,20 @@ import { isPaused, questionsOf, type Session, SessionError, type SessionHead } f
 import { inputContext } from "../core/transcript.ts";
 import { outsideMessages } from "./client_parts.ts";
 import { notFound, RequestError } from "./error_response.ts";
-import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation, RequestScope } from "./request.ts";
+import type { Busy } from "./options.ts";
+import type {
+  AnswersOperation,
+  ChatOperation,
+  Operation,
+  OperationOf,
+  PromptOperation,
+  RequestScope,
+  StartOperation,
+} from "./request.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
 import { invalid } from "../protocol/shape.ts";
 import { ifOwnedBy } from "../session/owned_store.ts";
+import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
 import { loadCaughtUp } from "../session/record/records.ts";
 import type { EventCursor, LaunchInput } from "../session/record/run_host.ts";
 import { allMessages, lastEventNumber, runOf, waitingPrompt } from "../session/record/run_state.ts";
@@ -49,10 +59,57 @@ function messagesBefore(
   return Math.min(hasContext ? index - 1 : index, keep);
 }
 
-// Admission: one function for each operation that launches a run.
+// Admission: one function for each operation that starts a run.
 
-/** Admits a prompt to its session. A run that has the session and whose process has died is ended first. */
-export async function admitPrompt(
+/** A start that is admitted: the steps of the request path that follow do not depend on its operation. */
+export interface AdmittedStart {
+  /** The effect on the start if another run has its session. Default: "refuse". */
+  readonly busy?: Busy;
+  /** The content of the request. The same idempotency key with another content is refused. */
+  readonly content: readonly unknown[];
+  /** A key that identifies the request, in place of the one that its client sends. */
+  readonly key?: string | undefined;
+  /** The cursor before the first event of the run; undefined if the request cannot start a run. */
+  readonly cursor: Required<EventCursor> | undefined;
+  /** Returns the input of the run. Called in turn, before each attempt to launch it. Throws if the session cannot have the run at that time. */
+  input(key: ClaimedKey): Promise<LaunchInput>;
+}
+
+/** Admits an operation of one type. */
+type Admission<T extends Operation> = (scope: RequestScope, operation: T) => AdmittedStart | Promise<AdmittedStart>;
+
+const admissions: { readonly [T in StartOperation["type"]]: Admission<OperationOf<T>> } = {
+  prompt: admitPrompt,
+  answers: admitAnswers,
+  chat: admitChat,
+  compact: admitCompaction,
+};
+
+/** Returns true for an operation that starts or resumes a run. */
+export function startsRun(operation: Operation): operation is StartOperation {
+  return operation.type in admissions;
+}
+
+/** Step 3 of the request path. Throws if the session of the operation does not exist, or belongs to another owner. */
+export function admit(scope: RequestScope, operation: StartOperation): AdmittedStart | Promise<AdmittedStart> {
+  const admission = admissions[operation.type] as Admission<StartOperation>; // it takes the operations of its type
+  return admission(scope, operation);
+}
+
+/** Admits a prompt. Its session is checked in turn: it may exist or be free by then. */
+function admitPrompt(scope: RequestScope, operation: PromptOperation): AdmittedStart {
+  const { input, session, busy } = operation;
+  const cursor = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
+  return {
+    busy,
+    content: [session, input],
+    cursor,
+    input: (key) => promptInput(scope, operation, key.cursor ?? cursor),
+  };
+}
+
+/** Returns the input of the run of a prompt. A run that has the session and whose process has died is ended first. */
+async function promptInput(
   { server: { options, runs }, client }: RequestScope,
   { session: named, create, input: { replaces, ...input } }: PromptOperation,
   { run, session }: Required<EventCursor>,
@@ -78,25 +135,10 @@ function acceptedMessages(clientMessages: readonly Message[]): Partial<LaunchInp
   return { messages, early: [{ type: "warning", code: "note.dropped", message }] };
 }
 
-/** A paused run, and the answers for it. */
-interface AdmittedAnswers {
-  readonly stored: SessionHead;
-  readonly tokenSession: HeldSession | undefined;
-  /** The run that has the session, if there is one. */
-  readonly run: string | undefined;
-  /** The number of the `run.paused` event. */
-  readonly pausedAt: number;
-  /** The cursor after the pause; undefined if the run is not paused where the answers belong. */
-  readonly cursor: Required<EventCursor> | undefined;
-  /** True if another run, or a later pause, has followed the one that the answers are for. */
-  readonly isLate: boolean;
-}
-
-/** Admits answers to a session, which may be in a resume token. */
-export async function admitAnswers(
-  { server: { options: { resumeTokens }, runs }, client }: RequestScope,
-  { session, resumeToken, run: asking, seen, at = Infinity }: AnswersOperation,
-): Promise<AdmittedAnswers> {
+/** Admits answers to the run that has the session, which may be in a resume token. With a log, a resume token is used once. */
+async function admitAnswers(scope: RequestScope, operation: AnswersOperation): Promise<AdmittedStart> {
+  const { server: { options: { resumeTokens }, runs }, client } = scope;
+  const { session, answers, resumeToken, run: asking, seen, at } = operation;
   if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
   const tokenSession = await resumeTokens?.hold(resumeToken, { session });
   const stored = tokenSession
@@ -106,23 +148,36 @@ export async function admitAnswers(
   const run = runOf(stored);
   const pausedAt = lastEventNumber(stored);
   const isOther = (asking ?? run) !== run || (seen !== undefined && seen !== (run ?? ""));
-  const isLate = isOther || (isPaused(stored) && at < pausedAt);
+  const isLate = isOther || (isPaused(stored) && (at ?? Infinity) < pausedAt);
   const isPending = run !== undefined && !isLate && isPaused(stored);
   return {
-    stored,
-    tokenSession,
-    run,
-    pausedAt,
+    content: [answers, resumeToken, asking, at],
+    key: tokenSession && `resumeToken:${run}:${pausedAt}`,
     cursor: isPending ? { run, session, after: pausedAt } : undefined,
-    isLate,
+    input: (key) =>
+      answersInput(scope, operation, { stored, tokenSession, run, pausedAt, isPending, isLate }, key.requestId),
   };
 }
 
+/** A run as its answers have found it. */
+interface FoundRun {
+  readonly stored: SessionHead;
+  readonly tokenSession: HeldSession | undefined;
+  /** The run that has the session, if there is one. */
+  readonly run: string | undefined;
+  /** The number of the `run.paused` event. */
+  readonly pausedAt: number;
+  /** True if the run is paused where the answers belong. */
+  readonly isPending: boolean;
+  /** True if another run, or a later pause, has followed the one that the answers are for. */
+  readonly isLate: boolean;
+}
+
 /** Returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
-export async function admitResume(
+async function answersInput(
   { server: { runs }, client }: RequestScope,
   { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
-  { stored, tokenSession, run, pausedAt, cursor, isLate }: AdmittedAnswers,
+  { stored, tokenSession, run, pausedAt, isPending, isLate }: FoundRun,
   requestId: string | undefined,
 ): Promise<LaunchInput> {
   const isUsed = tokenSession && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
@@ -134,15 +189,26 @@ export async function admitResume(
     session,
     answers,
     tokenSession,
-    pausedAt: cursor ? pausedAt : at,
+    pausedAt: isPending ? pausedAt : at,
     ...(tools && { tools }),
     answerFormat,
     requestId,
   };
 }
 
-/** Admits a compaction to its session. */
-export async function admitCompaction(
+/** Admits a compaction. Its session is checked in turn. */
+function admitCompaction(scope: RequestScope, operation: OperationOf<"compact">): AdmittedStart {
+  const { session, instructions } = operation;
+  const cursor = { run: crypto.randomUUID(), session, after: 0 };
+  return {
+    content: [session, instructions],
+    cursor,
+    input: (key) => compactionInput(scope, operation, key.cursor ?? cursor),
+  };
+}
+
+/** Returns the input of a run that compacts a session. A run that has the session and whose process has died is ended first. */
+async function compactionInput(
   { server: { runs }, client }: RequestScope,
   { session, instructions }: OperationOf<"compact">,
   { run }: EventCursor,
@@ -153,8 +219,14 @@ export async function admitCompaction(
   return { run, session, compact: { instructions } };
 }
 
-/** Returns the prompt or the answers that a message of a wire's client stands for: it depends on what the session asks. */
-export async function admitChat(
+/** Admits a message of a wire's client: a prompt or answers, which depends on what the session asks. */
+async function admitChat(scope: RequestScope, operation: ChatOperation): Promise<AdmittedStart> {
+  const parsed = await operationOf(scope, operation);
+  return parsed.type === "prompt" ? admitPrompt(scope, parsed) : await admitAnswers(scope, parsed);
+}
+
+/** Returns the prompt or the answers that a message of a wire's client stands for. */
+async function operationOf(
   { server: { options: { resumeTokens, busy = "queue" }, runs }, client }: RequestScope,
   { session, create, resumeToken, input, format }: ChatOperation,
 ): Promise<PromptOperation | AnswersOperation> {

@@ -1,33 +1,22 @@
 /**
- * One function for each operation of the request path: those that read, those on a run while it works, and those that launch a run.
+ * Operations that start no run for their request: those that read, and those on a run while it continues.
  *
  * @module
  */
-import type { Context } from "hono";
 import { stops } from "../core/position.ts";
 import { TooManyMessagesError } from "../core/steering.ts";
 import { withRetries } from "../core/store.ts";
-import { admitAnswers, admitChat, admitCompaction, admitPrompt, admitResume } from "./admission.ts";
 import { outsideMessage } from "./client_parts.ts";
 import { notFound, reportError, RequestError } from "./error_response.ts";
-import { type ClientGone, expectClientGone } from "./options.ts";
-import type { RepeatableActions, RepeatableRequest } from "./queue.ts";
-import type { AnswersOperation, ChatOperation, OperationOf, PromptOperation, RequestScope } from "./request.ts";
-import {
-  accepted,
-  type Launched,
-  prefersAsync,
-  respondFromRecord,
-  respondJoined,
-  type ResponseFormat,
-} from "./respond.ts";
-import type { EventCursor, LaunchInput, LiveRun, RunAddress } from "../session/record/run_host.ts";
+import type { Operation, OperationOf, RequestScope, StartOperation } from "./request.ts";
+import { respondFromRecord } from "./respond.ts";
+import type { LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";
 
 // Operations that read: the events of a run, a session, and the static JSON of wires.
 
 /** Responds with the events of a run that the client has not received. */
-export async function handleFollow(
+async function handleFollow(
   scope: RequestScope,
   { run, after, format }: OperationOf<"follow">,
 ): Promise<Response> {
@@ -35,7 +24,7 @@ export async function handleFollow(
 }
 
 /** Responds with the events of the latest run of a session. A client that reconnects may have missed the end of the run. */
-export async function handleFollowSession(
+async function handleFollowSession(
   scope: RequestScope,
   { session, format }: OperationOf<"followSession">,
 ): Promise<Response> {
@@ -46,7 +35,7 @@ export async function handleFollowSession(
 }
 
 /** Responds with a session. */
-export async function handleShow(
+async function handleShow(
   { c, server, client }: RequestScope,
   { session: id, body, page }: OperationOf<"show">,
 ): Promise<Response> {
@@ -63,14 +52,14 @@ export async function handleShow(
 }
 
 /** Responds with static JSON. */
-export function handleJson({ c }: RequestScope, { body }: OperationOf<"json">): Response {
+function handleJson({ c }: RequestScope, { body }: OperationOf<"json">): Response {
   return c.json(body);
 }
 
 // Operations on a run while it continues, in this process or in another: a message, finish, and stop.
 
 /** Sends a message to a run. */
-export async function handleMessage(scope: RequestScope, operation: OperationOf<"message">): Promise<Response> {
+async function handleMessage(scope: RequestScope, operation: OperationOf<"message">): Promise<Response> {
   const { run, message } = operation;
   const sent = await controlOf(scope, operation).send({ ...message, message: outsideMessage(message.message) });
   if (sent === undefined) throw notRunning("send a message to", run);
@@ -79,19 +68,19 @@ export async function handleMessage(scope: RequestScope, operation: OperationOf<
 }
 
 /** Asks a run to answer once more, without tools, and to end. */
-export async function handleFinish(scope: RequestScope, operation: OperationOf<"finish">): Promise<Response> {
+async function handleFinish(scope: RequestScope, operation: OperationOf<"finish">): Promise<Response> {
   if (!await controlOf(scope, operation).finish()) throw notRunning("finish", operation.run);
   return scope.c.body(null, 204);
 }
 
 /** Stops a run. With a log or the id of its session, the run may be paused or executed by another process. With a log, a run that has ended counts as stopped. */
-export async function handleStop(scope: RequestScope, operation: OperationOf<"stop">): Promise<Response> {
+async function handleStop(scope: RequestScope, operation: OperationOf<"stop">): Promise<Response> {
   if (!await controlOf(scope, operation).stop(operation.rollback)) throw notRunning("stop", operation.run);
   return scope.c.body(null, 204);
 }
 
 /** Stops the run that has a session, if there is one. */
-export async function handleStopSession(
+async function handleStopSession(
   scope: RequestScope,
   { session }: OperationOf<"stopSession">,
 ): Promise<Response> {
@@ -166,102 +155,27 @@ function notRunning(action: string, run: string): RequestError {
   return new RequestError(404, "unknown", `Cannot ${action} run "${run}": it does not run`);
 }
 
-// Operations that launch a run: a prompt, answers, a compaction, and a message of a wire's client.
+// The table of these operations.
 
-/** Begins a run: waits for the session as the `busy` option says, admits the prompt, and launches the run. */
-export function handlePrompt(scope: RequestScope, operation: PromptOperation): Promise<Response> {
-  const { c, server, client } = scope;
-  const { input, session, busy, format } = operation;
-  const own = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
-  const request = { ...identityOf(c, [session, input]), cursor: own };
-  return respondOnce(scope, request, format, (cursor = own) =>
-    server.inTurn({
-      cursor,
-      client,
-      busy,
-      async launch(mode) {
-        const admitted = await admitPrompt(scope, operation, cursor);
-        return await launchForClient(scope, { ...admitted, busy: mode }, format);
-      },
-    }));
-}
+/** An operation that starts no run for its request. */
+type HandledOperation = Exclude<Operation, StartOperation>;
 
-/** Resumes a paused run with answers. With a log, a resume token is used once. */
-export async function handleAnswers(scope: RequestScope, operation: AnswersOperation): Promise<Response> {
-  const { answers, resumeToken, run: asking, at, format } = operation;
-  const admitted = await admitAnswers(scope, operation);
-  const { run, pausedAt, tokenSession, cursor } = admitted;
-  const request = {
-    ...identityOf(scope.c, [answers, resumeToken, asking, at]),
-    ...(tokenSession && { key: `resumeToken:${run}:${pausedAt}` }),
-    cursor,
-  };
-  return await respondOnce(scope, request, format, async (_, requestId) => {
-    return await launchForClient(scope, await admitResume(scope, operation, admitted, requestId), format);
-  });
-}
+/** Handles an operation of one type, and responds. */
+type Handler<T extends Operation> = (scope: RequestScope, operation: T) => Response | Promise<Response>;
 
-/** Compacts the transcript of a session, in a run that does nothing else. */
-export function handleCompaction(scope: RequestScope, operation: OperationOf<"compact">): Promise<Response> {
-  const { session, instructions, format } = operation;
-  const own = { run: crypto.randomUUID(), session, after: 0 };
-  const request = { ...identityOf(scope.c, [session, instructions]), cursor: own };
-  return respondOnce(scope, request, format, async (cursor = own) => {
-    return await launchForClient(scope, await admitCompaction(scope, operation, cursor), format);
-  });
-}
-
-/** Begins or resumes a run for a wire's client. */
-export async function handleChat(scope: RequestScope, operation: ChatOperation): Promise<Response> {
-  const admitted = await admitChat(scope, operation);
-  return await (admitted.type === "prompt" ? handlePrompt(scope, admitted) : handleAnswers(scope, admitted));
-}
-
-/** Begins the run of a request, or joins the run that the same request has begun, and responds with its events. */
-async function respondOnce(
-  scope: RequestScope,
-  request: RepeatableRequest,
-  format: ResponseFormat,
-  begin: RepeatableActions["begin"],
-): Promise<Response> {
-  const join = (cursor: EventCursor) => Promise.resolve({ respond: () => respondJoined(scope, cursor, format) });
-  const { respond } = await scope.server.once(request, scope.client, { begin, join });
-  return await respond();
-}
-
-/** Returns the content of a request, to compare it with others that have the same idempotency key. */
-function identityOf({ req }: Context, body: readonly unknown[]) {
-  return { header: req.header("idempotency-key"), content: [req.path, ...body] };
-}
-
-// The launch of a run for a client that waits for its events, or in the background.
-
-const onCancel: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
-  stop: (run) => run.abort(stops.clientGone),
-  drain: (run) => run.drain(stops.clientGone.reason),
-  detach: () => {},
+const handlers: { readonly [T in HandledOperation["type"]]: Handler<OperationOf<T>> } = {
+  follow: handleFollow,
+  followSession: handleFollowSession,
+  show: handleShow,
+  json: handleJson,
+  message: handleMessage,
+  finish: handleFinish,
+  stop: handleStop,
+  stopSession: handleStopSession,
 };
 
-/** Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. */
-async function launchForClient(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
-  const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
-  if (prefersAsync(c, format)) return await launchInBackground(scope, input);
-  const onGone = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
-  const { out, respond } = format(c, { heartbeat, onCancel: () => onCancel[onGone](run) }); // no client can leave before `respond`, which follows the launch
-  const run = await runs.launch(input, client, out);
-  client.onLeave(() => onCancel[onGone](run));
-  return { run, respond };
-}
-
-/** Launches a run whose client does not wait for it. */
-async function launchInBackground(
-  { c, server: { runs }, client }: RequestScope,
-  input: LaunchInput,
-): Promise<Launched> {
-  if (!runs.hasStore && !runs.records) {
-    const expected = "the server keeps neither sessions nor events; expected a `log`";
-    throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
-  }
-  const run = await runs.launch(input, client);
-  return { run, respond: () => accepted(c, input, runs.records !== undefined) };
+/** Handles an operation, and responds. */
+export function handle(scope: RequestScope, operation: HandledOperation): Response | Promise<Response> {
+  const handler = handlers[operation.type] as Handler<Operation>; // it takes the operations of its type
+  return handler(scope, operation);
 }

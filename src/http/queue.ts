@@ -1,6 +1,6 @@
 /**
- * Requests that find another run: a repeated request joins it (`Idempotency-Key`), and a prompt waits for its session, replaces its run, or is refused
- * (`busy`).
+ * Steps 4 and 5 of the request path, for requests that find another run. A repeated request joins it (`Idempotency-Key`); a prompt waits for its session,
+ * replaces its run, or is refused (`busy`).
  *
  * @module
  */
@@ -8,93 +8,83 @@ import { cancellationOf, withGracePeriod } from "../core/lib/cancellation.ts";
 import { Locks, SharedWork } from "../core/lib/locks.ts";
 import { stops } from "../core/position.ts";
 import { SessionError } from "../core/session.ts";
-import { isRefusal } from "./error_response.ts";
+import type { AdmittedStart } from "./admission.ts";
 import type { LiveRuns } from "./live_runs.ts";
 import type { Busy } from "./options.ts";
-import type { Client } from "./request.ts";
-import type { Launched, Responder } from "./respond.ts";
+import type { Client, RequestScope } from "./request.ts";
 import { invalid } from "../protocol/shape.ts";
 import { ownedKey } from "../session/owned_store.ts";
-import type { KeyedActions, KeyedRequest } from "../session/record/idempotency_keys.ts";
+import type { ClaimedKey, KeyClaim } from "../session/record/idempotency_keys.ts";
 import { RecordError } from "../session/record/records.ts";
 import type { EventCursor } from "../session/record/run_host.ts";
 
 // Idempotency: a request that is sent twice with one `Idempotency-Key` begins one run. With a log, the second request joins the run.
 
-/** A request that may be sent again. */
-export interface RepeatableRequest extends Pick<KeyedRequest, "cursor"> {
-  /** The key that the client sent. */
-  readonly header: string | undefined;
-  /** The content of the request. The same key with another content is refused. */
-  readonly content: readonly unknown[];
-  /** A key that identifies the request without the header. */
-  readonly key?: string | undefined;
-}
-
-/** The handling of a request: the first one begins a run, and the same request joins that run later. */
-export interface RepeatableActions extends Pick<KeyedActions<Responder>, "join"> {
-  /** Begins or resumes a run. `requestId` is stored with the run, if there is a log. */
-  begin(cursor: Required<EventCursor> | undefined, requestId?: string): Promise<Launched>;
-}
-
-/** Begins the run of a request, or joins the run that the same request has begun. */
-export type Idempotency = (
-  request: RepeatableRequest,
-  client: Client,
-  actions: RepeatableActions,
-) => Promise<Responder>;
-
-/** Returns the idempotency of a server. Without a log, a request is refused while the run of the same request continues. */
-export function idempotency({ records, lease }: Pick<LiveRuns, "records" | "lease">): Idempotency {
+/** The idempotency keys of a server. Without a log, a request is refused while the run of the same request continues. */
+export class Idempotency {
+  readonly #runs: LiveRuns;
   /** The requests whose runs begin or continue, by key, if there is no log. */
-  const used = new Map<string, SharedWork>();
+  readonly #used = new Map<string, SharedWork>();
 
-  async function beginOnce(id: string, begin: () => Promise<Launched>): Promise<Launched> {
-    if (used.get(id)?.lives) {
-      throw new RecordError("Cannot repeat the request: its run continues, and there is no log to join it", "repeated");
-    }
-    const work = new SharedWork(lease);
-    used.set(id, work);
-    const release = () => {
-      work.end();
-      if (used.get(id) === work) used.delete(id);
-    };
-    try {
-      const begun = await begin();
-      begun.run.untilOver().then(release); // it never rejects
-      return begun;
-    } catch (error) {
-      release();
-      throw error;
-    }
+  /** Keeps the keys of the requests that start `runs`. */
+  constructor(runs: LiveRuns) {
+    this.#runs = runs;
   }
 
-  return ({ cursor, header, content, key: own }, client, actions) => {
-    const key = own ?? header;
-    if (key === undefined) return actions.begin(cursor);
+  /** Claims the key of a request. Throws a `RecordError` if the request cannot join the run that has the key. */
+  async claim({ c, client }: RequestScope, start: AdmittedStart): Promise<KeyClaim> {
+    const { cursor, content } = start;
+    const { records } = this.#runs;
+    const key = start.key ?? c.req.header("idempotency-key");
+    if (key === undefined) return { status: "first", cursor, keep() {}, release: () => undefined };
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
-    if (records) {
-      const request = { key, content: JSON.stringify(content), cursor, released: own !== undefined };
-      return records.once(request, client, { ...actions, isRefusal });
+    if (!records) return this.#claimHere(JSON.stringify([client.owner, key]), cursor);
+    const request = {
+      key,
+      content: JSON.stringify([c.req.path, ...content]),
+      cursor,
+      released: start.key !== undefined,
+    };
+    return await records.claimKey(request, client);
+  }
+
+  /** Claims a key in this process, until the run is over. */
+  #claimHere(key: string, cursor: ClaimedKey["cursor"]): ClaimedKey {
+    if (this.#used.get(key)?.lives) {
+      throw new RecordError("Cannot repeat the request: its run continues, and there is no log to join it", "repeated");
     }
-    return beginOnce(JSON.stringify([client.owner, key]), () => actions.begin(cursor));
-  };
+    const work = new SharedWork(this.#runs.lease);
+    this.#used.set(key, work);
+    const release = () => {
+      work.end();
+      if (this.#used.get(key) === work) this.#used.delete(key);
+    };
+    return {
+      status: "first",
+      cursor,
+      keep: (run) => void run.untilOver().then(release), // it never rejects
+      release: () => void release(),
+    };
+  }
 }
 
 // The `busy` option: what happens to a prompt if another run has its session.
 
-/** A prompt that waits for its session. */
-interface QueuedPrompt<T> {
-  readonly cursor: Required<EventCursor>;
-  readonly client: Client;
-  /** The effect on the prompt if another run has the session. */
-  readonly busy: Busy;
-  /** Launches the run. `replace` stops the run that has the session. */
-  launch(mode?: "replace"): Promise<T>;
+/** The turn of a request to launch its run. */
+export interface Turn {
+  /** Replaces the run that has the session by the next launch, if only that can stop it. */
+  readonly mode?: "replace" | undefined;
+  /** Waits until the run that has the session is over, if `error` tells that there is one. Throws `error` if the request cannot try again. */
+  waitAfter(error: unknown): Promise<void>;
+  /** Lets the next prompt of the session follow. */
+  end(): void;
 }
 
-/** Launches the run of a prompt when its session is free. */
-export type SessionQueue = <T>(prompt: QueuedPrompt<T>) => Promise<T>;
+/** The turn of a request that is refused if another run has its session. */
+const refusing: Turn = {
+  waitAfter: (error) => Promise.reject(error),
+  end() {},
+};
 
 /** The maximum number of prompts that wait for one session, unless each replaces the one before it. */
 const maxWaiting = 10;
@@ -102,78 +92,110 @@ const maxWaiting = 10;
 /** The maximum number of attempts to launch the run of one prompt. */
 const maxAttempts = 10;
 
-/** Returns the queue of a server. */
-export function sessionQueue(runs: LiveRuns): SessionQueue {
+/** The prompts of a server that wait for their sessions. */
+export class SessionQueue {
+  readonly #runs: LiveRuns;
   /** The locks of sessions. A prompt that launches its run holds one, and those that came after it wait. */
-  const locks = new Locks(runs.lease);
+  readonly #locks: Locks;
 
-  /** Launches the run, and tries again when the run that has the session is over. */
-  async function launchWhenFree<T>({ cursor, client, busy, launch }: QueuedPrompt<T>): Promise<T> {
-    let replace: "replace" | undefined;
-    let missed: string | undefined;
-    for (let attempt = 1;; attempt++) {
-      try {
-        return await launch(replace);
-      } catch (error) {
-        const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== cursor.run;
-        if (!isBusy || attempt === maxAttempts) throw error;
-        if (busy === "queue") missed = await untilOver(error, client, missed);
-        else replace = await stopOther(error, cursor.session, client);
-        await checkWanted(cursor, client);
-      }
+  /** Queues prompts that start `runs`. */
+  constructor(runs: LiveRuns) {
+    this.#runs = runs;
+    this.#locks = new Locks(runs.lease);
+  }
+
+  /** Waits for the prompts that came before to the same session: of those that replace others, the last one wins. */
+  async enter({ busy = "refuse" }: AdmittedStart, cursor: ClaimedKey["cursor"], client: Client): Promise<Turn> {
+    if (busy === "refuse" || !cursor) return refusing;
+    const { session } = cursor;
+    const key = ownedKey(client.owner, session);
+    const before = this.#locks.users(key, maxWaiting);
+    if (busy === "queue" && before >= maxWaiting) {
+      throw new SessionError(`Cannot run session "${session}": ${maxWaiting} prompts wait for it`, "busy");
     }
+    const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
+    let end = () => {};
+    try {
+      end = await this.#locks.take(key, leaving);
+      const turn = new PromptTurn(this.#runs, { busy, cursor, client }, end);
+      if (leaving) await turn.checkWanted();
+      return turn;
+    } catch (error) {
+      end();
+      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(cursor) : error;
+    }
+  }
+}
+
+/** A prompt whose session may have another run. */
+interface QueuedPrompt {
+  readonly busy: Busy;
+  readonly cursor: Required<EventCursor>;
+  readonly client: Client;
+}
+
+/** The turn of a prompt, which waits for the run that has its session, or stops it. */
+class PromptTurn implements Turn {
+  mode: "replace" | undefined;
+  readonly end: () => void;
+  readonly #runs: LiveRuns;
+  readonly #prompt: QueuedPrompt;
+  #attempts = 0;
+  /** The run that had the session and was not found: it may have just ended. */
+  #missed: string | undefined;
+
+  constructor(runs: LiveRuns, prompt: QueuedPrompt, end: () => void) {
+    this.#runs = runs;
+    this.#prompt = prompt;
+    this.end = end;
+  }
+
+  async waitAfter(error: unknown): Promise<void> {
+    const { busy, cursor } = this.#prompt;
+    const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== cursor.run;
+    if (!isBusy || ++this.#attempts === maxAttempts) throw error;
+    if (busy === "queue") await this.#untilOver(error);
+    else await this.#stopOther(error);
+    await this.checkWanted();
   }
 
   /** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
-  async function checkWanted(cursor: Required<EventCursor>, client: Client): Promise<void> {
-    if (!client.leaving.aborted && !await runs.records?.hasBegun(cursor, client)) return;
+  async checkWanted(): Promise<void> {
+    const { cursor, client } = this.#prompt;
+    if (!client.leaving.aborted && !await this.#runs.records?.hasBegun(cursor, client)) return;
     throw clientHasLeft(cursor);
   }
 
-  /** Waits until the run that has the session is over. Returns its id if it was not found: it may have just ended. Throws if it was not found before. */
-  async function untilOver(error: SessionError, client: Client, missed?: string): Promise<string | undefined> {
+  /** Waits until the run that has the session is over. Throws if it is not found a second time. */
+  async #untilOver(error: SessionError): Promise<void> {
+    const { client } = this.#prompt;
     const { run } = error;
-    if (run === undefined) return undefined; // the session may be free by now
-    const live = runs.get(run, client);
+    const missed = this.#missed;
+    this.#missed = undefined;
+    if (run === undefined) return; // the session may be free by now
+    const live = this.#runs.get(run, client);
     if (live) {
       const over = withGracePeriod(live.untilOver(), cancellationOf(client.leaving), 0, () => {});
       return void await over.catch(() => {}); // if the client has left, checkWanted() throws
     }
-    if (await runs.records?.untilOver(run, client, client.leaving)) return undefined;
+    if (await this.#runs.records?.untilOver(run, client, client.leaving)) return;
     if (run === missed) throw error;
-    return run;
+    this.#missed = run;
   }
 
-  /** Stops the run that has the session. Returns "replace" if only the next launch can stop it. */
-  async function stopOther({ run }: SessionError, session: string, client: Client): Promise<"replace" | undefined> {
-    if (run === undefined) return undefined;
-    const live = runs.get(run, client);
-    if (!live && !runs.records) return "replace";
+  /** Stops the run that has the session. */
+  async #stopOther({ run }: SessionError): Promise<void> {
+    const { cursor: { session }, client } = this.#prompt;
+    this.mode = undefined;
+    if (run === undefined) return;
+    const live = this.#runs.get(run, client);
+    if (!live && !this.#runs.records) {
+      this.mode = "replace";
+      return;
+    }
     await live?.abort(stops.replaced);
-    await (live ?? await runs.records?.close(run, session, stops.replaced, client))?.untilOver();
-    return undefined;
+    await (live ?? await this.#runs.records?.close(run, session, stops.replaced, client))?.untilOver();
   }
-
-  /** Launches the run after the prompts that came before it: of those that replace others, the last one wins. */
-  async function enqueue<T>(prompt: QueuedPrompt<T>): Promise<T> {
-    const { cursor, client, busy } = prompt;
-    const key = ownedKey(client.owner, cursor.session);
-    const before = locks.users(key, maxWaiting);
-    if (busy === "queue" && before >= maxWaiting) {
-      throw new SessionError(`Cannot run session "${cursor.session}": ${maxWaiting} prompts wait for it`, "busy");
-    }
-    const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
-    try {
-      return await locks.hold(key, leaving, async () => {
-        if (leaving) await checkWanted(cursor, client);
-        return await launchWhenFree(prompt);
-      });
-    } catch (error) {
-      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(cursor) : error;
-    }
-  }
-
-  return (prompt) => prompt.busy === "refuse" ? prompt.launch() : enqueue(prompt);
 }
 
 function clientHasLeft({ run, session }: Required<EventCursor>): SessionError {

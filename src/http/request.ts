@@ -1,5 +1,5 @@
 /**
- * The request path: every route, native or of a wire, runs through the same five steps. See README.md in this folder.
+ * Requests: the operations that they ask for, their bodies, and their clients.
  *
  * @module
  */
@@ -7,21 +7,7 @@ import type { Context, ExecutionContext } from "hono";
 import { expectType } from "../core/lib/options.ts";
 import type { Mail, Session } from "../core/session.ts";
 import { expectedInPlaceOf, type HistoryOptions } from "../core/store.ts";
-import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
-import {
-  handleAnswers,
-  handleChat,
-  handleCompaction,
-  handleFinish,
-  handleFollow,
-  handleFollowSession,
-  handleJson,
-  handleMessage,
-  handlePrompt,
-  handleShow,
-  handleStop,
-  handleStopSession,
-} from "./handlers.ts";
+import { RequestError } from "./error_response.ts";
 import type { LiveRuns } from "./live_runs.ts";
 import type { Busy, ServerOptions } from "./options.ts";
 import type { Idempotency, SessionQueue } from "./queue.ts";
@@ -34,12 +20,12 @@ import type { ChatInput, Prompt, RunParts, WireError } from "../wire/wire.ts";
 
 // The parts of a server that its requests share.
 
-/** A served agent: its options, its runs, and what admits requests to them. */
+/** A served agent: its options, its runs, the keys of repeated requests, and the queues of prompts. */
 export interface Server {
   readonly options: ServerOptions;
   readonly runs: LiveRuns;
-  readonly once: Idempotency;
-  readonly inTurn: SessionQueue;
+  readonly idempotency: Idempotency;
+  readonly queue: SessionQueue;
 }
 
 /** A request after it was identified, and the server that handles it. */
@@ -112,6 +98,9 @@ export type Operation =
 /** An operation of one type. */
 export type OperationOf<T extends Operation["type"]> = Extract<Operation, { readonly type: T }>;
 
+/** An operation that starts or resumes a run. */
+export type StartOperation = PromptOperation | AnswersOperation | ChatOperation | OperationOf<"compact">;
+
 // Routes: an address, and the operation that its requests ask for.
 
 /** An address of the server. */
@@ -123,6 +112,12 @@ export interface Route {
   parse(c: Context): Operation | Promise<Operation>;
   /** Makes the body of an error response. Default: `{ error }`. */
   readonly errorBody?: ((error: WireError) => object) | undefined;
+}
+
+/** Throws a `ShapeError` if the operation names a session or a run that cannot exist. */
+export function expectIds(operation: Operation, { owner }: Client): void {
+  const { session, run } = { session: undefined, run: undefined, ...operation };
+  for (const id of [session, run]) if (id !== undefined) expectId("id", id, ownedKey(owner, id));
 }
 
 /** Throws a `ShapeError` that names `field` if no session, run or owner can have the id. `key` is the id with its owner. */
@@ -216,7 +211,7 @@ export interface Client extends Requester {
  * Returns the client of a request, with its owner and vars. Throws a `RequestError` with status 403 if the `owner` option returns none, and whatever `owner`
  * and `vars` throw. Returns no promise without these options.
  */
-function identify(c: Context, options: ServerOptions): Client | Promise<Client> {
+export function identify(c: Context, options: ServerOptions): Client | Promise<Client> {
   return options.owner || options.vars ? identified(c, options) : new RequestClient(c, undefined, undefined);
 }
 
@@ -264,58 +259,4 @@ class RequestClient implements Client {
       return undefined; // the platform does not end with the response
     }
   }
-}
-
-// The path itself: parse, identify, and the handler of the operation.
-
-/** Returns the handler of a route: parse, identify, admit, launch, respond. */
-export function requestPath({ parse, errorBody }: Route, server: Server): (c: Context) => Promise<Response> {
-  const { options } = server;
-  return async (c) => {
-    try {
-      let operation: Operation | undefined;
-      let failure: unknown;
-      try {
-        operation = await parse(c);
-      } catch (error) {
-        failure = error; // thrown below: a client that is not identified learns nothing else
-      }
-      const client = await identify(c, options);
-      if (options.signal?.aborted) throw shuttingDown();
-      if (!operation) throw failure;
-      expectIds(operation, client);
-      return await handle({ c, server, client }, operation);
-    } catch (error) {
-      return errorResponse(error, c, options.onError, errorBody);
-    }
-  };
-}
-
-/** Throws a `ShapeError` if the operation names a session or a run that cannot exist. */
-function expectIds(operation: Operation, { owner }: Client): void {
-  const { session, run } = { session: undefined, run: undefined, ...operation };
-  for (const id of [session, run]) if (id !== undefined) expectId("id", id, ownedKey(owner, id));
-}
-
-/** Admits an operation of one type, launches its run if it has one, and responds. */
-type Handler<T extends Operation> = (scope: RequestScope, operation: T) => Response | Promise<Response>;
-
-const handlers: { readonly [T in Operation["type"]]: Handler<OperationOf<T>> } = {
-  prompt: handlePrompt,
-  answers: handleAnswers,
-  chat: handleChat,
-  compact: handleCompaction,
-  follow: handleFollow,
-  followSession: handleFollowSession,
-  show: handleShow,
-  json: handleJson,
-  message: handleMessage,
-  finish: handleFinish,
-  stop: handleStop,
-  stopSession: handleStopSession,
-};
-
-function handle(scope: RequestScope, operation: Operation): Response | Promise<Response> {
-  const handler = handlers[operation.type] as Handler<Operation>; // it takes the operations of its type
-  return handler(scope, operation);
 }

@@ -5,7 +5,7 @@
  */
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
-import { idempotency, sessionQueue } from "./queue.ts";
+import { Idempotency, SessionQueue } from "./queue.ts";
 import type { Recover } from "../core/store.ts";
 import type { recoveryOf } from "../session/durable/recovery.ts";
 import { LiveRuns } from "./live_runs.ts";
@@ -18,7 +18,8 @@ import {
   type ServerOptions,
 } from "./options.ts";
 import { nativeRoutes, wireRoute } from "./routes.ts";
-import { requestPath, type Server } from "./request.ts";
+import type { Server } from "./request.ts";
+import { requestPath } from "./request_path.ts";
 import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
 import { promiseTry } from "../stream/tick.ts";
 
@@ -91,7 +92,7 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
   }
   const options = resolveOptions(given);
   const runs = new LiveRuns(agent, options);
-  const server: Server = { options, runs, once: idempotency(runs), inTurn: sessionQueue(runs) };
+  const server: Server = { options, runs, idempotency: new Idempotency(runs), queue: new SessionQueue(runs) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
   const app = new Hono<AnyEnv>();
   const allowed = new Map<string, readonly string[]>();

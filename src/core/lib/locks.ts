@@ -173,29 +173,47 @@ export class Locks {
 
   /** Runs `work` while it holds the lock of `key`. Rejects with the reason if `cancellation` aborts before the lock is free. Default: it waits. */
   async hold<T>(key: string, cancellation: Cancellation | undefined, work: () => Promise<T>): Promise<T> {
-    const own: Place = { before: lastAlive(this.#ends.get(key)), work: new SharedWork(this.#lease) };
-    this.#ends.set(key, own);
+    const taken = this.take(key, cancellation);
+    const release = taken instanceof Promise ? await taken : taken; // a free lock costs no turn of the microtask queue
     try {
-      if (own.before) { // a free lock costs no turn of the microtask queue
-        const removeListener = cancellation?.onAbort(() => own.work.end()); // it counts no longer
-        const free = untilFirst(own);
-        await (cancellation ? withGracePeriod(free, cancellation, 0, () => {}) : free);
-        removeListener?.();
-        if (cancellation?.aborted) throw cancellation.reason;
-      }
       return await work();
     } finally {
-      own.work.end();
-      if (this.#ends.get(key) === own) {
-        const end = lastAlive(own.before);
-        if (end) this.#ends.set(key, end);
-        else this.#ends.delete(key);
-      }
+      release();
     }
+  }
+
+  /**
+   * Takes the lock of `key`. Returns the function that releases it: at once if the lock is free, else in a promise that rejects with the reason if
+   * `cancellation` aborts first.
+   */
+  take(key: string, cancellation?: Cancellation): (() => void) | Promise<() => void> {
+    const place: Place = { before: lastAlive(this.#ends.get(key)), work: new SharedWork(this.#lease) };
+    this.#ends.set(key, place);
+    const release = () => {
+      place.work.end();
+      if (this.#ends.get(key) !== place) return;
+      const end = lastAlive(place.before);
+      if (end) this.#ends.set(key, end);
+      else this.#ends.delete(key);
+    };
+    return place.before
+      ? untilFirst(place, cancellation).then(() => release, (reason) => {
+        release();
+        throw reason;
+      })
+      : release;
   }
 }
 
-/** Resolves when no place before this one lives. */
-async function untilFirst(own: Place): Promise<void> {
-  while ((own.before = lastAlive(own.before))) await own.before.work.untilOver(); // it usually waits for the others itself
+/** Resolves when no place before this one lives. Rejects with the reason if `cancellation` aborts first. */
+async function untilFirst(place: Place, cancellation: Cancellation | undefined): Promise<void> {
+  const removeListener = cancellation?.onAbort(() => place.work.end()); // it counts no longer
+  const free = untilFree(place);
+  await (cancellation ? withGracePeriod(free, cancellation, 0, () => {}) : free);
+  removeListener?.();
+  if (cancellation?.aborted) throw cancellation.reason;
+}
+
+async function untilFree(place: Place): Promise<void> {
+  while ((place.before = lastAlive(place.before))) await place.before.work.untilOver(); // it usually waits for the others itself
 }

@@ -12,7 +12,7 @@ import { emittedForm } from "../../protocol/question.ts";
 import type { Log, LogPage } from "../log.ts";
 import { ownedKey } from "../owned_store.ts";
 import { RecordError } from "./records.ts";
-import type { EventCursor, Owned, Requester, RunHost } from "./run_host.ts";
+import type { EventCursor, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
 import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";
 
 // Reading records.
@@ -102,14 +102,23 @@ export interface KeyedRequest {
   readonly released?: boolean;
 }
 
-/** The handling of a request with a key. */
-export interface KeyedActions<T> {
-  /** Begins or resumes a run. `requestId` is stored with the run. */
-  begin(cursor: Required<EventCursor> | undefined, requestId: string): Promise<T>;
-  /** Joins the run that the same request has begun. */
-  join(cursor: Required<EventCursor>): Promise<T>;
-  /** True for the error of a request that is refused: no run has begun, and none will. */
-  isRefusal(error: unknown): boolean;
+/** The claim of a key. The first request keeps or releases it, and a repeated one joins the run after the cursor. */
+export type KeyClaim = ClaimedKey | { readonly status: "repeated"; readonly cursor: Required<EventCursor> };
+
+/** A key that a request has claimed. The same request waits until it is kept or released. */
+export interface ClaimedKey {
+  readonly status: "first";
+  /** The cursor before the first event of the run; undefined if the request cannot begin a run. */
+  readonly cursor: Required<EventCursor> | undefined;
+  /** The id that is stored with the run, if there is a log. */
+  readonly requestId?: string;
+  /** Keeps the key, since its run has begun. */
+  keep(run: LiveRun): void;
+  /**
+   * Releases the key, since its run could not begin. `isRefusal` is true for the error of a request that is refused: no run has begun, and none will. Returns the
+   * cursor of the run if the same request has begun it in another process.
+   */
+  release(error: unknown, isRefusal: boolean): Promise<Required<EventCursor> | undefined> | undefined;
 }
 
 /** The log entry of a key. */
@@ -134,11 +143,11 @@ export function isKeyEntry(id: string): boolean {
 /** Recognizes requests that are sent again. */
 export interface IdempotencyKeys {
   /**
-   * Begins a run for the first request with a key, and joins that run for the others. If the process of the first request died before the run began, the
-   * next request begins it. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to another request, or if the run has begun and
-   * its record was deleted.
+   * Claims a key for the first request that has it, and finds the run of that request for the others. If the process of the first request died before the run
+   * began, the next request begins it. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to another request, or if the run
+   * has begun and its record was deleted.
    */
-  once<T>(request: KeyedRequest, requester: Requester, actions: KeyedActions<T>): Promise<T>;
+  claimKey(request: KeyedRequest, requester: Requester): Promise<KeyClaim>;
   /** Whether the run has begun at the cursor. The log has a record of it then. */
   hasBegun(cursor: Required<EventCursor>, requester: Requester): Promise<boolean>;
 }
@@ -148,43 +157,61 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
   /** Requests with one key are handled one after another. */
   const locks = new Locks(host.lease);
 
-  async function beginOrJoin<T>(
+  /** Claims the key that the entry `id` stands for. `unlock` lets the next request with the key follow. */
+  async function claim(
     id: string,
     { cursor, released, ...request }: KeyedRequest,
     requester: Requester,
-    { begin, join, isRefusal }: KeyedActions<T>,
-  ): Promise<T> {
+    unlock: () => void,
+  ): Promise<KeyClaim> {
     const content = await hashOf(request.content);
-    const own: Claim | undefined = cursor && { ...cursor, content, at: Date.now() };
-    const addition = { after: 0, lines: [JSON.stringify(own)], ended: true, owner: requester.owner, pinned: true };
-    const isOwn = own && await log.append(id, addition);
-    const { claim, began } = isOwn ? { claim: own, began: false } : await readClaim(id);
-    if (!claim && !began) return await begin(cursor, id);
+    const newClaim: Claim | undefined = cursor && { ...cursor, content, at: Date.now() };
+    const addition = { after: 0, lines: [JSON.stringify(newClaim)], ended: true, owner: requester.owner, pinned: true };
+    const isFirst = newClaim && await log.append(id, addition);
+    const { claim, began } = isFirst ? { claim: newClaim, began: false } : await readClaim(id);
+    if (!claim && !began) {
+      return {
+        status: "first",
+        cursor,
+        requestId: id,
+        keep: unlock,
+        release: () => void unlock(),
+      };
+    }
     if (claim && claim.content !== content) {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     }
-    if (claim && !isOwn && await hasBegun(claim, requester)) {
-      if (await belongsTo(claim, requester, id)) return await join(claim);
+    if (claim && !isFirst && await hasBegun(claim, requester)) {
+      if (await belongsTo(claim, requester, id)) return { status: "repeated", cursor: claim };
       throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
     }
     if (began || !claim) {
       throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
     }
-    if (!isOwn && !host.hasStore && Date.now() < claim.at + host.lease) {
+    if (!isFirst && !host.hasStore && Date.now() < claim.at + host.lease) {
       throw new RecordError("Cannot repeat the request: its run may have begun in another process", "repeated");
     }
-    try {
-      const run = await begin(claim, id);
-      requester.outlive(log.append(id, { ...addition, after: 1, lines: [begunLine] }).catch(() => {})); // without it, the record tells
-      return run;
-    } catch (error) {
-      const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
-      if (mayHaveBegun && await belongsTo(claim, requester, id)) return await join(claim);
-      // without a store, nothing would tell the next request that no run has begun
-      const isFree = released || !host.hasStore || isRefusal(error);
-      if (isOwn && isFree) await log.delete(id).catch(() => {}); // the client receives the reason below
-      throw error;
-    }
+    return {
+      status: "first",
+      cursor: claim,
+      requestId: id,
+      keep() {
+        requester.outlive(log.append(id, { ...addition, after: 1, lines: [begunLine] }).catch(() => {})); // without it, the record tells
+        unlock();
+      },
+      async release(error, isRefusal) {
+        try {
+          const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
+          if (mayHaveBegun && await belongsTo(claim, requester, id)) return claim;
+          // without a store, nothing would tell the next request that no run has begun
+          const isFree = released || !host.hasStore || isRefusal;
+          if (isFirst && isFree) await log.delete(id).catch(() => {}); // the client receives the reason of the refusal
+          return undefined;
+        } finally {
+          unlock();
+        }
+      },
+    };
   }
 
   /**
@@ -227,9 +254,17 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
 
   return {
     hasBegun,
-    async once(request, requester, actions) {
+    async claimKey(request, requester) {
       const id = `${keyPrefix}${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
-      return await locks.hold(id, undefined, () => beginOrJoin(id, request, requester, actions));
+      const unlock = await locks.take(id);
+      try {
+        const claimed = await claim(id, request, requester, unlock);
+        if (claimed.status === "repeated") unlock();
+        return claimed;
+      } catch (error) {
+        unlock();
+        throw error;
+      }
     },
   };
 }

@@ -1,0 +1,138 @@
+/**
+ * The request path: every route, native or of a wire, takes the same seven steps. See README.md in this folder.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { stops } from "../core/position.ts";
+import { admit, type AdmittedStart, startsRun } from "./admission.ts";
+import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
+import { handle } from "./handlers.ts";
+import { type ClientGone, expectClientGone } from "./options.ts";
+import type { Turn } from "./queue.ts";
+import { expectIds, identify, type Operation, type RequestScope, type Route, type Server } from "./request.ts";
+import { accepted, type Launched, prefersAsync, respondJoined, type ResponseFormat } from "./respond.ts";
+import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
+import type { LaunchInput, LiveRun } from "../session/record/run_host.ts";
+
+/** Returns the handler of a route. The error of a step becomes the response. */
+export function requestPath(route: Route, server: Server): (c: Context) => Promise<Response> {
+  return async function handleRequest(c) {
+    try {
+      return await takeSteps(c, route, server);
+    } catch (error) {
+      return errorResponse(error, c, server.options.onError, route.errorBody);
+    }
+  };
+}
+
+/** Takes the steps of a request. A step that refuses the request throws. */
+async function takeSteps(c: Context, route: Route, server: Server): Promise<Response> {
+  // 1. Parse.
+  const operation = await parse(c, route);
+
+  // 2. Identify. A client that is not identified learns nothing else, so the error of a request that cannot be read is thrown here.
+  const client = await identify(c, server.options);
+  if (server.options.signal?.aborted) throw shuttingDown();
+  if (operation.type === "unreadable") throw operation.error;
+  expectIds(operation, client);
+  const scope = { c, server, client };
+  if (!startsRun(operation)) return await handle(scope, operation);
+
+  // 3. Admit.
+  const start = await admit(scope, operation);
+  const { format } = operation;
+
+  // 4. Claim the idempotency key. A repeated request joins the run of the first one.
+  const key = await server.idempotency.claim(scope, start);
+  if (key.status === "repeated") return await respondJoined(scope, key.cursor, format);
+
+  let launched: Launched;
+  try {
+    // 5. Wait in turn, behind the other prompts of the session.
+    const turn = await server.queue.enter(start, key.cursor, client);
+    // 6. Launch the run.
+    launched = await launchInTurn(scope, { start, key, turn, format });
+  } catch (error) {
+    const cursor = await key.release(error, isRefusal(error));
+    if (!cursor) throw error;
+    return await respondJoined(scope, cursor, format); // the run of the same request has begun meanwhile
+  }
+  key.keep(launched.run);
+
+  // 7. Respond.
+  return await launched.respond();
+}
+
+/** A request that cannot be read. */
+interface Unreadable {
+  readonly type: "unreadable";
+  readonly error: unknown;
+}
+
+/** Parses a request. Never rejects. */
+async function parse(c: Context, route: Route): Promise<Operation | Unreadable> {
+  try {
+    return await route.parse(c);
+  } catch (error) {
+    return { type: "unreadable", error };
+  }
+}
+
+// The launch of a run for a client that waits for its events, or in the background.
+
+/** A start that has its key and its turn. */
+interface ReadyStart {
+  readonly start: AdmittedStart;
+  readonly key: ClaimedKey;
+  readonly turn: Turn;
+  readonly format: ResponseFormat;
+}
+
+/** Launches a run, and tries again each time that a run which has the session is over. */
+async function launchInTurn(scope: RequestScope, { start, key, turn, format }: ReadyStart): Promise<Launched> {
+  try {
+    for (;;) {
+      try {
+        return await launchForClient(scope, { ...await start.input(key), busy: turn.mode }, format);
+      } catch (error) {
+        await turn.waitAfter(error);
+      }
+    }
+  } finally {
+    turn.end();
+  }
+}
+
+const onGone: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
+  stop: (run) => run.abort(stops.clientGone),
+  drain: (run) => run.drain(stops.clientGone.reason),
+  detach: () => {},
+};
+
+/**
+ * Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. `onCancel` stays as long
+ * as the stream, so that no closure in this function may use the request.
+ */
+async function launchForClient(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
+  const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
+  if (prefersAsync(c, format)) return await launchInBackground(scope, input);
+  const effect = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
+  const { out, respond } = format(c, { heartbeat, onCancel: () => onGone[effect](run) }); // no client can leave before `respond`, which follows the launch
+  const run = await runs.launch(input, client, out);
+  client.onLeave(() => onGone[effect](run));
+  return { run, respond };
+}
+
+/** Launches a run whose client does not wait for it. */
+async function launchInBackground(
+  { c, server: { runs }, client }: RequestScope,
+  input: LaunchInput,
+): Promise<Launched> {
+  if (!runs.hasStore && !runs.records) {
+    const expected = "the server keeps neither sessions nor events; expected a `log`";
+    throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
+  }
+  const run = await runs.launch(input, client);
+  return { run, respond: () => accepted(c, input, runs.records !== undefined) };
+}
