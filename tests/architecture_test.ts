@@ -185,12 +185,14 @@ imports("a middleware imports only what the package exports", middleware, (targe
   const own = from.match(/^middleware\/\w+\/\w+\//)?.[0];
   const usesNode = target.startsWith("node:") && isAdapter({ path: from, text: "" });
   const speaksMcp = own === "middleware/tools/mcp/" && target.startsWith("@modelcontextprotocol/client");
+  const tracesCalls = own === "middleware/observability/otel/" && target === "@opentelemetry/api";
   const foreign = "middleware/foreign_hooks/";
   const workspace = "middleware/tools/workspace/";
   const checksAnswers = from.startsWith(foreign) || from.startsWith(workspace);
   const searches = from.startsWith(workspace) && target === "re2js";
   const builtOn = from.startsWith(foreign) && target.startsWith(foreign);
-  return !(own && target.startsWith(own)) && !speaksMcp && !builtOn && !(checksAnswers && target === "zod") &&
+  return !(own && target.startsWith(own)) && !speaksMcp && !tracesCalls && !builtOn &&
+    !(checksAnswers && target === "zod") &&
     !searches && !usesNode && !published.has(target);
 }, {
   "middleware/limits/one.ts": `import { two } from "./two.ts";`,

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Attributes, Span, SpanOptions, Telemetry } from "@jizai/jizai/middleware/otel";
+import type { Telemetry } from "@jizai/jizai/middleware/otel";
+import * as api from "@opentelemetry/api";
 
 /** A recorded span. */
 export interface Recorded {
@@ -15,21 +16,21 @@ export interface Recorded {
   failed: boolean;
   /** The number of times that it was ended. */
   ends: number;
-  readonly startTime: number | undefined;
+  readonly startTime: api.TimeInput | undefined;
 }
 
 /** A measurement: the histogram, the attributes, and the value. */
-export type Sample = readonly [histogram: string, attributes: Attributes, value: number];
+export type Sample = readonly [histogram: string, attributes: api.Attributes, value: number];
 
 /** Records spans and measurements. */
 export function recorder() {
   const spans: Recorded[] = [];
   const samples: Sample[] = [];
-  const nowhere = {};
+  const nowhere = api.ROOT_CONTEXT;
   const places = new WeakMap<object, Recorded>();
-  const handles = new WeakMap<Span, Recorded>();
+  const handles = new WeakMap<api.Span, Recorded>();
 
-  function startSpan(name: string, options: SpanOptions = {}, context: object = nowhere): Span {
+  function startSpan(name: string, options: api.SpanOptions = {}, context = nowhere): api.Span {
     const { kind = 0, attributes, startTime } = options;
     const recorded: Recorded = {
       name,
@@ -41,37 +42,42 @@ export function recorder() {
       startTime,
     };
     spans.push(recorded);
-    const span: Span = {
-      setAttributes: (more) => Object.assign(recorded.attributes, more),
-      setStatus({ code }) {
-        recorded.failed = code === 2;
+    const span: api.Span = Object.assign(api.trace.wrapSpanContext(api.INVALID_SPAN_CONTEXT), {
+      setAttributes(more: api.Attributes) {
+        Object.assign(recorded.attributes, more);
+        return span;
+      },
+      setStatus({ code }: api.SpanStatus) {
+        recorded.failed = code === api.SpanStatusCode.ERROR;
+        return span;
       },
       end() {
         recorded.ends++;
       },
-    };
+    });
     handles.set(span, recorded);
     return span;
   }
 
-  const api: Telemetry = {
+  const telemetry: Telemetry = {
     trace: {
-      getTracer: () => ({ startSpan }),
-      setSpan(_, span) {
-        const context = {};
+      getTracer: (name) => Object.assign(api.trace.getTracer(name), { startSpan }),
+      setSpan(before, span) {
+        const context = api.trace.setSpan(before, span);
         const recorded = handles.get(span);
         if (recorded) places.set(context, recorded);
         return context;
       },
     },
     metrics: {
-      getMeter: () => ({
-        createHistogram: (name) => ({
-          record: (value, attributes = {}) => void samples.push([name, attributes, value]),
+      getMeter: () =>
+        Object.assign(Object.create(api.createNoopMeter()), {
+          createHistogram: (name: string) => ({
+            record: (value: number, attributes = {}) => void samples.push([name, attributes, value]),
+          }),
         }),
-      }),
     },
-    context: { active: () => nowhere, with: (_, work) => work() },
+    context: { active: () => nowhere, with: (_, work, self, ...values) => work.apply(self, values) },
   };
 
   /** Returns a line for each span, indented below its parent: its name, its error, and whether it was not ended exactly once. */
@@ -83,5 +89,5 @@ export function recorder() {
     });
   }
 
-  return { api, spans, samples, tree };
+  return { api: telemetry, spans, samples, tree };
 }

@@ -21,7 +21,6 @@ import {
 } from "./operations.ts";
 import {
   type ActiveOperation,
-  type Context,
   type Operation,
   type Outcome,
   outcomeOfError,
@@ -46,18 +45,7 @@ import type {
   ToolResult,
 } from "../../../mod.ts";
 import { expectNames, onlyIf } from "../../../src/core/kit.ts";
-export type {
-  Attributes,
-  Context,
-  Histogram,
-  HistogramOptions,
-  Meter,
-  Span,
-  SpanContext,
-  SpanOptions,
-  Telemetry,
-  Tracer,
-} from "./recorder.ts";
+export type { Telemetry } from "./recorder.ts";
 
 // Tracks the spans of one run, so that none stays open when the run ends.
 
@@ -82,7 +70,7 @@ function trackRun(run: ActiveOperation, { start, record }: Recorder, details: De
       return started;
     },
     /** Returns the context of an executing call. */
-    contextOf: (call: string): Context | undefined => active.get(call)?.context,
+    contextOf: (call: string) => active.get(call)?.context,
     /** Tells the name of a tool from one that the model made up. */
     addTool: (name: string): void => void tools.add(name),
     /** Records the operations that only events report. */
@@ -186,7 +174,7 @@ export function otel(api: Telemetry, options: OtelOptions = {}): Middleware {
   }
 
   /** Returns the context of a run: that of the parent's call, or the current one. */
-  function parentContext({ parent, call = "" }: Run): Context {
+  function parentContext({ parent, call = "" }: Run): ActiveOperation["context"] {
     return (parent && runs.get(parent)?.contextOf(call)) ?? api.context.active();
   }
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type Attributes, kindOf, type Operation, type Outcome } from "./recorder.ts";
+import type { Attributes } from "@opentelemetry/api";
+import { kindOf, type Operation, type Outcome } from "./recorder.ts";
 import {
   type AbortContext,
   type AnswerPart,
