@@ -10,10 +10,10 @@
  *
  * @module
  */
-import type { Entry, NumberedEntry } from "./entries.ts";
+import type { Entry } from "./entries.ts";
+import type { Mail } from "./session.ts";
 import type { Mark } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
-import type { UserMessage } from "../protocol/message.ts";
 
 // The ids of journals and runs.
 
@@ -50,18 +50,7 @@ export function placeOf(id: string): RunPlace | undefined {
 // Mail: requests of processes that do not hold the session.
 
 /** A request to a running run, of a process that does not hold the session. */
-export type PostedMail =
-  | {
-    readonly type: "message";
-    readonly message: UserMessage;
-    /** The context that `input` hooks added to the message. It is delivered before the message. */
-    readonly context?: readonly UserMessage[];
-    readonly after?: "batch" | "calls";
-  }
-  | { readonly type: "finish" }
-  | { readonly type: "stop"; readonly reason: string; readonly rollback?: boolean }
-  /** The ends with these numbers of their entries were reported. */
-  | { readonly type: "reported"; readonly ends: readonly number[] };
+export type PostedMail = Mail | { readonly type: "stop"; readonly reason: string; readonly rollback?: boolean };
 
 /** Mail as an entry. Readers drop a second entry with the same id, since a post may be repeated. */
 export interface MailEntry {
@@ -83,13 +72,6 @@ export type JournalEntry =
 
 /** An entry and its number. Entries are numbered from 1, without a gap. */
 export type NumberedJournalEntry = readonly [number: number, entry: JournalEntry];
-
-/** Returns the entries that make a session's transcript, with the large values of its head. */
-export function sessionEntries(entries: readonly NumberedJournalEntry[]): readonly NumberedEntry[] {
-  return entries.flatMap(([number, entry]) => {
-    return entry.type === "mail" || entry.type === "begun" || entry.type === "ended" ? [] : [[number, entry] as const];
-  });
-}
 
 /** Events of one run. They are numbered from 1. */
 export interface JournalLines {

@@ -62,6 +62,8 @@ export interface Session {
   readonly lease?: Lease;
   /** Messages from other processes that the run has not read. Written by durable stores. */
   readonly mail?: readonly Mail[];
+  /** The number of the last entry with mail that the run has taken. Written by journals. */
+  readonly taken?: number;
   /** Set in an entry that is not a conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
   readonly report?: ExpectedReport;
 }

@@ -183,7 +183,7 @@ export class SessionVersion {
   }
 
   /** Returns this version with the mark of a later one, which another process has made without a change of the transcript. */
-  followedBy({ mark, last }: SessionVersion): SessionVersion {
+  followedBy({ mark, last }: Pick<SessionVersion, "mark" | "last">): SessionVersion {
     return new SessionVersion(mark, { ...this.#transcript, last }, this.#values, this.#kept);
   }
 

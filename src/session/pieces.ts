@@ -4,7 +4,8 @@
  * @module
  */
 import { UnreadableError } from "../core/store.ts";
-import type { Entry, NumberedEntry } from "../core/entries.ts";
+import type { Entry } from "../core/entries.ts";
+import type { JournalEntry } from "../core/journal.ts";
 
 /** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
 export function piecesOf(text: string, length: number): string[] {
@@ -23,7 +24,7 @@ function isLow(unit: number): boolean {
 }
 
 /** Joins the entries of one save: each is a line of JSON. */
-export function textOfEntries(entries: readonly Entry[]): string {
+export function textOfEntries(entries: readonly JournalEntry[]): string {
   return textOfLines(entries.map((entry) => JSON.stringify(entry)));
 }
 
@@ -40,18 +41,18 @@ export interface EntriesPiece {
  * Returns the entries from `first` to `last` of their pieces, which are in order. There may be others before and behind. Throws an `UnreadableError` if one is missing, which
  * names the session `id`.
  */
-export function entriesOf(
+export function entriesOf<E extends JournalEntry = Entry>(
   id: string,
   pieces: readonly EntriesPiece[],
   { first, last }: { readonly first: number; readonly last: number },
-): readonly NumberedEntry[] {
+): readonly (readonly [number: number, entry: E])[] {
   const texts = new Map<number, string>();
   for (const { first, text } of pieces) texts.set(first, (texts.get(first) ?? "") + text);
-  const entries: NumberedEntry[] = [];
+  const entries: (readonly [number: number, entry: E])[] = [];
   for (const [at, text] of texts) {
     for (const [index, line] of text.slice(0, -1).split("\n").entries()) {
       const number = at + index;
-      if (number >= first && number <= last) entries.push([number, parsed(id, line)]);
+      if (number >= first && number <= last) entries.push([number, parsed<E>(id, line)]);
     }
   }
   if (entries.length !== Math.max(last - first + 1, 0)) {
@@ -60,7 +61,7 @@ export function entriesOf(
   return entries;
 }
 
-function parsed(id: string, line: string): Entry {
+function parsed<E>(id: string, line: string): E {
   try {
     return JSON.parse(line);
   } catch (cause) {
@@ -132,4 +133,122 @@ export function collectLines(after: number): LineCollector {
 /** Whether the pieces of an addition end with a line. */
 function isWhole(texts: readonly string[]): boolean {
   return texts.at(-1)?.endsWith("\n") === true;
+}
+
+// Events in less room: neighbouring deltas of a part become one line, from which each is restored as it was.
+
+/** A line that ends with a text. The text stays escaped, and equal beginnings have equal ends in JSON, so that cuts change nothing. */
+const deltaForm = /^(\{.*"text":")((?:[^"\\]|\\.)*)("\}+)$/;
+
+/** Packs lines. A packed line begins with "~" and the lengths of its texts, which no JSON does. */
+export function packLines(lines: readonly string[]): readonly string[] {
+  const packed: string[] = [];
+  let [begin, text, end] = ["", "", ""];
+  let lengths: number[] = [];
+
+  function flush(): void {
+    if (lengths.length > 0) packed.push(`${lengths.length > 1 ? `~${lengths.join()}` : ""}${begin}${text}${end}`);
+    lengths = [];
+  }
+
+  for (const line of lines) {
+    const [, head, piece = "", tail = ""] = deltaForm.exec(line) ?? [];
+    if (head !== begin || tail !== end) flush();
+    if (head === undefined) {
+      flush();
+      packed.push(line);
+    } else {
+      text = lengths.length === 0 ? piece : text + piece;
+      [begin, end] = [head, tail];
+      lengths.push(piece.length);
+    }
+  }
+  flush();
+  return packed;
+}
+
+/** Restores packed lines. */
+export function unpackLines(lines: readonly string[]): readonly string[] {
+  return lines.flatMap((line) => {
+    if (!line.startsWith("~")) return [line];
+    const brace = line.indexOf("{");
+    const [, begin = "", text = "", end = ""] = deltaForm.exec(line.slice(brace)) ?? [];
+    let at = 0;
+    return line.slice(1, brace).split(",").map((length) => `${begin}${text.slice(at, at += Number(length))}${end}`);
+  });
+}
+
+/** A piece of an addition of events. */
+export interface PackedRow extends LinesPiece {
+  /** The number of the last event of the addition. */
+  readonly last: number;
+}
+
+/** Joins the pieces of additions, which are in order and without a gap, to the events after event `after`: a page of them. */
+export function joinedLines(
+  rows: readonly PackedRow[],
+  after: number,
+): { readonly first: number; readonly lines: readonly string[] } {
+  const lines: string[] = [];
+  let length = 0;
+  for (const [first, text] of textsOf(rows)) {
+    if (length >= pageLength) break;
+    for (const line of linesIn(text).slice(Math.max(after + 1 - first, 0))) lines.push(line);
+    length += text.length;
+  }
+  return { first: Math.max(after + 1, rows[0]?.first ?? 0), lines };
+}
+
+/** Returns the texts of additions by the numbers of their first events. */
+function textsOf(rows: readonly PackedRow[]): ReadonlyMap<number, string> {
+  const texts = new Map<number, string>();
+  for (const { first, text } of rows) texts.set(first, (texts.get(first) ?? "") + text);
+  return texts;
+}
+
+/** An addition that takes the place of others: from the one at `first`, whose text is `old`, to the one that ends with event `last`. */
+export interface PackedAddition {
+  readonly first: number;
+  readonly old: string;
+  readonly last: number;
+  readonly text: string;
+}
+
+/**
+ * Packs neighbouring additions together, up to `most` characters of their lines. `next` is the number after which more rows are to be read. An addition of several
+ * pieces stays as it is: a piece that is no whole addition has `most` characters, or one less.
+ */
+export function packedRows(
+  rows: readonly PackedRow[],
+  most: number,
+): { readonly additions: readonly PackedAddition[]; readonly next: number | undefined } {
+  const additions: PackedAddition[] = [];
+  let open: { readonly row: PackedRow; last: number; readonly lines: string[]; length: number } | undefined;
+
+  function flush(): void {
+    if (open) {
+      const { row: { first, text: old }, last, lines } = open;
+      const text = textOfLines(packLines(lines));
+      if (text !== old) additions.push({ first, old, last, text });
+    }
+    open = undefined;
+  }
+
+  for (const row of rows) {
+    const lines = row.part === 0 && row.text.length < most - 1 ? linesIn(row.text) : undefined;
+    const length = lines?.reduce((sum, line) => sum + line.length, 0) ?? Infinity;
+    if (!open || open.length + length > most) flush();
+    if (open) {
+      open.last = row.last;
+      open.length += length;
+      for (const line of lines ?? []) open.lines.push(line);
+    } else if (lines) open = { row, last: row.last, lines: [...lines], length };
+  }
+  flush();
+  return { additions, next: rows.at(-1)?.first };
+}
+
+/** Returns the events of an addition. */
+function linesIn(text: string): readonly string[] {
+  return unpackLines(text.slice(0, -1).split("\n"));
 }

@@ -3,15 +3,22 @@
  * groups of processes that count in its key-value database. Prints the number of each kind of event. Exits with 1 if one breaks an invariant.
  * `deno task soak sqlite` soaks one adapter, `deno task soak sqlite recovery 17` simulates one run and prints each step, and
  * `deno task soak sqlite recovery 0 500` simulates 500 of them.
+ * Of kind `journal` are conversations over the journal of an adapter.
  *
  * @module
  */
 import { type Figures, simulateConversation } from "../support/faults/simulate_conversation.ts"; // first, because of its first import
 import { placeNames, type Places, placesOf } from "../support/faults/places.ts";
 import { simulateCounting } from "../support/faults/simulate_counting.ts";
+import { simulateJournal } from "../support/faults/simulate_journal.ts";
 import { simulateRecovery } from "../support/faults/simulate_recovery.ts";
 
-const kinds = { conversation: simulateConversation, recovery: simulateRecovery, counting: simulateCounting } as const;
+const kinds = {
+  conversation: simulateConversation,
+  recovery: simulateRecovery,
+  counting: simulateCounting,
+  journal: simulateJournal,
+} as const;
 const [only, kind, from, until] = Deno.args;
 
 for (const name of only === undefined ? placeNames : [only]) {
@@ -19,6 +26,7 @@ for (const name of only === undefined ? placeNames : [only]) {
   if (!places) console.log(`Left out: the server of ${name} is not installed`);
   for (const [each, simulate] of Object.entries(kinds)) {
     if (!places || (kind !== undefined && kind !== each)) continue;
+    if (each === "journal" && !places.open().open().journal) continue; // the adapter has none yet
     if (from !== undefined && until === undefined) {
       console.log(await simulate(Number(from), places.open, console.log));
     } else {

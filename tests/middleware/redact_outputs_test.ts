@@ -359,6 +359,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     last: { run: secret, event: events.notice, before: 1 },
     lease: { until: 1, closing: "stop", requested: true, rollback: true, released: true },
     mail: Object.values(mail),
+    taken: 1,
     run: {
       id: secret,
       startedAt: 1,

@@ -1,5 +1,6 @@
 import { simulateCounting } from "../support/faults/simulate_counting.ts"; // first, because of its first import
 import { placesOf } from "../support/faults/places.ts";
+import { simulateJournal } from "../support/faults/simulate_journal.ts";
 import { simulateRecovery } from "../support/faults/simulate_recovery.ts";
 import { withSeed } from "../support/seeded.ts";
 import { isPostgresMissing } from "./postgres_server.ts";
@@ -26,7 +27,8 @@ for (
       await using places = await placesOf(name);
       if (!places) throw new Error(`Cannot open ${name}: its server is not installed`);
       for (let seed = 0; seed < count; seed++) {
-        for (const simulate of [simulateRecovery, simulateCounting]) {
+        const hasJournal = places.open().open().journal !== undefined;
+        for (const simulate of [simulateRecovery, simulateCounting, ...hasJournal ? [simulateJournal] : []]) {
           await places.empty();
           await withSeed(seed, async () => void await simulate(seed, places.open));
         }

@@ -6,11 +6,23 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { type Append, journalKey, placeOf, runIdOf } from "../../src/core/journal.ts";
 import { memoryJournal } from "../../src/core/memory_journal.ts";
+import { batchesIn, journalTables, sqlJournal } from "../../src/session/batch_sql/journal.ts";
 import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
+import { storage } from "../support/sql.ts";
 
 Deno.test("memoryJournal() keeps the laws of journals", async () => {
   using time = new FakeTime();
   await journalLaws(memoryJournal, { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("sqlJournal() keeps the laws of journals, on SQLite of several instances", async () => {
+  using time = new FakeTime();
+  const make = (options: { expireIn?: number }) => {
+    const database = storage();
+    for (const table of journalTables) database.sql.exec(table);
+    return [1, 2, 3].map(() => sqlJournal(batchesIn(database), options));
+  };
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("the id of a run tells its journal and its number, and does not show its session", async () => {

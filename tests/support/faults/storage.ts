@@ -11,6 +11,9 @@ import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import { migrate, sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
+import type { Journal } from "../../../src/core/journal.ts";
+import { memoryJournal } from "../../../src/core/memory_journal.ts";
+import { batchesIn, journalTables, sqlJournal } from "../../../src/session/batch_sql/journal.ts";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
@@ -19,6 +22,8 @@ export interface Kept {
   readonly store: Store;
   readonly log: Log;
   readonly keyValue: KeyValue;
+  /** The journal. Default: the adapter has none yet. */
+  readonly journal?: Journal;
 }
 
 /** A storage that several processes can open. */
@@ -36,6 +41,7 @@ export const adapters = {
       store: durable(memory()),
       log: memoryLog({ expireIn: Infinity }),
       keyValue: memoryKeyValue(),
+      journal: memoryJournal(),
     };
     return { open: () => kept, singleProcess: false };
   },
@@ -53,11 +59,14 @@ export const adapters = {
   },
   durable_object(_: Deno.Kv): Place {
     const object = storage();
+    for (const table of journalTables) object.sql.exec(table);
+    const journal = sqlJournal(batchesIn(object));
     return {
       open: () => ({
         store: durableObjectStore(object),
         log: durableObjectLog(object),
         keyValue: durableObjectKeyValue(object),
+        journal,
       }),
       singleProcess: true,
     };
@@ -65,11 +74,15 @@ export const adapters = {
   sqlite(_: Deno.Kv): Place {
     const database = new DatabaseSync(":memory:");
     migrate(database);
+    const wrapped = storage(database);
+    for (const table of journalTables) wrapped.sql.exec(table);
+    const journal = sqlJournal(batchesIn(wrapped)); // one process, whose watchers are notified
     return {
       open: () => ({
         store: sqliteStore(database),
         log: sqliteLog(database),
         keyValue: sqliteKeyValue(database),
+        journal,
       }),
       singleProcess: false,
     };

@@ -1,0 +1,325 @@
+/**
+ * Journals in SQLite: of a file, of a Durable Object, and behind a network.
+ *
+ * @module
+ */
+import {
+  type Append,
+  type Journal,
+  type JournalHead,
+  type JournalPage,
+  journalWatchers,
+  outcomeOf,
+  type RunState,
+} from "../../core/journal.ts";
+import { promiseTry } from "../../stream/tick.ts";
+import { entriesOf, joinedLines, type PackedRow, packedRows, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
+import { pieceLength, type SqlStorage } from "../sql/storage.ts";
+import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./store.ts";
+
+/** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between. */
+export const journalTables: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS jizai_journal (
+    key TEXT PRIMARY KEY, session TEXT, owner TEXT NOT NULL, holder TEXT NOT NULL, n INTEGER NOT NULL, run INTEGER NOT NULL,
+    state INTEGER NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL, events INTEGER NOT NULL, waiting INTEGER NOT NULL,
+    due INTEGER, keep INTEGER, expires INTEGER, writer TEXT NOT NULL, head TEXT NOT NULL
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_journal_entry (
+    key TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (key, first, part)
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_journal_event (
+    key TEXT NOT NULL, run INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, last INTEGER NOT NULL,
+    text TEXT NOT NULL, PRIMARY KEY (key, run, first, part)
+  ) WITHOUT ROWID`,
+  "CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
+];
+
+const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal"];
+
+/** Options of journals. */
+export interface SqlJournalOptions extends BatchOptions {
+  /** Milliseconds between two looks for changes of other processes. Default: no other process changes them. */
+  readonly pollEvery?: number;
+}
+
+/** Returns the batches of a database of this process. Each is a transaction. */
+export function batchesIn(
+  storage: SqlStorage,
+  transact = <T>(work: () => T) => promiseTry(() => storage.transactionSync(work)),
+): ExecuteBatch {
+  return (statements) =>
+    transact(() => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]));
+}
+
+/** Creates journals in a database that has the tables. Each operation is one batch. */
+export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEvery }: SqlJournalOptions = {}): Journal {
+  const { watch, notify } = journalWatchers();
+  const sweep = sweeper(0, tables, "key");
+
+  function appendStatements(key: string, append: Append, writer: string): readonly Statement[] {
+    const { from, to, created = {}, change, events, due } = append;
+    const now = Date.now();
+    const until = typeof due === "number" ? Math.ceil(now + due) : null;
+    const last = events ? events.first + events.lines.length - 1 : null;
+    const { run = null, base = null, waiting = null, head = null } = change ?? {};
+    const state = change ? states.indexOf(change.state) : null;
+    const count = change?.entries.length ?? 0;
+    const pieces = change ? piecesOf(textOfEntries(change.entries), pieceLength) : [];
+    const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
+    return [...put(), ...pieces.map(entryRow), ...lines.map(eventRow), [selectHead, key, now]];
+
+    function put(): readonly Statement[] {
+      if (from) {
+        const values = [
+          to.holder,
+          to.n,
+          last,
+          run,
+          state,
+          base,
+          waiting,
+          head,
+          count,
+          due === undefined ? 1 : 0,
+          until,
+        ];
+        return [[update, ...values, now, writer, key, from.holder, from.n, change?.last ?? null]];
+      }
+      const { session = null, owner = "", expireIn: own = expireIn } = created;
+      const keep = own < Infinity ? own : null;
+      const ends = keep === null ? null : Math.max(now, until ?? 0) + keep;
+      const properties = [
+        key,
+        session,
+        owner,
+        to.holder,
+        to.n,
+        run,
+        state,
+        base,
+        count,
+        last ?? 0,
+        waiting,
+        until,
+        keep,
+        ends,
+        writer,
+        head,
+      ];
+      const clear = tables.slice(0, 2).map((
+        table,
+      ): Statement => [`DELETE FROM ${table} WHERE key = ?1 AND ${written}`, key, writer]);
+      return [[insert, ...properties, now], ...clear];
+    }
+
+    function entryRow(text: string, part: number): Statement {
+      return [insertEntry, key, writer, (change?.last ?? 0) + 1, part, text];
+    }
+
+    function eventRow(text: string, part: number): Statement {
+      return [insertEvent, key, writer, events?.first ?? 1, part, last, text];
+    }
+  }
+
+  async function append(key: string, addition: Append) {
+    if (!addition.from && !addition.change) {
+      throw new TypeError("Cannot create a journal: expected a change with its head");
+    }
+    const writer = crypto.randomUUID();
+    const statements = appendStatements(key, addition, writer);
+    const results = await execute([...statements, ...sweep()]);
+    const row = firstIn(results[statements.length - 1]);
+    if (row?.writer !== writer) return outcomeOf(addition, row && headOf(row));
+    notify(key);
+    return { stored: true, last: Number(row.last) };
+  }
+
+  async function read(key: string, run: number, after: number): Promise<JournalPage | undefined> {
+    const [heads, ends, rows = []] = await execute([
+      [selectHead, key, Date.now()],
+      ["SELECT max(last) AS last FROM jizai_journal_event WHERE key = ? AND run = ?", key, run],
+      [selectEvents, key, run, after + 1],
+    ]);
+    const row = firstIn(heads);
+    const end = Number(firstIn(ends)?.last ?? 0);
+    if (!row || run < 1 || run > Number(row.run)) return undefined;
+    const { session, owner, state, events, run: current } = headOf(row);
+    if (run < current && end === 0) return undefined;
+    const last = run < current ? end : events;
+    const page = end === 0 ? { first: Math.max(last, after) + 1, lines: [] } : joinedLines(rows.map(rowOf), after);
+    return { ...page, last, over: run < current || state !== "running", session, owner };
+  }
+
+  return {
+    watch,
+    ...(pollEvery !== undefined && pollEvery < Infinity && { pollEvery }),
+    async head(key) {
+      const [heads] = await execute([[selectHead, key, Date.now()]]);
+      const row = firstIn(heads);
+      return row && headOf(row);
+    },
+    async open(key) {
+      const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectFromBase, key]]);
+      const row = firstIn(heads);
+      const head = row && headOf(row);
+      return head && { ...head, entries: entriesOf(key, rows.map(rowOf), { first: head.base, last: head.last }) };
+    },
+    async entries(key, first, last) {
+      const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectEntries, key, first, last]]);
+      const row = firstIn(heads);
+      const range = { first: Math.max(first, 1), last: Math.min(last, Number(row?.last ?? 0)) };
+      return entriesOf(key, rows.map(rowOf), range);
+    },
+    append,
+    async post(key, { run, entry, most = null }) {
+      const writer = crypto.randomUUID();
+      const now = Date.now();
+      const pieces = piecesOf(textOfEntries([entry]), pieceLength);
+      const results = await execute([
+        [raise, most === null ? 0 : 1, now, writer, key, run, most],
+        ...pieces.map((text, part): Statement => [insertMail, key, writer, part, text]),
+        [selectHead, key, now],
+      ]);
+      const row = firstIn(results.at(-1));
+      if (row?.writer === writer) {
+        notify(key);
+        return { status: "posted", last: Number(row.last) };
+      }
+      const isRunning = row && Number(row.run) === run && headOf(row).state === "running";
+      return { status: isRunning ? "full" : "over" };
+    },
+    read,
+    async pending(limit) {
+      const now = Date.now();
+      const [rows = []] = await execute([[selectDue, now, limit]]);
+      return rows.map(({ key }) => String(key));
+    },
+    async list({ owner = "", after = "", limit = 100 } = {}) {
+      const [rows = []] = await execute([[selectSessions, owner, after, Date.now(), limit]]);
+      return rows.map(({ session }) => String(session));
+    },
+    async pack(key, run) {
+      for (let after = 0;;) {
+        const [rows = []] = await execute([[selectPackable, key, run, after]]);
+        const { additions, next } = packedRows(rows.map(rowOf), pieceLength);
+        for (const { first, old, last, text } of additions) {
+          await execute([[pack, key, run, first, old, last, text], [dropPacked, key, run, first, last, text]]);
+        }
+        if (next === undefined) return;
+        after = next;
+      }
+    },
+    async trim(key, run) {
+      await execute([["DELETE FROM jizai_journal_event WHERE key = ? AND run < ?", key, run]]);
+    },
+    async delete(key) {
+      await execute(tables.map((table) => [`DELETE FROM ${table} WHERE key = ?`, key]));
+      notify(key);
+    },
+  };
+}
+
+/** The states, by their number in the column. */
+const states: readonly RunState[] = ["over", "paused", "running"];
+
+function headOf(row: Row): JournalHead {
+  const { session, owner, holder, n, run, state, base, last, events, waiting, due, head } = row;
+  return {
+    session: session === null ? undefined : String(session),
+    owner: owner === "" ? undefined : String(owner),
+    mark: { holder: String(holder), n: Number(n) },
+    run: Number(run),
+    state: states[Number(state)] ?? "over",
+    base: Number(base),
+    last: Number(last),
+    events: Number(events),
+    waiting: Number(waiting),
+    due: due === null ? null : Number(due) - Date.now(),
+    head: String(head),
+  };
+}
+
+function firstIn(rows: readonly Row[] | undefined): Row | undefined {
+  return rows?.[0];
+}
+
+function rowOf({ first, part, last, text }: Row): PackedRow {
+  return { first: Number(first), part: Number(part), last: Number(last), text: String(text) };
+}
+
+// Statements. Values are numbered where one is used twice.
+
+const alive = "(expires IS NULL OR expires > ?2)";
+
+const selectHead = `SELECT * FROM jizai_journal WHERE key = ?1 AND ${alive}`;
+
+/** Creates a journal unless there is one that has not expired. */
+const insert =
+  `INSERT INTO jizai_journal (key, session, owner, holder, n, run, state, base, last, events, waiting, due, keep,
+  expires, writer, head) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+  ON CONFLICT (key) DO UPDATE SET session = excluded.session, owner = excluded.owner, holder = excluded.holder, n = excluded.n,
+    run = excluded.run, state = excluded.state, base = excluded.base, last = excluded.last, events = excluded.events,
+    waiting = excluded.waiting, due = excluded.due, keep = excluded.keep, expires = excluded.expires,
+    writer = excluded.writer, head = excluded.head
+  WHERE jizai_journal.expires <= ?17`;
+
+/** Moves the mark. Null keeps a column; ?10 is 1 to keep the time at which the journal is due. */
+const update = `UPDATE jizai_journal SET holder = ?1, n = ?2,
+  events = coalesce(?3, CASE WHEN run = coalesce(?4, run) THEN events ELSE 0 END), run = coalesce(?4, run),
+  state = coalesce(?5, state), base = coalesce(?6, base), waiting = coalesce(?7, waiting), head = coalesce(?8, head),
+  last = last + ?9, due = CASE WHEN ?10 THEN due ELSE ?11 END,
+  expires = keep + max(?12, coalesce(CASE WHEN ?10 THEN due ELSE ?11 END, 0)), writer = ?13
+  WHERE key = ?14 AND holder = ?15 AND n = ?16 AND (?17 IS NULL OR last = ?17) AND (expires IS NULL OR expires > ?12)`;
+
+/** Adds a post. */
+const raise =
+  `UPDATE jizai_journal SET last = last + 1, waiting = waiting + ?1, expires = keep + max(?2, coalesce(due, 0)),
+  writer = ?3 WHERE key = ?4 AND run = ?5 AND state = 2 AND (?6 IS NULL OR waiting < ?6) AND (expires IS NULL OR expires > ?2)`;
+
+/** True if the batch has written the row. */
+const written = "EXISTS (SELECT 1 FROM jizai_journal WHERE key = ?1 AND writer = ?2)";
+
+const insertEntry = `INSERT INTO jizai_journal_entry (key, first, part, text) SELECT ?1, ?3, ?4, ?5 WHERE ${written}`;
+
+const insertMail = `INSERT INTO jizai_journal_entry (key, first, part, text)
+  SELECT key, last, ?3, ?4 FROM jizai_journal WHERE key = ?1 AND writer = ?2`;
+
+const insertEvent = `INSERT INTO jizai_journal_event (key, run, first, part, last, text)
+  SELECT key, run, ?3, ?4, ?5, ?6 FROM jizai_journal WHERE key = ?1 AND writer = ?2`;
+
+/** Reads the entries from the append on that contains the first one. */
+const selectEntries = `SELECT first, part, text FROM jizai_journal_entry WHERE key = ?1 AND first >= coalesce(
+  (SELECT max(first) FROM jizai_journal_entry WHERE key = ?1 AND first <= ?2), 0) AND first <= ?3 ORDER BY first, part`;
+
+const selectFromBase = `SELECT first, part, text FROM jizai_journal_entry entry WHERE key = ?1 AND first >= coalesce(
+  (SELECT max(first) FROM jizai_journal_entry JOIN jizai_journal head USING (key) WHERE key = ?1 AND first <= head.base), 0)
+  ORDER BY first, part`;
+
+/** Reads 50 additions, from the one that contains the event. */
+const selectEvents = `SELECT first, part, last, text FROM jizai_journal_event WHERE key = ?1 AND run = ?2
+  AND first >= coalesce((SELECT max(first) FROM jizai_journal_event WHERE key = ?1 AND run = ?2 AND first <= ?3), 0)
+  AND first <= coalesce((SELECT max(first) FROM (
+    SELECT DISTINCT first FROM jizai_journal_event WHERE key = ?1 AND run = ?2 AND first > ?3 ORDER BY first LIMIT 49
+  )), 9007199254740991) ORDER BY first, part`;
+
+const selectDue =
+  `SELECT key FROM jizai_journal WHERE due <= ?1 AND (expires IS NULL OR expires > ?1) ORDER BY due LIMIT ?2`;
+
+const selectSessions = `SELECT session FROM jizai_journal WHERE owner = ?1 AND session > ?2
+  AND (expires IS NULL OR expires > ?3) ORDER BY session LIMIT ?4`;
+
+/** Reads additions of a run that is over. */
+const selectPackable =
+  `SELECT first, part, last, text FROM jizai_journal_event event WHERE key = ?1 AND run = ?2 AND first > ?3
+  AND EXISTS (SELECT 1 FROM jizai_journal WHERE key = ?1 AND (run > ?2 OR state < 2)) ORDER BY first, part LIMIT 500`;
+
+/** Replaces an addition by one that contains those that follow. Nothing happens if it is no longer the same. */
+const pack =
+  `UPDATE jizai_journal_event SET last = ?5, text = ?6 WHERE key = ?1 AND run = ?2 AND first = ?3 AND part = 0
+  AND text = ?4 AND EXISTS (SELECT 1 FROM jizai_journal WHERE key = ?1 AND (run > ?2 OR state < 2))`;
+
+const dropPacked =
+  `DELETE FROM jizai_journal_event WHERE key = ?1 AND run = ?2 AND first > ?3 AND first <= ?4 AND EXISTS (
+  SELECT 1 FROM jizai_journal_event WHERE key = ?1 AND run = ?2 AND first = ?3 AND part = 0 AND text = ?5)`;
