@@ -25,7 +25,7 @@ export {
   withGracePeriod,
   withinTime,
 } from "./lib/cancellation.ts";
-export { bordersOf, estimateTokens, readText, visible, wildcard } from "./lib/text.ts";
+export { bordersOf, estimateTokens, type ReadOptions, readText, visible, wildcard } from "./lib/text.ts";
 export { expectChoice, expectCount, expectTime, startError } from "./lib/options.ts";
 export { expectNames, isObject, type UnknownObject } from "../protocol/shape.ts";
 export { Locks, Semaphore, SharedWork } from "./lib/locks.ts";

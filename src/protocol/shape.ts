@@ -32,6 +32,7 @@ export function expectNames(operation: string, options: object, known: readonly 
 
 /** An object whose fields are unknown. */
 export interface UnknownObject {
+  /** The value of a field. */
   readonly [name: string]: unknown;
 }
 

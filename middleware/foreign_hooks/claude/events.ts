@@ -48,20 +48,17 @@ export const events: Readonly<Record<HookEvent, EventRow>> = {
   WorktreeRemove: { point: "tool" },
 };
 
-const unsupported = [
-  "PreModelSwitch",
-  "Setup",
-  "TeammateIdle",
-  "TaskCreated",
-  "TaskCompleted",
-  "Elicitation",
-  "ElicitationResult",
-  "ConfigChange",
-  "DirectoryAdded",
-] as const;
-
-/** Events of the home systems that do not occur here. */
-export type UnsupportedEvent = (typeof unsupported)[number];
+const unsupported: Readonly<Record<UnsupportedEvent, true>> = {
+  PreModelSwitch: true,
+  Setup: true,
+  TeammateIdle: true,
+  TaskCreated: true,
+  TaskCompleted: true,
+  Elicitation: true,
+  ElicitationResult: true,
+  ConfigChange: true,
+  DirectoryAdded: true,
+};
 
 /** Whether an event occurs here. */
 export function occurs(event: string): event is HookEvent {
@@ -76,7 +73,7 @@ export function eventNamed(name: string): string | undefined {
 /** Says why hooks of an event never run; undefined for an event that occurs here. */
 export function silenceOf(event: string): string | undefined {
   if (occurs(event)) return undefined;
-  if (unsupported.some((name) => name === event)) return `Hooks of ${event} never run: the event does not occur here.`;
+  if (Object.hasOwn(unsupported, event)) return `Hooks of ${event} never run: the event does not occur here.`;
   const meant = eventNamed(event);
   const unknown = `Hooks of ${event} never run: unknown event`;
   return meant === undefined ? `${unknown}.` : `${unknown}; did you mean ${meant}?`;
@@ -229,3 +226,15 @@ export type HookEvent = keyof EventFields;
 export type InputOf<E extends HookEvent> = CommonInput & { hook_event_name: E } & EventFields[E];
 /** The input of a hook. */
 export type HookInput = { [E in HookEvent]: InputOf<E> }[HookEvent];
+
+/** Events of the home systems that do not occur here. */
+export type UnsupportedEvent =
+  | "PreModelSwitch"
+  | "Setup"
+  | "TeammateIdle"
+  | "TaskCreated"
+  | "TaskCompleted"
+  | "Elicitation"
+  | "ElicitationResult"
+  | "ConfigChange"
+  | "DirectoryAdded";

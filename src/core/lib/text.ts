@@ -22,8 +22,8 @@ export function bordersOf(text: string): Uint32Array {
   return borders;
 }
 
-/** The bound of the text of a response. */
-interface ReadOptions {
+/** Options of `readText()`. */
+export interface ReadOptions {
   /** The most bytes. */
   readonly most: number;
   /** The failed operation, for the error. */

@@ -3,17 +3,11 @@
  *
  * @module
  */
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expectNames } from "../../../../src/core/kit.ts";
 import type { McpBounds, McpTransport } from "../bounded_fetch.ts";
+import { processTransport, type StdioOptions } from "./process.ts";
 
-/** Options of `stdio()`. */
-export interface StdioOptions {
-  /** Environment of the process. Default: safe variables, such as `PATH` and `HOME`. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Working directory of the process. Default: that of this process. */
-  readonly cwd?: string;
-}
+export type { StdioOptions };
 
 /**
  * Runs an MCP server as a process: each run of the agent starts one, and stops it at its end. Deno asks for permission to run it and to read the
@@ -35,13 +29,5 @@ export function stdio(
   options: StdioOptions = {},
 ): (scope: unknown, bounds: McpBounds) => McpTransport {
   expectNames("Cannot create stdio()", options, ["env", "cwd"]);
-  const { env, cwd } = options;
-  return (_, { maxBytes }) =>
-    new StdioClientTransport({
-      command,
-      args: [...args],
-      maxBufferSize: maxBytes, // it stops a process that sends a larger message
-      ...(env && { env: { ...env } }),
-      ...(cwd !== undefined && { cwd }),
-    });
+  return (_, { maxBytes }) => processTransport(command, args, { ...options, maxBufferSize: maxBytes });
 }
