@@ -94,134 +94,98 @@ async function runWithMeta(
 
 // `onPreToolUse`: decides about each call of a response, in the model's order.
 
-/** The decision of the hook about a call. */
+/** The decision of the hook about a call. Plain JSON: it is saved over a pause. */
 interface Decided {
-  readonly decision?: "allow" | "deny" | "ask";
-  readonly reason?: string;
+  readonly decision?: "allow" | "deny" | "ask" | undefined;
+  readonly reason?: string | undefined;
   /** A text for the model, after the results. */
-  readonly context?: string;
+  readonly context?: string | undefined;
   /** Whether the result is withheld. */
-  readonly withheld?: boolean;
-  /** The inputs that the hooks have decided about last, by their owner. Default: none has decided. */
-  readonly judged?: Readonly<Record<string, Judged>>;
-  /** The turn of the decision: call ids may occur again in later turns. */
-  readonly turn: number;
-}
-
-/** The input that a hook has decided about, after its change. */
-interface Judged {
+  readonly withheld?: boolean | undefined;
+  /** The input that replaces that of the call. Default: the hook changes nothing. */
+  readonly args?: unknown;
+  /** The input that the hook has decided about, after its change. */
   readonly input: unknown;
-  /** True if the hook has changed the input. Default: false. */
+  /** Whether the hook has changed that input. Default: false. */
   readonly isChange?: boolean;
 }
 
-/** Returns the input that the hook of an owner has decided about. After a pause, another process has other owners: there, the only one counts. */
-function judgedBy({ owner }: Handlers, { judged = {} }: Decided): Judged | undefined {
-  const all = Object.values(judged);
-  return judged[owner] ?? (all.length === 1 ? all[0] : undefined);
-}
+/** The decisions of all middleware of this kind about calls. */
+type Decisions = CallDecisions<Decided>;
 
-/** A decision, and the modified input. */
-interface DecidedCall {
-  readonly decided: Decided;
-  readonly args?: unknown;
-}
-
-/** A call to decide. */
-interface Undecided extends Pick<Call, "id" | "name" | "input"> {
-  /** The tool, once it is known. */
-  readonly tool?: ToolContext["tool"];
-  /** True if the hook has changed this input before, so that it does not change it twice. Default: false. */
-  readonly isChanged?: boolean | undefined;
-}
-
-/** The decisions by call id, until the calls have left their hooks. They outlive a pause, so that no hook is asked twice about a call. */
-const all = state<Record<string, Decided>>("copilot_hooks.decided", () => ({}));
-
-/** Returns the decision about a call, if there is one. */
-function decidedOf(ctx: Scope, id: string): Decided | undefined {
-  return all.get(ctx)[id];
+/** Creates the decisions. */
+export function decisionsOf(): Decisions {
+  return new CallDecisions("copilot_hooks.entered", "");
 }
 
 /** The decisions that others may not weaken, the weaker one first. */
 const strict: readonly Decided["decision"][] = ["ask", "deny"];
 
-/** Asks about a call. A stricter decision of another middleware of this kind stays. */
+/** Asks the hook about a call. It does not change an input twice that it has changed `before`. */
 async function decide(
   handlers: Handlers,
-  ctx: Scope & { readonly turn: number },
+  ctx: Scope,
   point: Point,
-  call: Undecided,
-): Promise<DecidedCall> {
-  const { id } = call;
-  const { turn } = ctx;
-  if (!handlers.has("onPreToolUse")) return { decided: { turn } };
-  const { decided: own, args } = await askAbout(handlers, ctx, point, call);
-  const known = decidedOf(ctx, id);
-  const before = known?.turn === turn ? known : undefined;
-  const isStricter = before && strict.indexOf(before.decision) > strict.indexOf(own.decision);
-  const judged = { ...known?.judged, ...own.judged };
-  const decided: Decided = { ...(isStricter ? before : own), ...(before?.withheld && { withheld: true }), judged };
-  all.get(ctx)[id] = decided;
-  return { decided, ...(decided.decision !== "deny" && args !== undefined && { args }) };
-}
-
-/** Asks the hook about a call. */
-async function askAbout(
-  handlers: Handlers,
-  ctx: Scope & { readonly turn: number },
-  point: Point,
-  { name: toolName, input: toolArgs, tool, isChanged }: Undecided,
-): Promise<DecidedCall> {
+  { name: toolName, input: toolArgs, tool }: Pick<ToolContext, "name" | "input" | "tool">,
+  before?: Decided,
+): Promise<Decided> {
   const output = await handlers.ask("onPreToolUse", ctx, point, { toolName, toolArgs });
-  const { additionalContext: context, foreign } = output;
+  const { additionalContext: context, suppressOutput: withheld, foreign } = output;
   const isOverridden = foreign !== undefined && output.permissionDecision !== "deny";
-  const decision = isOverridden ? foreign.type : output.permissionDecision;
-  const reason = isOverridden ? foreign.reason : output.permissionDecisionReason;
-  const args = decision === "deny" || isChanged ? undefined : output.modifiedArgs;
-  const decided: Decided = {
-    ...(decision && { decision }),
-    ...(reason !== undefined && { reason }),
-    ...(context && { context }),
-    ...(output.suppressOutput && { withheld: true }),
-    judged: {
-      [handlers.owner]: args === undefined
-        ? { input: toolArgs }
-        : { input: await inputThatRuns({ tool, input: args }), isChange: true },
-    },
-    turn: ctx.turn,
-  };
-  return { decided, ...(args !== undefined && { args }) };
+  const { type: decision, reason } = isOverridden
+    ? foreign
+    : { type: output.permissionDecision, reason: output.permissionDecisionReason };
+  const args = decision === "deny" || before?.isChange ? undefined : output.modifiedArgs;
+  const made = { decision, reason, context, withheld };
+  if (args === undefined) return { ...made, input: toolArgs };
+  return { ...made, args, input: await inputThatRuns({ tool, input: args }), isChange: true };
 }
 
 /** Returns the strictest of several decisions about a call. `own` wins among equals. */
-function strictestOf(own: Decided, others: readonly DecidedCall[]): Decided {
+function strictestOf(own: Decided, others: readonly Decided[]): Decided {
   const rank = ({ decision }: Decided) => strict.indexOf(decision);
-  return others.reduce((found, { decided }) => rank(decided) > rank(found) ? decided : found, own);
+  return others.reduce((found, each) => rank(each) > rank(found) ? each : found, own);
+}
+
+/** Joins a decision with earlier ones about the same call: the strictest counts, for the newest input. */
+function joined(own: Decided, earlier: readonly Decided[]): Decided {
+  const { args, input, isChange = false } = own;
+  return {
+    ...strictestOf(own, earlier),
+    args,
+    input,
+    isChange,
+    withheld: [own, ...earlier].some((each) => each.withheld),
+  };
 }
 
 /** Returns the text for the model of a denied call. */
-function refusalOf({ reason }: Decided): string {
+function refusalOf(reason: string | undefined): string {
   return `Denied by preToolUse hook: ${reason || "No reason provided"}`;
 }
 
 /** Asks about each call of a response. Modified inputs replace the originals in the response. */
 export async function reviewCalls(
   handlers: Handlers,
+  decisions: Decisions,
   ctx: ModelContext,
   response: ModelResponse,
 ): Promise<ModelResponse> {
-  const parts: AnswerPart[] = [];
-  for (const part of response.parts) parts.push(part.type === "call" ? await review(handlers, ctx, part) : part);
-  return parts.every((part, index) => part === response.parts[index]) ? response : { ...response, parts };
-}
+  async function review(part: Extract<AnswerPart, Call>): Promise<AnswerPart> {
+    const { id, name, input } = part;
+    const at = { ...ctx, call: part };
+    const { args, ...made } = await decide(handlers, ctx, "model", { name, input, tool: undefined });
+    const isDenied = strictestOf(made, decisions.all(at)).decision === "deny";
+    decisions.add(at, made);
+    if (args === undefined || isDenied) return part;
+    const call: Call = { id, name, input: args };
+    ctx.emit({ type: "call.ready", turn: ctx.turn, call }); // clients have received the original call
+    return { type: "call", ...call };
+  }
 
-async function review(handlers: Handlers, ctx: ModelContext, part: Extract<AnswerPart, Call>): Promise<AnswerPart> {
-  const { args } = await decide(handlers, ctx, "model", part);
-  if (args === undefined) return part;
-  const call: Call = { id: part.id, name: part.name, input: args };
-  ctx.emit({ type: "call.ready", turn: ctx.turn, call }); // clients have received the original call
-  return { type: "call", ...call };
+  const parts: AnswerPart[] = [];
+  for (const part of response.parts) parts.push(part.type === "call" ? await review(part) : part);
+  return parts.every((part, index) => part === response.parts[index]) ? response : { ...response, parts };
 }
 
 // The hooks at `tool`, `approval`, `execute` and `error`, which apply the decisions and report the outcome.
@@ -239,26 +203,24 @@ interface CallOptions {
 /** Creates the hooks around a call. */
 export function callHooks(
   handlers: Handlers,
+  decisions: Decisions,
   { mcp, document, groups }: CallOptions,
 ): Required<Pick<Middleware, "tool" | "approval" | "execute" | "error">> {
   /** The calls whose failure the person does not see. */
   const hidden = new WeakSet<Call>();
-  /** The decisions about calls that have entered. */
-  const decisions = new CallDecisions<DecidedCall>("copilot_hooks.entered", "");
+  const hasHook = handlers.has("onPreToolUse");
 
-  async function enter(ctx: ToolContext): Promise<DecidedCall> {
-    const { call: { id }, name, tool } = ctx;
-    if (groups) {
-      if (!handlers.has("onPreToolUse")) return { decided: { turn: ctx.turn } };
-      const ask = async () => askAbout(handlers, ctx, "tool", { id, name, tool, input: await inputThatRuns(ctx) });
-      return await decisions.enter(ctx, ask, () => true);
-    }
-    const known = decidedOf(ctx, id);
+  /** Returns the decision about a call that enters. In groups, the hook is asked here, and once; otherwise again if another input runs than after the response. */
+  async function enter(ctx: ToolContext): Promise<Decided> {
+    if (!hasHook) return { input: ctx.input };
     const input = await inputThatRuns(ctx);
-    if (known && hasJudged(known, input)) return { decided: known };
-    const before = known && judgedBy(handlers, known);
-    const isChanged = before?.isChange && isSameJson(before.input, ctx.input); // only the schema has changed it since
-    return await decide(handlers, ctx, "tool", { id, name, input, tool, isChanged });
+    const isJudged = (made: Decided) => groups || isSameJson(made.input, input);
+    const own = await decisions.enter(ctx, async (before) => {
+      const isOwnChange = before && isSameJson(before.input, ctx.input); // only the schema has changed it since
+      const made = await decide(handlers, ctx, "tool", { ...ctx, input }, isOwnChange ? before : undefined);
+      return joined(made, before ? [before] : []);
+    }, isJudged);
+    return groups ? own : joined(own, decisions.all(ctx));
   }
 
   /** Asks about a call that has succeeded or failed. */
@@ -279,21 +241,15 @@ export function callHooks(
     return addContext(suppressOutput ? hide() : after, [additionalContext]);
   }
 
-  /** True if the hook has decided about this input. Without a hook, there is nothing to decide. */
-  function hasJudged(decided: Decided, input: unknown): boolean {
-    return !handlers.has("onPreToolUse") || isSameJson(judgedBy(handlers, decided)?.input, input);
-  }
-
   return {
     async tool(ctx, next) {
       const { call: { id }, input } = ctx;
-      const { decided, args } = await enter(ctx);
-      if (decided.decision === "deny") return addContext(denied(refusalOf(decided)), [decided.context]);
+      const { args, ...decided } = await enter(ctx);
+      if (decided.decision === "deny") return addContext(denied(refusalOf(decided.reason)), [decided.context]);
       if (groups && args !== undefined) {
         ctx.emit({ type: "call.ready", turn: ctx.turn, call: { id, name: ctx.call.name, input: args } }); // clients have the original call
       }
       const result = addContext(await next(args === undefined ? undefined : { input: args }), [decided.context]);
-      delete all.get(ctx)[id];
       decisions.leave(ctx);
       const ran = result.input ?? args ?? input;
       const after = await reviewed(ctx, ran, result);
@@ -301,17 +257,16 @@ export function callHooks(
       return decided.withheld ? withheld(kept) : kept;
     },
     async approval(ctx, next) {
-      const { call: { id }, name, input, tool } = ctx;
-      const own = decisions.of(ctx.call)?.decided ?? decidedOf(ctx, id);
-      const made: DecidedCall = own && hasJudged(own, input)
-        ? { decided: own }
-        : await decide(handlers, ctx, "approval", { id, name, input, tool });
-      const { decided: last, args } = made;
-      decisions.set(ctx.call, made);
-      const strictest = strictestOf(last, decisions.all(ctx));
-      const { decision, reason } = strictest;
-      if (decision !== "deny" && args !== undefined && !hasJudged(last, input)) return allow({ input: args });
-      if (decision === "deny") return deny(refusalOf(strictest));
+      const { call, name, input } = ctx;
+      const before = decisions.of(call);
+      const isJudged = before && isSameJson(before.input, input);
+      const own = isJudged ? before : joined(await decide(handlers, ctx, "approval", ctx), before ? [before] : []);
+      decisions.set(call, own);
+      const { decision, reason } = strictestOf(own, decisions.all(ctx));
+      if (decision !== "deny" && own.args !== undefined && !isSameJson(own.input, input)) {
+        return allow({ input: own.args });
+      }
+      if (decision === "deny") return deny(refusalOf(reason));
       if (decision === "ask") return ask(reason || `Run ${name}?`);
       const inner = await next();
       return decision === "allow" ? allowAsk(inner) : inner;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { callHooks, type McpTool, reviewCalls } from "./call.ts";
+import { callHooks, decisionsOf, type McpTool, reviewCalls } from "./call.ts";
 import type { SessionHooks } from "./hooks.ts";
 import { handlersOf, type HookName, hookNames } from "./outputs.ts";
 import { sessionHooks } from "./session.ts";
@@ -162,14 +162,15 @@ export function copilot_hooks(
   const time = dialect === "node" ? () => new Date() : Date.now;
   const handlers = handlersOf([hooks].flat(), { time, cwd });
   for (const each of [hooks].flat()) expectNoOption(subject, each, hookNames, known);
+  const decisions = decisionsOf();
   const all = {
     name: "copilot_hooks",
     inherit: true,
     ...sessionHooks(handlers, models, dialect === "node" ? "new" : "startup"),
-    ...callHooks(handlers, { mcp, document, groups }),
+    ...callHooks(handlers, decisions, { mcp, document, groups }),
     async model(ctx: ModelContext, next: () => Promise<ModelResponse>) {
       const response = await next();
-      return ctx.purpose === "summary" ? response : await reviewCalls(handlers, ctx, response);
+      return ctx.purpose === "summary" ? response : await reviewCalls(handlers, decisions, ctx, response);
     },
   };
   const isNeeded = (name: HookName | "unknown") =>

@@ -226,13 +226,7 @@ export function handlersOf(
   }
   const holderOf = (name: HookName) => registered.findLast((hooks) => hooks[name]);
 
-  let owner: string | undefined;
-
   return {
-    /** The id of the middleware in this process. */
-    get owner(): string {
-      return owner ??= crypto.randomUUID(); // not before the first call: Workers have no random numbers at their start
-    },
     /** Registered names that look like hooks but are unknown. */
     unknown: registered.flatMap((hooks) => Object.keys(hooks))
       .filter(isMisspelt),

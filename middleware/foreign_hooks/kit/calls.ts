@@ -82,16 +82,28 @@ export class CallDecisions<D> {
   }
 
   /** Returns the decision about a call that enters: the one that was made before a pause, if it still `holds`, or a new one. */
-  async enter(ctx: ToolContext, decide: () => Promise<D>, holds: (made: D) => boolean): Promise<D> {
+  async enter(
+    ctx: ToolContext,
+    decide: (before: D | undefined) => Promise<D>,
+    holds: (made: D) => boolean,
+  ): Promise<D> {
     const { batchId: batch } = ctx;
     const key = this.#keyOf(ctx);
     const kept = this.#kept.get(ctx)[key] ?? [];
     const place = kept.findLastIndex((each) => each.batch === batch) + 1; // the outer ones have entered before
     const before = kept[place]?.made;
-    const made = before !== undefined && holds(before) ? before : await decide();
+    const made = before !== undefined && holds(before) ? before : await decide(before);
     this.#last.set(ctx.call, made);
     this.#kept.update(ctx, (all) => ({ ...all, [key]: kept.toSpliced(place, 1, { batch, made }) }));
     return made;
+  }
+
+  /** Adds a decision about a call that has not entered. Inner middleware make theirs first. */
+  add(ctx: AtCall, made: D): void {
+    this.#kept.update(ctx, (all) => ({
+      ...all,
+      [this.#keyOf(ctx)]: [{ batch: "", made }, ...all[this.#keyOf(ctx)] ?? []],
+    }));
   }
 
   /** Returns the last decision about a call in this process. */
