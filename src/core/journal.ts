@@ -97,6 +97,9 @@ export interface JournalPage extends JournalLines {
 /** The state of a session's last run. "running": it works, or its process has died. "over": there is none, or it has ended. */
 export type RunState = "running" | "paused" | "over";
 
+/** The states, by the number with which databases store them. */
+export const runStates: readonly RunState[] = ["over", "paused", "running"];
+
 /** The part of a head that an append replaces as a whole. */
 export interface HeadChange {
   /** The number of the session's last run, from 1; 0: there was none. A new number begins new events. */

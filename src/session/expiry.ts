@@ -48,3 +48,39 @@ export function expiry(expireIn: number, leaseEnd: number | null = null): number
 export function usedUntil(leaseEnd: number | null): number {
   return Math.max(Date.now(), leaseEnd ?? 0);
 }
+
+// The clock of a database: the clocks of processes may be wrong.
+
+/** Milliseconds after which the clocks are compared again. */
+const compareEvery = 60_000;
+
+/** The clock of a database, compared with that of the process. */
+export interface ClockOffset {
+  /** Returns the milliseconds by which the database is ahead. Compares the clocks if that is due, or if the clock of the process was set. */
+  ahead(): Promise<number>;
+  /** The milliseconds before the last change of the offset: a time may have been read with them. */
+  readonly earlier: number;
+}
+
+/** Compares the clock of a database, whose time `now` returns in milliseconds since 1970. A change that the time of the request explains is none. */
+export function clockOffset(now: () => Promise<number>): ClockOffset {
+  let [offset, earlier] = [0, 0];
+  /** The time of the process when it compared the clocks. */
+  let compared = -Infinity;
+  return {
+    async ahead() {
+      const sent = Date.now();
+      if (Math.abs(sent - compared) < compareEvery) return offset;
+      const time = await now();
+      const took = Date.now() - sent;
+      const found = Math.round(time - sent - took / 2);
+      if (compared === -Infinity) [offset, earlier] = [found, found];
+      else if (Math.abs(found - offset) > Math.abs(took) + 1) [offset, earlier] = [found, offset];
+      compared = sent;
+      return offset;
+    },
+    get earlier() {
+      return earlier;
+    },
+  };
+}

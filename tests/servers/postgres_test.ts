@@ -4,6 +4,8 @@ import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { journalSchema, postgresJournal } from "../../src/session/postgres/journal.ts";
+import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { earlierPostgres, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { pgbouncer } from "./pgbouncer.ts";
@@ -49,6 +51,19 @@ function onPostgres(name: string, test: (sql: postgres.Sql, url: string) => Prom
     },
   });
 }
+
+onPostgres("postgresJournal() keeps the laws of journals", async (sql) => {
+  await sql.unsafe(journalSchema);
+  using clock = stoppedClock();
+  const { pass } = clock;
+  const make = async (options: { expireIn?: number }) => {
+    await sql.unsafe("TRUNCATE jizai_journal CASCADE");
+    const journals = [true, true, false].map((listen) => postgresJournal(sql, { ...options, listen }));
+    for (const journal of journals) await journal.head("none"); // they compare the clocks before time passes
+    return journals;
+  };
+  await journalLaws(make, { time, pass });
+});
 
 onPostgres("postgresStore() keeps the laws of stores", async (sql) => {
   using clock = stoppedClock();

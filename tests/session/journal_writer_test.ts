@@ -58,6 +58,21 @@ Deno.test("a claim whose acknowledgement was lost does not shut itself out", asy
   }
 });
 
+Deno.test("an append whose acknowledgement was lost is repeated as it is", async () => {
+  using time = new FakeTime();
+  const memory = memoryJournal();
+  let isLost = false;
+  const journal = losing(memory, () => isLost && !(isLost = false));
+  const writer = await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  isLost = true;
+  assertEquals(await advanceUntilSettled(time, writer.emit(["1"])), true);
+  isLost = true;
+  const session = { id: "s", messages: [user("Hi")] };
+  assertEquals(await advanceUntilSettled(time, writer.put(() => ({ session, lines: ["2"], ended: end }))), true);
+  assertEquals((await memory.read(key, 1, 0))?.lines, ["1", "2", JSON.stringify(end)]);
+  assertEquals([writer.isLost, (await memory.head(key))?.mark.n], [false, 3]);
+});
+
 Deno.test("a claim decides again if the session has changed meanwhile", async () => {
   const journal = memoryJournal();
   const options = { journal, key, lease: 30_000 };
@@ -109,9 +124,9 @@ Deno.test("mail that was not taken reaches the next process, and what was taken 
     return { session, begins: false };
   });
   assertEquals([received, second.run], [["left"], 1]);
-  await journal.post(key, { run: 1, entry: mail("left") });
-  await second.renew();
-  assertEquals(received, ["left"]);
+  for (const id of ["left", "new"]) await journal.post(key, { run: 1, entry: mail(id) });
+  await second.renew(); // any append tells of mail
+  assertEquals(received, ["left", "new"]);
 });
 
 Deno.test("a session that continues elsewhere continues the numbers of its events", async () => {

@@ -10,7 +10,7 @@ import {
   type JournalPage,
   journalWatchers,
   outcomeOf,
-  type RunState,
+  runStates,
 } from "../../core/journal.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { entriesOf, joinedLines, type PackedRow, packedRows, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
@@ -64,7 +64,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
     const until = typeof due === "number" ? Math.ceil(now + due) : null;
     const last = events ? events.first + events.lines.length - 1 : null;
     const { run = null, base = null, waiting = null, head = null } = change ?? {};
-    const state = change ? states.indexOf(change.state) : null;
+    const state = change ? runStates.indexOf(change.state) : null;
     const count = change?.entries.length ?? 0;
     const pieces = change ? piecesOf(textOfEntries(change.entries), pieceLength) : [];
     const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
@@ -221,9 +221,6 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
   };
 }
 
-/** The states, by their number in the column. */
-const states: readonly RunState[] = ["over", "paused", "running"];
-
 function headOf(row: Row): JournalHead {
   const { session, owner, holder, n, run, state, base, last, events, waiting, due, head } = row;
   return {
@@ -231,7 +228,7 @@ function headOf(row: Row): JournalHead {
     owner: owner === "" ? undefined : String(owner),
     mark: { holder: String(holder), n: Number(n) },
     run: Number(run),
-    state: states[Number(state)] ?? "over",
+    state: runStates[Number(state)] ?? "over",
     base: Number(base),
     last: Number(last),
     events: Number(events),

@@ -7,6 +7,7 @@ import { durableWriter } from "../../core/durable.ts";
 import type { LeasedSession } from "../../core/session.ts";
 import { sessionsOf } from "../../core/session_version.ts";
 import { isListed, type Store, type StoreAdapter, type StoredHead } from "../../core/store.ts";
+import { clockOffset } from "../expiry.ts";
 import { recoveryOf } from "./recovery.ts";
 import { reportEntriesOf } from "./reports.ts";
 export {
@@ -32,10 +33,7 @@ export type { Entry, NumberedEntry } from "../../core/entries.ts";
 export type { ExpectedReport, LeasedSession, Rule } from "../../core/session.ts";
 export type { RecoveredRun } from "../record/run_host.ts";
 
-// Leases by the clock of the database: the clocks of processes may be wrong.
-
-/** Milliseconds after which the clocks are compared again. */
-const compareEvery = 60_000;
+// Leases by the clock of the database.
 
 /**
  * Returns the adapter with leases that end by the clock of the database, so that the clocks of processes may be wrong. Callers read and write the ends by the
@@ -50,38 +48,21 @@ const compareEvery = 60_000;
  * ```
  */
 export function byDatabaseClock(adapter: StoreAdapter, now: () => Promise<number>): StoreAdapter {
-  /** Milliseconds by which the database's clock is ahead, and those before the last change: a lease may have been read with them. */
-  let [offset, earlier] = [0, 0];
-  /** The time of the process when it compared the clocks. */
-  let compared = -Infinity;
-
-  /** Compares the clocks if that is due, or if the clock of the process was set. Returns the offset. A change that the time of the request explains is none. */
-  async function compare(): Promise<number> {
-    const sent = Date.now();
-    if (Math.abs(sent - compared) < compareEvery) return offset;
-    const time = await now();
-    const took = Date.now() - sent;
-    const found = Math.round(time - sent - took / 2);
-    if (compared === -Infinity) [offset, earlier] = [found, found];
-    else if (Math.abs(found - offset) > Math.abs(took) + 1) [offset, earlier] = [found, offset];
-    compared = sent;
-    return offset;
-  }
-
+  const clock = clockOffset(now);
   return {
     ...adapter,
-    head: async (id) => shiftStored(await adapter.head(id), -await compare()),
-    open: async (id) => shiftStored(await adapter.open(id), -await compare()),
+    head: async (id) => shiftStored(await adapter.head(id), -await clock.ahead()),
+    open: async (id) => shiftStored(await adapter.open(id), -await clock.ahead()),
     async append(id, { until, ...addition }) {
-      const ahead = await compare();
+      const ahead = await clock.ahead();
       const moved = typeof until === "number" ? until + ahead : until;
       return await adapter.append(id, { ...addition, ...(moved !== undefined && { until: moved }) });
     },
-    pending: async (before, limit) => await adapter.pending(before + await compare(), limit),
+    pending: async (before, limit) => await adapter.pending(before + await clock.ahead(), limit),
     async touch(session, until) {
-      const ahead = await compare();
+      const ahead = await clock.ahead();
       const move = (read: number) => adapter.touch(shift(session, read), until + ahead);
-      return await move(ahead) || (earlier !== ahead && await move(earlier));
+      return await move(ahead) || (clock.earlier !== ahead && await move(clock.earlier));
     },
   };
 }

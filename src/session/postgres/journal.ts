@@ -1,0 +1,350 @@
+/**
+ * Journals in Postgres.
+ *
+ * @module
+ */
+import {
+  type Append,
+  type Appended,
+  type Journal,
+  type JournalHead,
+  type JournalPage,
+  journalWatchers,
+  outcomeOf,
+  runStates,
+} from "../../core/journal.ts";
+import { clockOffset } from "../expiry.ts";
+import {
+  entriesOf,
+  type EntriesPiece,
+  joinedLines,
+  type PackedRow,
+  packedRows,
+  textOfEntries,
+  textOfLines,
+} from "../pieces.ts";
+import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
+import { time } from "./store.ts";
+
+/** The tables of journals. */
+export const journalSchema: string = `CREATE TABLE IF NOT EXISTS jizai_journal (
+  key text COLLATE "C" PRIMARY KEY, session text COLLATE "C", owner text COLLATE "C" NOT NULL, holder text NOT NULL,
+  n bigint NOT NULL, run bigint NOT NULL, state bigint NOT NULL, base bigint NOT NULL, last bigint NOT NULL, events bigint NOT NULL,
+  waiting bigint NOT NULL, due bigint, keep bigint, expires bigint, head text NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS jizai_journal_entry (
+  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
+  PRIMARY KEY (key, first)
+);
+CREATE TABLE IF NOT EXISTS jizai_journal_event (
+  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, run bigint NOT NULL, first bigint NOT NULL,
+  last bigint NOT NULL, body text NOT NULL, PRIMARY KEY (key, run, first)
+);
+CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;
+`;
+
+/** Options of journals. */
+export interface PostgresJournalOptions extends PostgresOptions {
+  /** Whether to wait for changes of other processes with LISTEN, on one more connection. Default: true. */
+  readonly listen?: boolean;
+  /** Milliseconds between two looks for changes of other processes. Default: 1,000 with `listen`, in case a notification is lost; otherwise 200. */
+  readonly pollEvery?: number;
+}
+
+/** The most characters of an addition of events that is packed with others. */
+const packedLength = 100_000;
+
+/** Creates journals in a database that has the tables. Each operation is one statement, and appends to many journals share one. Times are those of the database. */
+export function postgresJournal(
+  sql: PostgresSql,
+  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresJournalOptions = {},
+): Journal {
+  const query = queryOf(sql);
+  const { watch, notify } = journalWatchers();
+  const clock = clockOffset(async () => Number((await query(time))[0]?.now));
+  const now = async () => Date.now() + await clock.ahead();
+  const sweep = sweeper(query, deleteExpired("jizai_journal", "key"), 0);
+  /** The number of the last entry of journals that a statement has changed. */
+  const lasts = new Map<string, number>();
+  const move = inGroups<object>(async (group) => {
+    const rows = await query(update, JSON.stringify(group), await now());
+    for (const { key, last } of rows) lasts.set(String(key), Number(last));
+    return new Set(rows.map(({ key }) => key));
+  });
+
+  async function head(key: string): Promise<JournalHead | undefined> {
+    const at = await now();
+    const [row] = await query(selectHead, key, at);
+    return row && headOf(row, at);
+  }
+
+  async function append(key: string, addition: Append): Promise<Appended | undefined> {
+    if (!addition.from && !addition.change) {
+      throw new TypeError("Cannot create a journal: expected a change with its head");
+    }
+    await sweep();
+    const row = rowOf(key, addition, await now());
+    const length = row.entries.length + row.lines.length + (row.head?.length ?? 0);
+    const isStored = addition.from ? await move(key, row, length) : await create(key, row);
+    if (!isStored) return outcomeOf(addition, await head(key));
+    notify(key);
+    const last = lasts.get(key) ?? row.count;
+    lasts.delete(key);
+    return { stored: true, last };
+  }
+
+  function rowOf(key: string, { from, to, created = {}, change, events, due }: Append, at: number) {
+    const { session = null, owner = "", expireIn: own = expireIn } = created;
+    return {
+      key,
+      session,
+      owner,
+      from_holder: from?.holder ?? "",
+      from_n: from?.n ?? 0,
+      holder: to.holder,
+      n: to.n,
+      run: change?.run ?? null,
+      state: change ? runStates.indexOf(change.state) : null,
+      base: change?.base ?? null,
+      waiting: change?.waiting ?? null,
+      head: change?.head ?? null,
+      known: change?.last ?? null,
+      count: change?.entries.length ?? 0,
+      entries: change ? textOfEntries(change.entries) : "",
+      first: events?.first ?? 1,
+      events: events ? events.first + events.lines.length - 1 : null,
+      lines: events ? textOfLines(events.lines) : "",
+      moves: due !== undefined,
+      due: typeof due === "number" ? Math.ceil(at + due) : null,
+      keep: own < Infinity ? own : null,
+    };
+  }
+
+  async function create(key: string, row: object): Promise<boolean> {
+    const inserted = async () => (await query(insert, JSON.stringify([row]), await now())).length > 0;
+    if (await inserted()) return true;
+    const gone = await query(
+      "DELETE FROM jizai_journal WHERE key = $1 AND expires <= $2 RETURNING key",
+      key,
+      await now(),
+    );
+    return gone.length > 0 && await inserted();
+  }
+
+  return {
+    watch: listen ? watchAll : watch,
+    pollEvery,
+    head,
+    async open(key) {
+      const at = await now();
+      const rows = await query(open, key, at);
+      const [row] = rows;
+      const found = row && headOf(row, at);
+      return found && { ...found, entries: entriesOf(key, piecesIn(rows), { first: found.base, last: found.last }) };
+    },
+    async entries(key, first, last) {
+      const rows = await query(selectEntries, key, await now(), first, last);
+      const range = { first: Math.max(first, 1), last: Math.min(last, Number(rows[0]?.end ?? 0)) };
+      return entriesOf(key, piecesIn(rows), range);
+    },
+    append,
+    async post(key, { run, entry, most = null }) {
+      const body = textOfEntries([entry]);
+      const [row] = await query(raise, key, await now(), run, most, most === null ? 0 : 1, body);
+      if (row) {
+        notify(key);
+        return { status: "posted", last: Number(row.last) };
+      }
+      const found = await head(key);
+      return { status: found?.run === run && found.state === "running" ? "full" : "over" };
+    },
+    async read(key, run, after): Promise<JournalPage | undefined> {
+      const at = await now();
+      const rows = await query(page, key, at, run, after + 1);
+      const [row] = rows;
+      if (!row || run < 1 || run > Number(row.run)) return undefined;
+      const { session, owner, state, events, run: current } = headOf(row, at);
+      const end = Number(row.upto ?? 0);
+      if (run < current && end === 0) return undefined;
+      const last = run < current ? end : events;
+      const pieces = rows.flatMap((row) =>
+        row.event_first === null ? [] : [eventsOf(row.event_first, row.event_last, row.body)]
+      );
+      const lines = end === 0 ? { first: Math.max(last, after) + 1, lines: [] } : joinedLines(pieces, after);
+      return { ...lines, last, over: run < current || state !== "running", session, owner };
+    },
+    async pending(limit) {
+      const rows = await query(selectDue, await now(), limit);
+      return rows.map(({ key }) => String(key));
+    },
+    async list({ owner = "", after = "", limit = 100 } = {}) {
+      const rows = await query(selectSessions, owner, await now(), after, limit);
+      return rows.map(({ session }) => String(session));
+    },
+    async pack(key, run) {
+      for (let after = 0;;) {
+        const rows = await query(selectPackable, key, run, after);
+        const { additions, next } = packedRows(
+          rows.map(({ first, last, body }) => eventsOf(first, last, body)),
+          packedLength,
+        );
+        for (const { first, old, last, text } of additions) await query(pack, key, run, first, last, old, text);
+        if (next === undefined) return;
+        after = next;
+      }
+    },
+    async trim(key, run) {
+      await query("DELETE FROM jizai_journal_event WHERE key = $1 AND run < $2", key, run);
+    },
+    async delete(key) {
+      await query(remove, key);
+      notify(key);
+    },
+  };
+
+  /** Watches the changes of all processes. */
+  function watchAll(...[key, watcher]: Parameters<Journal["watch"]>): () => void {
+    const end = watch(key, watcher);
+    let hasEnded = false;
+    // notifications are lost while the connection is down, so watchers look again once it is back
+    const listening = Promise.resolve(sql.listen(channel + key, () => watcher.notify(), () => watcher.notify()));
+    listening.catch((error) => hasEnded || watcher.fail(error));
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      end();
+      listening.then(({ unlisten }) => unlisten()).catch(() => {}); // the watcher has left, and a failure to begin was passed to it
+    };
+  }
+}
+
+/** The beginning of the channel of a journal. */
+const channel = "jizai_journal_";
+
+function headOf(row: Row, now: number): JournalHead {
+  const { session, owner, holder, n, run, state, base, last, events, waiting, due, head } = row;
+  return {
+    session: session === null ? undefined : String(session),
+    owner: owner === "" ? undefined : String(owner),
+    mark: { holder: String(holder), n: Number(n) },
+    run: Number(run),
+    state: runStates[Number(state)] ?? "over",
+    base: Number(base),
+    last: Number(last),
+    events: Number(events),
+    waiting: Number(waiting),
+    due: due === null ? null : Number(due) - now,
+    head: String(head),
+  };
+}
+
+/** Returns the entries of rows, which have none if the first one lacks them. */
+function piecesIn(rows: readonly Row[]): readonly EntriesPiece[] {
+  return rows.flatMap(({ first, body }) =>
+    first === null ? [] : [{ first: Number(first), part: 0, text: String(body) }]
+  );
+}
+
+function eventsOf(first: unknown, last: unknown, text: unknown): PackedRow {
+  return { first: Number(first), part: 0, last: Number(last), text: String(text) };
+}
+
+// Statements.
+
+/** Returns the condition that a journal has not expired. `at` is the number of the parameter with the time. */
+function isAlive(at: number, table = "head"): string {
+  return `(${table}.expires IS NULL OR ${table}.expires > $${at})`;
+}
+
+const given = `WITH given AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::text::json) AS given(
+    key text COLLATE "C", session text, owner text, from_holder text, from_n bigint, holder text, n bigint, run bigint, state bigint,
+    base bigint, waiting bigint, head text, known bigint, count bigint, entries text, first bigint, events bigint, lines text,
+    moves boolean, due bigint, keep bigint
+  )
+)`;
+
+/** Adds the entries and events of the journals in `put`, and notifies. */
+const added = `, entry AS (
+  INSERT INTO jizai_journal_entry (key, first, body)
+    SELECT put.key, given.known + 1, given.entries FROM put JOIN given USING (key) WHERE given.entries <> ''
+), event AS (
+  INSERT INTO jizai_journal_event (key, run, first, last, body)
+    SELECT put.key, put.run, given.first, given.events, given.lines FROM put JOIN given USING (key) WHERE given.lines <> ''
+)
+SELECT key, last, pg_notify('${channel}' || key, '') FROM put`;
+
+const insert = `${given}, put AS (
+  INSERT INTO jizai_journal (key, session, owner, holder, n, run, state, base, last, events, waiting, due, keep, expires, head)
+    SELECT key, session, owner, holder, n, run, state, base, count, coalesce(events, 0), waiting, due, keep,
+      keep + greatest($2::bigint, due), head FROM given
+  ON CONFLICT (key) DO NOTHING RETURNING key, run, last
+)${added}`;
+
+/** Moves marks. Null keeps a column. */
+const update = `${given}, put AS (
+  UPDATE jizai_journal head SET holder = given.holder, n = given.n,
+      events = coalesce(given.events, CASE WHEN head.run = coalesce(given.run, head.run) THEN head.events ELSE 0 END),
+      run = coalesce(given.run, head.run), state = coalesce(given.state, head.state), base = coalesce(given.base, head.base),
+      waiting = coalesce(given.waiting, head.waiting), head = coalesce(given.head, head.head), last = head.last + given.count,
+      due = CASE WHEN given.moves THEN given.due ELSE head.due END,
+      expires = head.keep + greatest($2::bigint, CASE WHEN given.moves THEN given.due ELSE head.due END)
+    FROM given WHERE head.key = given.key AND head.holder = given.from_holder AND head.n = given.from_n
+      AND (given.known IS NULL OR head.last = given.known) AND ${isAlive(2)}
+  RETURNING head.key, head.run, head.last
+)${added}`;
+
+/** Adds a post. */
+const raise = `WITH put AS (
+  UPDATE jizai_journal head SET last = last + 1, waiting = waiting + $5, expires = keep + greatest($2::bigint, due)
+    WHERE key = $1 AND run = $3 AND state = 2 AND ($4::bigint IS NULL OR waiting < $4) AND ${
+  isAlive(2)
+} RETURNING key, last
+), entry AS (
+  INSERT INTO jizai_journal_entry (key, first, body) SELECT key, last, $6::text FROM put
+)
+SELECT last, pg_notify('${channel}' || key, '') FROM put`;
+
+const remove = `WITH gone AS (DELETE FROM jizai_journal WHERE key = $1 RETURNING key)
+  SELECT pg_notify('${channel}' || key, '') FROM gone`;
+
+const selectHead = `SELECT * FROM jizai_journal head WHERE key = $1 AND ${isAlive(2)}`;
+
+/** The number of the first entry of the append that contains an entry. */
+const firstOf = (number: string) =>
+  `coalesce((SELECT max(first) FROM jizai_journal_entry WHERE key = $1 AND first <= ${number}), 0)`;
+
+const open = `SELECT head.*, entry.first, entry.body FROM jizai_journal head
+  LEFT JOIN jizai_journal_entry entry ON entry.key = head.key AND entry.first >= ${firstOf("head.base")}
+  WHERE head.key = $1 AND ${isAlive(2)} ORDER BY entry.first`;
+
+const selectEntries = `SELECT head.last AS end, entry.first, entry.body FROM jizai_journal head
+  LEFT JOIN jizai_journal_entry entry ON entry.key = head.key AND entry.first >= ${firstOf("$3")} AND entry.first <= $4
+  WHERE head.key = $1 AND ${isAlive(2)} ORDER BY entry.first`;
+
+/** Reads a head and 100 additions of events, from the one that contains an event. */
+const page = `SELECT head.*, event.first AS event_first, event.last AS event_last, event.body,
+    (SELECT max(last) FROM jizai_journal_event WHERE key = $1 AND run = $3) AS upto
+  FROM jizai_journal head LEFT JOIN jizai_journal_event event ON event.key = head.key AND event.run = $3 AND event.first >=
+    coalesce((SELECT max(first) FROM jizai_journal_event WHERE key = $1 AND run = $3 AND first <= $4), 0)
+  WHERE head.key = $1 AND ${isAlive(2)} ORDER BY event.first LIMIT 100`;
+
+const selectDue = `SELECT key FROM jizai_journal head WHERE due <= $1 AND ${isAlive(1)} ORDER BY due LIMIT $2`;
+
+const selectSessions = `SELECT session FROM jizai_journal head WHERE owner = $1 AND session > $3 AND ${isAlive(2)}
+  ORDER BY session LIMIT $4`;
+
+const isOver = "EXISTS (SELECT 1 FROM jizai_journal WHERE key = $1 AND (run > $2 OR state < 2))";
+
+const selectPackable =
+  `SELECT first, last, body FROM jizai_journal_event WHERE key = $1 AND run = $2 AND first > $3 AND ${isOver}
+  ORDER BY first LIMIT 500`;
+
+/** Replaces an addition by one that contains those that follow. Nothing happens if it is no longer the same. */
+const pack = `WITH put AS (
+  UPDATE jizai_journal_event SET last = $4, body = $6 WHERE key = $1 AND run = $2 AND first = $3 AND body = $5 AND ${isOver}
+  RETURNING key
+)
+DELETE FROM jizai_journal_event WHERE key = $1 AND run = $2 AND first > $3 AND first <= $4 AND EXISTS (SELECT 1 FROM put)`;
