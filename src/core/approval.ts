@@ -14,6 +14,7 @@ import type { AnsweredQuestion, AskedText, SavedApproval } from "./position.ts";
 import { deny } from "./results.ts";
 import type { EngineRun } from "./run.ts";
 import type { Change } from "./scope.ts";
+import type { Rule } from "./session.ts";
 import type { ParsedInput } from "./tool_io.ts";
 import type { PersonAnswer, Question, Suggestion } from "../protocol/question.ts";
 
@@ -61,21 +62,21 @@ export interface CallForm {
   readonly parsed: unknown;
 }
 
-/** A person's word about one form of a call. */
-export type PersonsWord =
+/** A person's decision about one form of a call. */
+export type PersonsDecision =
   | { readonly type: "decided"; readonly answer: Exclude<PersonAnswer, { type: "approve" }> }
   | { readonly type: "edited"; readonly answered: AnsweredQuestion; readonly input: unknown }
   /** The person approved this form. `asked` is what they were asked then. Undefined for all questions: the person wrote this form. */
   | { readonly type: "approved"; readonly asked: readonly AskedText[] | undefined };
 
 /**
- * Returns a person's word about a form. A denial or a reply counts for the call in every form, an approval for the input that they saw, or that they wrote. The
+ * Returns a person's decision about a form. A denial or a reply counts for the call in every form, an approval for the input that they saw, or that they wrote. The
  * latest answer decides.
  */
-export function wordOf(
+export function personsDecisionOf(
   { scope: { engine: { loop } }, record: { call } }: OpenCall,
   { name, input, parsed }: CallForm,
-): PersonsWord | undefined {
+): PersonsDecision | undefined {
   const answers = loop.answers.filter(({ answer }) => answer.callId === call.id);
   const latest = answers.at(-1)?.answer;
   if (latest && latest.type !== "approve") return { type: "decided", answer: latest };
@@ -105,20 +106,23 @@ export function openQuestions(
   approval: Approval,
   { scope: { engine: { toolPath, rules } } }: OpenCall,
   { name, parsed }: CallForm,
-  word: PersonsWord | undefined,
+  person: PersonsDecision | undefined,
 ): Approval {
   if (approval.type !== "ask") return approval;
+  if (person?.type === "approved" && !person.asked) return { type: "allow" };
+  const answered = person?.type === "approved" ? person.asked ?? [] : [];
   const path = canonicalJson(toolPath);
-  const answered = word?.type === "approved" ? word.asked : [];
-  const isRuled = ({ middleware, text, key = text }: AskedText) =>
-    rules.some((rule) =>
-      rule.tool === name && canonicalJson(rule.path ?? []) === path &&
-      rule.askedBy?.middleware === middleware && rule.askedBy?.key === key &&
-      (rule.input === undefined || isSame(rule.input, parsed))
-    );
-  const isOpen = (each: AskedText) =>
-    answered && !answered.some((other) => isSameQuestion(each, other)) && !isRuled(each);
-  return askOf(askedIn(approval).filter(isOpen), approval);
+  const ruled = rules.filter((rule) =>
+    rule.tool === name && canonicalJson(rule.path ?? []) === path &&
+    (rule.input === undefined || isSame(rule.input, parsed))
+  );
+  const open = withoutTexts(askedIn(approval), answered).filter((each) => !ruled.some((rule) => isRuleFor(rule, each)));
+  return askOf(open, approval);
+}
+
+/** Returns true if a rule answers a question. */
+function isRuleFor({ askedBy }: Rule, { middleware, text, key = text }: AskedText): boolean {
+  return askedBy?.middleware === middleware && askedBy?.key === key;
 }
 
 // The `approval` onion: its policy, which combines the decisions of its hooks, and its core, which asks the tool.
@@ -261,7 +265,7 @@ async function askTool(ctx: ApprovalContext, { engine, parsed, before }: Decidin
       asks = await tool.ask(parsed.input as never, ctx) !== false; // parsed by the tool's own schema
     } catch (error) {
       if (!before) throw error;
-      keepDecision(error, engine);
+      reportKeptDecision(error, engine);
       asks = [before.asked, ...before.guards.map(([, answered]) => answered)].flat().some(isOfTool);
     }
   }
@@ -280,7 +284,7 @@ async function rescue({ ctx, name, own, error, rest }: HookFailure<ApprovalConte
   const { engine, before, guards } = own;
   const [, answered] = before?.guards.find(([guard]) => guard === name) ?? [];
   if (!before || !answered) throw error;
-  keepDecision(error, engine);
+  reportKeptDecision(error, engine);
   guards.set(name, answered);
   const inner = await rest();
   if (inner.type === "deny" || isEdit(inner, ctx)) return inner;
@@ -290,7 +294,7 @@ async function rescue({ ctx, name, own, error, rest }: HookFailure<ApprovalConte
 }
 
 /** Reports that a guard failed whose decision from before the pause counts. Throws the error of a run that ends. */
-function keepDecision(error: unknown, { control, events }: EngineRun): void {
+function reportKeptDecision(error: unknown, { control, events }: EngineRun): void {
   if (isInterrupt(error) || control.aborted) throw error;
   events.warn("hook.failed", "A guard failed, so its decision from before the pause counts.", {
     point: "approval",

@@ -12,9 +12,9 @@ import {
   isEdit,
   isSame,
   openQuestions,
-  type PersonsWord,
+  type PersonsDecision,
+  personsDecisionOf,
   suggestions,
-  wordOf,
 } from "./approval.ts";
 import type { OpenCall } from "./call.ts";
 import { canonicalJson } from "./lib/json.ts";
@@ -104,24 +104,24 @@ export async function authorize(
   if (state === "ran" || state === "running") return await savedDecision(ctx, call, proposed);
   if (proposed?.status === "denied") return decided(ctx, call, "deny", "policy", proposed);
   if (place.barred) return { type: "answer", result: place.barred };
-  if (call.phase.at === "received" && call.phase.renamedTooOften) return changedTooOften(ctx, call);
+  if (call.phase.at === "received" && call.phase.renamedTooOften) return denyChangedTooOften(ctx, call);
   let { input } = ctx;
   for (let edits = count; edits <= maxRevisions; edits++) {
     const before = earlierApproval(call, ctx.name, input);
     const checked = before ? parseAgain(ctx, call, input, before) : parseToolInput(engine, ctx, input);
     const parsed = checked instanceof Promise ? await checked : checked; // a synchronous schema costs no turn of the microtask queue
-    if (!proposed && "wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
-    const form = { name: ctx.name, input, parsed: "wrong" in parsed ? input : parsed.json };
+    if (!proposed && "invalid" in parsed) return { type: "answer", result: { ...parsed.invalid, input } };
+    const form = { name: ctx.name, input, parsed: "invalid" in parsed ? input : parsed.json };
     const guards = new Map<string, readonly AskedText[]>();
     const approval = await approve(contextOf(ctx, form, proposed), { engine, parsed, before, guards });
     const saved = { ...form, asked: [], guards: [...guards] };
-    const decision = apply(ctx, call, approval, { form, parsed, proposed, saved });
+    const decision = applyApproval(ctx, call, approval, { form, parsed, proposed, saved });
     if (decision.type !== "revise" || decision.personsEdit) return decision;
     const guardsEdit = canonicalJson([ctx.name, decision.input]);
     if (count < maxRevisions && !guardsEdits.includes(guardsEdit)) return { ...decision, guardsEdit };
     input = decision.input; // the hooks have seen this edit and put another input in its place: the guards decide about the edit as it is
   }
-  return changedTooOften(ctx, call);
+  return denyChangedTooOften(ctx, call);
 }
 
 /** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
@@ -135,7 +135,7 @@ async function savedDecision(
   const tool = engine.settings.toolsByName.get(name);
   if (!tool?.idempotent) return { type: "answer", result: { ...interrupted, input } };
   const parsed = await parseToolInput(engine, { ...ctx, tool, name }, input);
-  if ("wrong" in parsed) return { type: "answer", result: { ...parsed.wrong, input } };
+  if ("invalid" in parsed) return { type: "answer", result: { ...parsed.invalid, input } };
   return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };
 }
 
@@ -163,12 +163,12 @@ async function parseAgain(
   return isSeen(again) ? again : parsed;
 }
 
-function changedTooOften(ctx: ToolContext, call: OpenCall): CallDecision {
+function denyChangedTooOften(ctx: ToolContext, call: OpenCall): CallDecision {
   return decided(ctx, call, "deny", "policy", denied("The input was changed too often."));
 }
 
 /** The parts of a decision: the form of the call, the result of a hook that answered, and what is saved if the call waits. */
-interface Round {
+interface CheckedForm {
   readonly form: CallForm;
   readonly parsed: ParsedInput;
   readonly proposed: ToolResult | undefined;
@@ -176,32 +176,34 @@ interface Round {
 }
 
 /** Applies the guards' verdict and a person's answer. An edit leads to a revision. */
-function apply(ctx: ToolContext, call: OpenCall, approval: Approval, round: Round): CallDecision {
+function applyApproval(ctx: ToolContext, call: OpenCall, approval: Approval, checked: CheckedForm): CallDecision {
   const { tool, name } = ctx;
-  const { form, form: { input }, parsed, proposed, saved } = round;
+  const { form, form: { input }, parsed, proposed, saved } = checked;
   if (approval.type === "deny") {
     return decided(ctx, call, "deny", "policy", denied(approval.reason || "It is not allowed."));
   }
-  const word = wordOf(call, form);
-  if (word?.type === "decided") return takeAnswer(ctx, call, word.answer, input); // also if no guard asks now
+  const person = personsDecisionOf(call, form);
+  if (person?.type === "decided") return applyAnswer(ctx, call, person.answer, input); // also if no guard asks now
   if (isEdit(approval, { input: form.parsed, unparsed: input })) {
     return { type: "revise", name, input: approval.input, edited: true };
   }
-  if (word?.type === "edited" && !call.revisions.personsEdits.includes(word.answered)) {
-    return { type: "revise", name, input: word.input, edited: true, personsEdit: word.answered };
+  if (person?.type === "edited" && !call.revisions.personsEdits.includes(person.answered)) {
+    return { type: "revise", name, input: person.input, edited: true, personsEdit: person.answered };
   }
-  const open = openQuestions(approval, call, form, word);
-  if (open.type === "ask") return isInVain(call, form) ? neverSame(ctx, call) : askPerson(ctx, call, open, round);
-  const by = word?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
+  const open = openQuestions(approval, call, form, person);
+  if (open.type === "ask") {
+    return isInputUnstable(call, form) ? denyUnstableInput(ctx, call) : askPerson(ctx, call, open, checked);
+  }
+  const by = person?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
   if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
-  if (!tool || "wrong" in parsed) return changedTooOften(ctx, call); // not reached: only a proposed result has no tool
+  if (!tool || "invalid" in parsed) return denyChangedTooOften(ctx, call); // not reached: only a proposed result has no tool
   announce(ctx, call, "allow", by);
   const note = noteOf(call, form);
   return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved, note };
 }
 
 /** True if a person has approved this input more often than it may change, and the tool's schema returned another value each time. */
-function isInVain(
+function isInputUnstable(
   { scope: { engine: { loop } }, record: { call } }: OpenCall,
   { name, input, parsed }: CallForm,
 ): boolean {
@@ -212,7 +214,7 @@ function isInVain(
 }
 
 /** Denies a call of which a person never sees the input that would run. */
-function neverSame(ctx: ToolContext, call: OpenCall): CallDecision {
+function denyUnstableInput(ctx: ToolContext, call: OpenCall): CallDecision {
   const expected = "its schema returns another value each time; expected the same one";
   call.scope.engine.events.report(new TypeError(`Cannot ask a person about "${ctx.name}": ${expected}`));
   const why = "Its tool returns another input each time, so a person cannot approve it.";
@@ -220,10 +222,10 @@ function neverSame(ctx: ToolContext, call: OpenCall): CallDecision {
 }
 
 /** Applies a person's denial, or their reply in place of the tool. */
-function takeAnswer(
+function applyAnswer(
   ctx: ToolContext,
   call: OpenCall,
-  answer: Extract<PersonsWord, { type: "decided" }>["answer"],
+  answer: Extract<PersonsDecision, { type: "decided" }>["answer"],
   input: unknown,
 ): CallDecision {
   if (answer.type === "reply") return decided(ctx, call, "allow", "person", { ...text(answer.text), input });
@@ -252,7 +254,7 @@ function askPerson(
   { emit, name, tool }: ToolContext,
   call: OpenCall,
   open: Ask,
-  { form: { input, parsed }, saved }: Round,
+  { form: { input, parsed }, saved }: CheckedForm,
 ): CallDecision {
   const { scope: { engine }, record: { call: { id } }, place: { turn } } = call;
   const { type: _, "~asked": __, questions: texts, ...more } = open;

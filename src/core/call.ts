@@ -132,9 +132,9 @@ export class OpenCall {
   /** Ends the wait of `enter()`. */
   #onDecided: (() => void) | undefined;
   /** Ends the wait of the hooks for the result. Undefined before the call is decided. */
-  #waitingHooks: PromiseWithResolvers<ToolResult> | undefined;
+  #resultForHooks: PromiseWithResolvers<ToolResult> | undefined;
   /** Settles when the `tool` hooks have returned: with their result, if they have one. Never rejects. */
-  #left: Promise<ToolResult | undefined> | undefined;
+  #hooksResult: Promise<ToolResult | undefined> | undefined;
 
   /** `record` is the record of the call when its batch was opened. */
   constructor(
@@ -177,7 +177,7 @@ export class OpenCall {
   enter(): Promise<void> {
     return new Promise((resolve) => {
       this.#onDecided = resolve;
-      this.#left = this.#passHooks();
+      this.#hooksResult = this.#passHooks();
     });
   }
 
@@ -189,8 +189,8 @@ export class OpenCall {
     if (this.#failures.length > 0) throw new Paused(this.record.call.id); // a hook has left that did not await it
     this.#move({ at: "decided", decision });
     this.#onDecided?.();
-    this.#waitingHooks = Promise.withResolvers();
-    return await this.#waitingHooks.promise;
+    this.#resultForHooks = Promise.withResolvers();
+    return await this.#resultForHooks.promise;
   }
 
   /** Returns the context of the inner hooks for a renamed call. If hooks outside of `hook` saw the other name, it throws, and the call passes all hooks again. */
@@ -246,9 +246,9 @@ export class OpenCall {
     const mustWait = cut ? cut.pause !== undefined : this.asks || this.isWaiting;
     this.#setWaiting(mustWait && !engine.isEnding);
     const given = this.#resultToReview(cut);
-    if (given) this.#waitingHooks?.resolve(given);
-    else this.#waitingHooks?.reject(new Paused(id));
-    const result = await this.#left;
+    if (given) this.#resultForHooks?.resolve(given);
+    else this.#resultForHooks?.reject(new Paused(id));
+    const result = await this.#hooksResult;
     if (this.#failures.some(isPause)) this.#setWaiting(!engine.isEnding);
     if (result && !this.isWaiting) this.#move({ at: "reviewed", decision: decisionOf(this.#phase), result });
   }
@@ -275,7 +275,7 @@ export class OpenCall {
 
   /** Closes the call of a run that ended without waiting for it, and unwinds its hooks. Returns a function that emits its result. */
   abandon(): () => void {
-    this.#waitingHooks?.reject(new End("the run is over"));
+    this.#resultForHooks?.reject(new End("the run is over"));
     return this.#close(stopped);
   }
 
@@ -394,12 +394,14 @@ export class OpenCall {
   #finalResult(cut: Cut | undefined): ToolResult {
     const phase = this.#phase;
     if (phase.at === "reviewed") return phase.result;
-    const reason = this.#reason(cut);
-    if ("from" in phase) return phase.from.at === "ran" ? withheld("the run was ended") : notRun(reason);
     const { failures, record: { state }, scope: { engine } } = this;
-    const hasThrown = !engine.control.aborted && !failures.every(isInterrupt);
-    const hasResult = phase.at === "ran" || phase.at === "running" || decisionOf(phase)?.type === "answer";
-    if (hasThrown || hasResult || state === "ran") return withheld(reason);
+    const isWaiting = "from" in phase;
+    const last = isWaiting ? phase.from : phase;
+    const hasThrown = !isWaiting && !engine.control.aborted && !failures.every(isInterrupt);
+    const hasResult = last.at === "ran" ||
+      (!isWaiting && (last.at === "running" || decisionOf(last)?.type === "answer"));
+    const reason = this.#reason(cut);
+    if (hasThrown || hasResult || state === "ran") return withheld(isWaiting ? "the run was ended" : reason);
     return state === "running" ? interrupted : notRun(reason);
   }
 

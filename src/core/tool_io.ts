@@ -94,7 +94,7 @@ function repaired(value: unknown): unknown {
 // The parser: the schema of the tool makes its input of the model's JSON.
 
 /** A parsed input and its JSON, or the result for a call that cannot run. */
-export type ParsedInput = { readonly input: unknown; readonly json: unknown } | { readonly wrong: ToolResult };
+export type ParsedInput = { readonly input: unknown; readonly json: unknown } | { readonly invalid: ToolResult };
 
 /** Validates `input` against the tool's schema. Returns no promise if the schema is synchronous. */
 export function parseToolInput(
@@ -103,12 +103,14 @@ export function parseToolInput(
   input: unknown,
 ): ParsedInput | Promise<ParsedInput> {
   const isOwn = input === call.input;
-  if (isOwn && call.malformed !== undefined) return wrong(`The input of ${name} is not valid JSON: ${call.malformed}`);
+  if (isOwn && call.malformed !== undefined) {
+    return invalidInput(`The input of ${name} is not valid JSON: ${call.malformed}`);
+  }
   try {
     if (!isOwn) expectJson(`Cannot use the input of ${name}`, input);
     if (!tool) {
       const names = [...engine.settings.toolsByName.keys()].join(", ") || "none";
-      return wrong(`There is no tool "${name}". The tools are: ${names}`);
+      return invalidInput(`There is no tool "${name}". The tools are: ${names}`);
     }
     const validated = tool.input["~standard"].validate(input);
     if (!("then" in validated)) return parsedInput(name, input, validated);
@@ -121,18 +123,18 @@ export function parseToolInput(
 }
 
 function parsedInput(name: string, input: unknown, validated: Validation<unknown>): ParsedInput {
-  if (validated.issues) return wrong(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`);
+  if (validated.issues) return invalidInput(`The input of ${name} is not valid: ${describeIssues(validated.issues)}`);
   return { input: validated.value, json: jsonOf(validated.value, input) };
 }
 
 /** Reports that a schema threw. */
 function uncheckedInput({ events }: EngineRun, name: string, error: unknown): ParsedInput {
   events.report(error);
-  return wrong(`The input of ${name} could not be checked.`);
+  return invalidInput(`The input of ${name} could not be checked.`);
 }
 
-function wrong(message: string): ParsedInput {
-  return { wrong: failed(message) };
+function invalidInput(message: string): ParsedInput {
+  return { invalid: failed(message) };
 }
 
 /** Returns the JSON of the input with which a tool would run: after its schema. Undefined if the schema rejects the input, and without a tool. */

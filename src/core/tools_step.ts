@@ -15,14 +15,14 @@ import type { GroupContext } from "./middleware.ts";
 import { readable, stopped, unfinished, withheld, withoutAdditions } from "./outcome.ts";
 import type { ErrorDecision, ExecuteContext } from "./points.ts";
 import { type PointPolicy, policyOf } from "./policy.ts";
-import type { AnsweredQuestion, CallRecord, Checkpoint, Move, PositionAt, Step } from "./position.ts";
+import type { AnsweredQuestion, CallRecord, Checkpoint, Move, PositionAt, ReviewedResult, Step } from "./position.ts";
 import { failed, result, skipped } from "./results.ts";
 import type { StepScope } from "./run.ts";
 import type { Change, Scope } from "./scope.ts";
 import { type AnyTool, ToolError } from "./tool.ts";
 import { toolResultOf, toResult } from "./tool_io.ts";
 import { contextMessages } from "./transcript.ts";
-import type { AssistantMessage, CallResult, Message, ToolResult } from "../protocol/message.ts";
+import type { AssistantMessage, Message, ToolResult } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
 
 // Groups of calls: the calls of one response that overlap. A group ends before the next one begins.
@@ -111,11 +111,11 @@ function openGroups(
 ): readonly OpenCall[][] {
   const { id, limits, loop: { counters, finish } } = scope.engine;
   const batchId = `${id}:${counters.batches}`;
-  const room = limits.calls - (counters.calls - records.length); // the counter contains the calls of this batch
+  const callsLeft = limits.calls - (counters.calls - records.length); // the counter contains the calls of this batch
   const overLimit = skipped(`Not run: this run may make ${limits.calls} calls.`);
   return groups.map((group) =>
     group.map(([index, record]) => {
-      const barred = unfinished(record.call, finish) ?? (index >= room ? overLimit : undefined);
+      const barred = unfinished(record.call, finish) ?? (index >= callsLeft ? overLimit : undefined);
       return new OpenCall(scope, record, { turn, batchId, index, barred, records });
     })
   );
@@ -374,20 +374,20 @@ export function batchMessages(
   records: readonly CallRecord[],
   replacement?: ToolResult,
 ): readonly Message[] {
-  const context: string[] = [];
-  const inputs = new Map<string, unknown>();
-  const results = records.map((record): CallResult => {
-    const { call: { id, name } } = record;
-    if (record.state !== "done" || replacement) {
-      const { status, parts } = replacement ?? stopped;
-      return { callId: id, name, status, parts };
-    }
-    const { result: reviewed } = record;
-    if (reviewed.context) context.push(...reviewed.context);
-    if (reviewed.rewritten) inputs.set(id, reviewed.rewritten.input);
-    return withoutAdditions(reviewed);
+  const results = records.map((record): ReviewedResult => {
+    if (record.state === "done" && !replacement) return record.result;
+    const { call: { id: callId, name } } = record;
+    const { status, parts } = replacement ?? stopped;
+    return { callId, name, status, parts };
   });
-  return [replaceInputs(message, inputs), { role: "tool", results }, ...contextMessages(context, "context")];
+  const rewritten = results.filter((each) => each.rewritten);
+  const inputs = new Map(rewritten.map(({ callId, rewritten }) => [callId, rewritten?.input]));
+  const context = results.flatMap(({ context = [] }) => context);
+  return [
+    replaceInputs(message, inputs),
+    { role: "tool", results: results.map(withoutAdditions) },
+    ...contextMessages(context, "context"),
+  ];
 }
 
 /** Returns the message with other inputs of calls, by call id. */

@@ -137,6 +137,30 @@ Deno.test("a result that was not reviewed when the process died is reviewed", as
   assertEquals([done, lines(result.messages).slice(3, 5)], [[], ["ok reviewed", "ok reviewed"]]);
 });
 
+Deno.test("a call that was executed before its process died is never answered as not run, also if it waits when the run ends", async () => {
+  const use: Middleware[] = [{
+    name: "end",
+    async tool({ call, run }, next) {
+      if (call.name === "send") throw run.pause("Go on?");
+      try {
+        return await next();
+      } catch {
+        throw run.end("enough"); // the call waits, since the run pauses
+      }
+    },
+  }];
+  const { saved } = await record();
+  const answers = [];
+  for (const session of [saved[2], saved[3]]) {
+    const { result } = await continueRun(session, { use });
+    answers.push([result.status, lines(result.messages).at(3)]);
+  }
+  assertEquals(answers, [
+    ["cancelled", "aborted Interrupted: it is not known whether it was done."],
+    ["cancelled", "error Withheld: the run was ended."],
+  ]);
+});
+
 Deno.test("a call that was allowed before its process died runs again with the recorded input, although hooks would change it", async () => {
   const { saved } = await record();
   const use: Middleware[] = [{ name: "change", tool: (_, next) => next({ input: { other: true } }) }];
