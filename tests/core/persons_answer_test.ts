@@ -510,6 +510,38 @@ Deno.test("a guard that was not there before the pause denies if it fails when t
   assertEquals([lines(messages)[2], did], ["denied A guard failed.", []]);
 });
 
+Deno.test("a guard that fails after next() when the run is resumed does not have the inner guards asked again", async () => {
+  let down = false;
+  let inner = 0;
+  const outer = guard("outer", async (_, next) => {
+    const below = await next();
+    if (down) throw new Error("The service is down");
+    return below;
+  });
+  const counting = guard("counting", (_, next) => {
+    inner++;
+    return next();
+  });
+  const did: unknown[] = [];
+  const started = conversation([outer, counting, asks], bash("ls"), [logging("bash", did)]);
+  const { questions } = await started.run();
+  [down, inner] = [true, 0];
+  assertEquals([(await started.answer(approving(questions))).status, did.length, inner], ["done", 1, 1]);
+});
+
+Deno.test("a person's approval answers the questions that they were asked, and none of another key", async () => {
+  for (const key of ["one", "two"]) {
+    let now = "one";
+    const did: unknown[] = [];
+    const keyed = guard("keyed", () => Promise.resolve(ask("Sure?", { key: now })));
+    const started = conversation([keyed], bash("ls"), [logging("bash", did)]);
+    const { questions } = await started.run();
+    now = key;
+    const { status } = await started.answer(approving(questions));
+    assertEquals([status, did.length], key === "one" ? ["done", 1] : ["paused", 0]);
+  }
+});
+
 Deno.test("a guard that answers without a decision when the run is resumed denies", async () => {
   const did: unknown[] = [];
   let answer: unknown = ask("Sure?");

@@ -88,6 +88,31 @@ Deno.test("every save contains the position of the run", async () => {
   assertEquals(saved.at(-1)?.last?.event.type, "run.finished");
 });
 
+Deno.test("calls are saved as running before they start, also beside a call that asks", async () => {
+  for (const names of [["send", "pay"], ["pay", "send"]]) {
+    const { store, saved } = recordingStore();
+    const progress: unknown[] = [];
+    const model = scripted({ calls: names.map((name) => [name, {}] as const) });
+    const all = tools([], () => void progress.push(...saved.slice(-1).map(storedProgress)));
+    const { status } = await agent({ model, tools: all }).run({ prompt: "Go", session: "s", store }).result;
+    const states = names.map((name) => name === "send" ? "running" : "pending");
+    assertEquals([status, progress], ["paused", [`tools ${states}`]]);
+  }
+});
+
+Deno.test("the answers about calls are saved until the calls have results, and no longer", async () => {
+  const { store, saved } = recordingStore();
+  const model = scripted({ calls: [["pay", {}]] }, { calls: [["send", {}]] }, "Done.");
+  const made = agent({ model, tools: tools([]) });
+  const { questions: [question] } = await made.run({ prompt: "Go", session: "s", store }).result;
+  const answers = [{ type: "approve", callId: question?.callId ?? "" }] as const;
+  await made.resume({ session: "s", store, answers }).result;
+  const counts = saved.flatMap(({ run }) => run && !run.exit ? [[run.position.at, run.answers.length]] : []);
+  assertEquals(counts, [
+    ...[["input", 0], ["model", 0], ["tools", 1], ["tools", 1], ["model", 0], ["tools", 0], ["model", 0]],
+  ]);
+});
+
 Deno.test("a turn with calls is saved twice, before the calls run and after the turn, if no hook waits in between", async () => {
   const { store, saved } = recordingStore();
   const model = scripted({ text: "I do.", calls }, { calls }, "Done.");

@@ -188,6 +188,21 @@ Deno.test("screen() drops the held text of a failed attempt, and screens the nex
   }
 });
 
+Deno.test("screen() drops the windows of a failed attempt whose checks end during the next one", async () => {
+  const again: Middleware = { name: "again", model: (_, next) => next().catch(() => next()) };
+  const late = Promise.withResolvers<Screening>();
+  const check = ({ text }: ScreenedText) => {
+    if (text === "good") return late.promise;
+    late.resolve(pass);
+    return pass;
+  };
+  const { shown, text } = await screened({ window: 4, check }, [
+    { text: ["good"], error: new Error("cut") },
+    { text: ["fine"] },
+  ], { inner: [again] });
+  assertEquals([shown, text], [["model.reset", "fine", "stop"], "fine"]);
+});
+
 Deno.test("screen() checks a response that a later hook gives or changes without streaming it", async () => {
   const texts: string[] = [];
   const check = ({ text }: ScreenedText): Screening => {

@@ -321,6 +321,17 @@ Deno.test("stop() with rollback leaves the transcript unchanged", async () => {
   assertEquals([status, reason, messages], ["aborted", "enough", []]);
 });
 
+Deno.test("a second stop() keeps the first reason, and may ask for a rollback", async () => {
+  const { run } = agentOf(scripted(working("a"), "Never."), {
+    act(_, run) {
+      run.stop("enough");
+      run.stop("undo", { rollback: true });
+    },
+  });
+  const { status, reason, messages } = await run.result;
+  assertEquals([status, reason, messages], ["aborted", "enough", []]);
+});
+
 Deno.test("a run that is stopped with rollback keeps no message that waits for it, nor one that is sent while it ends", async () => {
   const sending: Middleware = {
     name: "sending",
