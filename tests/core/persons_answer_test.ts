@@ -19,6 +19,8 @@ import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { asTool } from "@jizai/jizai/subagents";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import * as z from "zod";
+import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { storedProgress } from "../support/stored_run.ts";
 import { withoutSchemas } from "../support/without_schemas.ts";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -597,22 +599,82 @@ Deno.test("a guard that fails when the run is resumed keeps its yes to a subagen
   }
 });
 
-Deno.test("a guard whose question was held back by a pause of the run denies if it fails when the run is resumed", async () => {
-  const did: unknown[] = [];
-  let open = false;
-  const { state, hook } = service(decisions.asks ?? asks.approval as Approve);
-  const closed = guard("closed", (ctx, next) => {
-    if (!open && ctx.call.id === "call_2") throw ctx.run.pause("May we?");
+/** A guard that pauses the run at its second call until it is open. */
+function pausing() {
+  const state = { open: false };
+  const hook = guard("pausing", (ctx, next) => {
+    if (!state.open && ctx.call.id === "call_2") throw ctx.run.pause("May we?");
     return next();
   });
+  return { state, hook };
+}
+
+Deno.test("a guard whose question was held back by a pause of the run denies if it fails when the run is resumed", async () => {
+  const did: unknown[] = [];
+  const { state: pause, hook: closed } = pausing();
+  const { state, hook } = service(decisions.asks ?? asks.approval as Approve);
   const model = scripted({ calls: bash("ls", "pwd") }, "Done.");
   const options = { session: "s", store: memory(), onError: () => {} };
   const made = agent({ model, tools: [logging("bash", did)], use: [closed, hook] });
   assertEquals(textsOf((await made.run({ ...options, prompt: "Go" }).result).questions), ["May we?"]);
-  open = true;
+  pause.open = true;
   state.down = true;
+  const { status, messages } = await made.resume({ ...options, answers: [{ type: "reply", text: "Yes" }] }).result;
+  assertEquals([status, lines(messages)[2], did], ["done", "denied A guard failed.", []]);
+});
+
+Deno.test("a question that a pause of the run holds back cannot be answered before it is asked", async () => {
+  const did: unknown[] = [];
+  const { state, hook } = pausing();
+  const options = { session: "s", store: memory(), onError: () => {} };
+  const model = scripted({ calls: bash("ls", "pwd") }, "Done.");
+  const made = agent({ model, tools: [logging("bash", did)], use: [hook, asks] });
+  await made.run({ ...options, prompt: "Go" }).result;
+  state.open = true;
+  const early = await made.resume({ ...options, answers: [{ type: "approve", callId: "call_1" }] }).result;
+  assertEquals(String(early.error), "SessionError: Cannot answer call call_1: it is not asked");
+  const { questions } = await made.resume({ ...options, answers: [{ type: "reply", text: "Yes" }] }).result;
+  assertEquals([textsOf(questions), did], [["Sure?", "Sure?"], []]);
+});
+
+Deno.test("a guard that allowed a call before a hook paused the run keeps its decision if it fails when the run is resumed", async () => {
+  const did: unknown[] = [];
+  const { state, hook } = pausing();
+  const { state: guarding, hook: allows } = service(decisions.passes ?? asks.approval as Approve);
+  const options = { session: "s", store: memory(), onError: () => {} };
+  const model = scripted({ calls: bash("ls", "pwd") }, "Done.");
+  const made = agent({ model, tools: [logging("bash", did)], use: [hook, allows] });
+  await made.run({ ...options, prompt: "Go" }).result;
+  [state.open, guarding.down] = [true, true];
   await made.resume({ ...options, answers: [{ type: "reply", text: "Yes" }] }).result;
-  assertEquals(did, []);
+  assertEquals(did, [{ command: "ls" }]); // the guard had not decided about the other call
+});
+
+Deno.test("the model learns that a person changed an input, also if the process dies after the call has run", async () => {
+  const did: unknown[] = [];
+  const { store, saved } = recordingStore();
+  const model = scripted({ calls: bash("ls") }, "Done.");
+  const options = { session: "s", vars: undefined };
+  const isSaved = () => saved.some((session) => storedProgress(session) === "tools ran");
+  const held: Middleware = {
+    name: "held",
+    async tool(_, next) {
+      const result = await next();
+      while (!isSaved()) await new Promise((resolve) => setTimeout(resolve));
+      return result;
+    },
+  };
+  const made = agent({ model, tools: [logging("bash", did)], use: [held, asks] });
+  const { questions } = await made.run({ ...options, store, prompt: "Go" }).result;
+  await made.resume({ ...options, store, answers: approving(questions, { input: { command: "pwd" } }) }).result;
+  const died = saved.findLast((session) => storedProgress(session) === "tools ran");
+  const other = agent({ model: scripted("Done."), tools: [logging("bash", did)], use: [asks] });
+  const left = await storeWith(died);
+  const { messages } = await other.resume({ ...options, store: left.store, answers: [], lost: () => true }).result;
+  assertEquals([did.length, lines(messages).slice(3)], [
+    1,
+    [`context A person changed the input of bash to {"command":"pwd"}.`, "assistant Done."],
+  ]);
 });
 
 Deno.test("a guard that asks only when the run is resumed is answered before the call runs", async () => {
