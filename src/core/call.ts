@@ -21,7 +21,7 @@ import { type PointPolicy, policyOf } from "./policy.ts";
 import type { CallRecord, ReviewedResult, SavedApproval } from "./position.ts";
 import type { StepScope } from "./run.ts";
 import { repairInput, toolResultOf } from "./tool_io.ts";
-import type { ToolResult } from "../protocol/message.ts";
+import type { InnerCalls, ToolResult } from "../protocol/message.ts";
 import type { Question } from "../protocol/question.ts";
 
 // The phases of a call. A `CallRecord` is the form in which a phase is saved.
@@ -64,12 +64,13 @@ function decisionOf(phase: CallPhase): FinalDecision | undefined {
 }
 
 /** Returns the record of a call in a phase. Undefined if the phase saves nothing: the record of an earlier phase stays. */
-function recordOf({ record: { call }, note }: OpenCall, phase: CallPhase): CallRecord | undefined {
+function recordOf({ record: { call }, note, inner }: OpenCall, phase: CallPhase): CallRecord | undefined {
+  const given = inner ? { call, inner } : { call };
   switch (phase.at) {
     case "allowed":
     case "ran": {
       const { tool: { name }, json: input } = phase.decision;
-      const allowed = { call, name, input, ...(note !== undefined && { note }) };
+      const allowed = { ...given, name, input, ...(note !== undefined && { note }) };
       if (phase.at === "allowed") return { ...allowed, state: "running" };
       return { ...allowed, state: "ran", raw: withoutError(phase.raw) };
     }
@@ -78,7 +79,7 @@ function recordOf({ record: { call }, note }: OpenCall, phase: CallPhase): CallR
       // The exit of the run contains the schemas of the questions.
       const questions = phase.questions.map(({ schema: _, suggestions: __, ...question }) => question);
       const more = { ...(approval && { approval }), ...(saved !== undefined && { saved }) };
-      return { call, state: "waiting", questions, ...more };
+      return { ...given, state: "waiting", questions, ...more };
     }
     case "closed":
       return { call, state: "done", result: phase.result };
@@ -128,6 +129,7 @@ export class OpenCall {
   #phase: CallPhase = { at: "received" };
   #revisions = noRevisions;
   #isAnnounced = false;
+  #innerCalls: { readonly calls: InnerCalls | undefined } | undefined;
   readonly #failures: unknown[] = [];
   /** Ends the wait of `enter()`. */
   #onDecided: (() => void) | undefined;
@@ -166,6 +168,10 @@ export class OpenCall {
     const decision = decisionOf(this.#phase);
     const note = decision?.type === "execute" ? decision.note : undefined;
     return note ?? ("note" in this.record ? this.record.note : undefined);
+  }
+  /** The calls inside the subagent that does the work, as far as clients have seen them. */
+  get inner(): InnerCalls | undefined {
+    return this.#innerCalls?.calls ?? this.record.inner;
   }
   /** The questions that a waiting call asks. */
   get questions(): readonly Question[] {
@@ -277,6 +283,11 @@ export class OpenCall {
   abandon(): () => void {
     this.#resultForHooks?.reject(new End("the run is over"));
     return this.#close(stopped);
+  }
+
+  /** Collects the calls inside the subagent that does the work: `collector` has those so far. */
+  collect(collector: { readonly calls: InnerCalls | undefined }): void {
+    this.#innerCalls = collector;
   }
 
   /** Adds an error that the run must handle. */
@@ -412,8 +423,9 @@ export class OpenCall {
 
   /** Closes the call with a result. Returns a function that emits it. */
   #close(given: ToolResult): () => void {
-    const { record: { call }, note, scope: { engine } } = this;
-    const result = reviewedResult(call, given, { note, limit: engine.limits.output });
+    const { record: { call }, note, inner, scope: { engine } } = this;
+    const reviewed = reviewedResult(call, given, { note, limit: engine.limits.output });
+    const result = inner ? { ...reviewed, inner } : reviewed;
     this.#move({ at: "closed", result });
     return () => this.#emitResult(given, result);
   }
@@ -422,7 +434,8 @@ export class OpenCall {
     const { scope: { engine, emit }, place: { turn } } = this;
     try {
       this.#announce();
-      const result = { ...withoutAdditions(reviewed), ...(silent && { parts: [] }) };
+      const { inner: _, ...shown } = withoutAdditions(reviewed); // clients have seen the calls
+      const result = { ...shown, ...(silent && { parts: [] }) };
       engine.events.announce(emit, { type: "tool.finished", turn, call: result.callId, result });
       if (person !== undefined && !silent) emit({ type: "notice", text: person });
     } catch (error) {

@@ -57,6 +57,7 @@ export type {
   ToolEvent,
   WarningCode,
 } from "../protocol/event.ts";
+export type { InnerAnswer, InnerCall, InnerCalls } from "../protocol/message.ts";
 export type { AddedPart, LogprobsPart, ProviderCallPart, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
 export type { Sink } from "../stream/channel.ts";
 export type { Asking } from "../protocol/question.ts";

@@ -57,6 +57,8 @@ export class Events {
   count: number;
   /** True once the run is over. Later events are dropped. */
   closed = false;
+  /** The functions that receive each event, as clients do. */
+  observers: Audience["observers"];
   readonly #run: string;
   readonly #audience: Audience;
   /** The type of an announced event, until it arrives. */
@@ -68,6 +70,7 @@ export class Events {
   constructor(run: string, count: number, audience: Audience) {
     this.#run = run;
     this.count = count;
+    this.observers = audience.observers;
     this.#audience = audience;
   }
 
@@ -81,7 +84,7 @@ export class Events {
       expectJson(`Cannot emit ${event.type}`, "data" in event ? event.data : event, { convert: false }); // receivers call toJSON(), if there are any
     }
     if (event.type === this.#due) this.#due = undefined;
-    const { observers, derive } = this.#audience;
+    const { observers } = this;
     if (observers.length > 0) this.#observe(observers, event);
     if (event.type === "tool.progress" && this.#audience.sink.congested) {
       this.#waiting ??= new Map();
@@ -90,7 +93,7 @@ export class Events {
     }
     if (this.#waiting) this.#writeWaiting(this.#waiting, event);
     this.#write(event);
-    const next = derive?.(event);
+    const next = this.#audience.derive?.(event);
     if (next) this.emit(next);
   };
 

@@ -9,7 +9,7 @@
  */
 import type { Answer, ModelResponse } from "./points.ts";
 import type { Event, FinishReason } from "../protocol/event.ts";
-import type { AssistantMessage, CallResult, Message, ToolResult, Usage } from "../protocol/message.ts";
+import type { AssistantMessage, CallResult, InnerCalls, Message, ToolResult, Usage } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
 import type { Asking, PersonAnswer, Question } from "../protocol/question.ts";
 
@@ -94,7 +94,11 @@ export type PositionAt<A extends At> = Extract<Position, { readonly at: A }>;
 
 /** The progress of one call. `running` is saved before the tool starts, so a crash cannot run it twice unnoticed. */
 export type CallRecord =
-  & { readonly call: Call }
+  & {
+    readonly call: Call;
+    /** The calls inside the subagent that does the work, as far as clients have seen them. */
+    readonly inner?: InnerCalls;
+  }
   & (
     /** Not decided: the hooks run from the start. */
     | { readonly state: "pending" }

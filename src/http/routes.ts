@@ -102,6 +102,9 @@ const artifact: Shape<Artifact> = /* @__PURE__ */ lazy(() =>
   object<Artifact>({ uri: string, name: optional(string), mediaType: optional(string) })
 );
 
+/** Leaves out a field that clients of native routes do not set. */
+const unset: Shape<undefined> = () => undefined;
+
 const result: Shape<CallResult> = /* @__PURE__ */ lazy(() =>
   object<CallResult>({
     callId: id,
@@ -110,15 +113,13 @@ const result: Shape<CallResult> = /* @__PURE__ */ lazy(() =>
     parts: array(content),
     artifacts: optional(array(artifact)),
     handled: optional(boolean),
+    inner: unset,
   })
 );
 
-/** Leaves out an id: on native routes, clients do not name messages. */
-const noId: Shape<undefined> = () => undefined;
-
 const message: Shape<Message> = /* @__PURE__ */ lazy(() =>
   variant("role", {
-    user: { parts: array(content), from: optional(string), id: noId },
+    user: { parts: array(content), from: optional(string), id: unset },
     assistant: { parts: array(answerPart) },
     tool: { results: array(result) },
   })

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AnswerPart, CallPart, ContentPart, ProviderCallPart, ProviderResultPart } from "./part.ts";
+import type { AnswerPart, CallPart, ContentPart, Json, ProviderCallPart, ProviderResultPart } from "./part.ts";
 
 /** A message of the person, or one that a middleware adds for the model to read. */
 export interface UserMessage {
@@ -89,6 +89,52 @@ export interface CallResult {
   readonly artifacts?: readonly Artifact[];
   /** Whether the result itself answers the person. */
   readonly handled?: boolean;
+  /** The calls inside the subagent that did the work, for clients. Models do not receive them. Only results in a transcript have them, and no event. */
+  readonly inner?: InnerCalls;
+}
+
+/** The calls inside a subagent, and inside its own subagents, as the clients of the run have seen them: behind its filters. */
+export interface InnerCalls {
+  /** The calls, in the order in which clients saw them. Without the oldest, if all have more than 100,000 characters as JSON. */
+  readonly calls: readonly InnerCall[];
+  /** The number of calls that were left out. Default: 0. */
+  readonly omitted?: number;
+}
+
+/** A call inside a subagent. */
+export interface InnerCall {
+  /** The ids of the calls of the subagents that lead to it, outermost first, and its own: `call_1/call_7`. */
+  readonly id: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input. */
+  readonly input: unknown;
+  /** The number of the event with which clients saw it, which orders it among the calls of other subagents. */
+  readonly at: number;
+  /** The outcome. Undefined: it has none yet. */
+  readonly status?: ResultStatus;
+  /** The content of the result. */
+  readonly parts?: readonly ContentPart[];
+  /** The questions to a person before it may run. */
+  readonly questions?: readonly string[];
+  /** The person's answer to the questions. */
+  readonly answer?: InnerAnswer;
+  /** True if the provider of the model runs it. Its result is `output` then. Default: false. */
+  readonly provider?: boolean;
+  /** The output, in the provider's form. */
+  readonly output?: Json;
+}
+
+/** The answer of a person whether a call inside a subagent may run. */
+export interface InnerAnswer {
+  /** True if it may run. */
+  readonly approved: boolean;
+  /** The reason of the person. */
+  readonly reason?: string;
+  /** The run that had paused. */
+  readonly run: string;
+  /** The number of its `run.paused` event. */
+  readonly pausedAt: number;
 }
 
 /** The tokens of model requests. */

@@ -8,7 +8,7 @@ import { FakeTime } from "@std/testing/time";
 import { repairTranscript } from "../../src/core/transcript.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { type Done, randomAgent } from "../support/random_agent/agent.ts";
-import { likeAtOnce, walk } from "../support/random_agent/legs.ts";
+import { likeAtOnce, walk, withoutTimes } from "../support/random_agent/legs.ts";
 import { storeWith } from "../support/recording_store.ts";
 import { type Chance, hashOf, seeded, seeds, withSeed } from "../support/seeded.ts";
 import { saving } from "../support/saving.ts";
@@ -104,12 +104,13 @@ function check(whole: Life, life: Life, deaths: readonly Death[]): void {
 }
 
 /** Returns `messages` without the results of interrupted calls, whose outcome is unknown. */
-function without(cut: ReadonlySet<string>, messages: readonly Message[]): unknown[] {
-  return messages.map((message) =>
+function without(cut: ReadonlySet<string>, messages: readonly Message[]): unknown {
+  const known = messages.map((message) =>
     message.role === "tool"
-      ? message.results.map((result) => cut.has(result.callId) ? `${result.callId} was interrupted` : result)
+      ? { ...message, results: message.results.filter(({ callId }) => !cut.has(callId)) }
       : message
   );
+  return withoutTimes(known);
 }
 
 /** Removes `what` from the list. Returns whether it was there. */

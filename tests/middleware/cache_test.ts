@@ -3,6 +3,7 @@ import type { KeyValue } from "@jizai/jizai/kit";
 import { cache, type CacheOptions } from "@jizai/jizai/middleware/cache";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
+import { asTool } from "@jizai/jizai/subagents";
 import { memoryKeyValue } from "@jizai/jizai/session/key_value";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -41,6 +42,20 @@ function cached(answers: readonly ScriptedAnswer[], options: Partial<CacheOption
 
 Deno.test("cache() obeys the laws of middleware", async () => {
   await testMiddleware(() => cache({ keyValue: memoryKeyValue(), tools: () => true, per: ({ run }) => run.id }));
+});
+
+Deno.test("cache() answers the same request, whatever calls a subagent has made before", async () => {
+  const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "Seen." });
+  const child = agent({
+    name: "child",
+    description: "Helps",
+    model: scripted({ calls: [["look", {}]] }, "Helped.", { calls: [["look", {}], ["look", {}]] }, "Helped."),
+    tools: [look],
+  });
+  const model = scripted({ calls: [["child", { prompt: "Help" }]] }, "Done.");
+  const assistant = agent({ model, tools: [asTool(child)], use: [cache({ keyValue: memoryKeyValue() })] });
+  for (let run = 0; run < 2; run++) assertEquals((await assistant.run("Go").result).text, "Done.");
+  model.done();
 });
 
 Deno.test("cache() answers the same request once, and streams the cached text without usage", async () => {

@@ -21,7 +21,7 @@ import {
 } from "@jizai/jizai";
 import type { AuditRecord } from "@jizai/jizai/middleware/audit";
 import { audit } from "@jizai/jizai/middleware/audit";
-import type { CallRecord, Mail, Position, SavedApproval } from "@jizai/jizai/engine";
+import type { CallRecord, InnerCalls, Mail, Position, SavedApproval } from "@jizai/jizai/engine";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -88,6 +88,21 @@ const question: Complete<Question> = {
 const parts = Object.values(contents);
 const prompt = { role: "user", parts, from: secret, id: secret } as const;
 const message = { role: "assistant", parts: Object.values(answers) } as const;
+const inner: Complete<InnerCalls> = {
+  calls: [{
+    id: secret,
+    name: secret,
+    input: json,
+    at: 1,
+    status: "ok",
+    parts,
+    questions: [secret],
+    answer: { approved: true, reason: secret, run: secret, pausedAt: 1 },
+    provider: true,
+    output: json,
+  }],
+  omitted: 1,
+};
 const result = {
   callId: secret,
   name: secret,
@@ -95,6 +110,7 @@ const result = {
   parts,
   artifacts: [{ uri: secret, name: secret, mediaType: secret }],
   handled: true,
+  inner,
 } as const;
 const messages: Complete<ByKey<Message, "role">> = {
   user: prompt,
@@ -286,6 +302,11 @@ Deno.test("redact() masks every text field of every event, except for ids, media
     "subagent.started.run",
     "tool.finished.call",
     "tool.finished.result.callId",
+    "tool.finished.result.inner.calls[].answer.run",
+    "tool.finished.result.inner.calls[].id",
+    "tool.finished.result.inner.calls[].parts[].data",
+    "tool.finished.result.inner.calls[].parts[].mediaType",
+    "tool.finished.result.inner.calls[].parts[].url",
     "tool.finished.result.parts[].data",
     "tool.finished.result.parts[].mediaType",
     "tool.finished.result.parts[].url",
@@ -320,11 +341,11 @@ const approval: Complete<SavedApproval> = {
   guards: [["guard", asked]],
 };
 const records: ByKey<CallRecord, "state"> = {
-  pending: { state: "pending", call },
-  waiting: { state: "waiting", call, questions: [question], approval, saved: json },
-  running: { state: "running", call, name: "look", input: json, note: secret },
-  ran: { state: "ran", call, name: "look", input: json, note: secret, raw: toolResult },
-  done: { state: "done", call, result: reviewed },
+  pending: { state: "pending", call, inner },
+  waiting: { state: "waiting", call, inner, questions: [question], approval, saved: json },
+  running: { state: "running", call, inner, name: "look", input: json, note: secret },
+  ran: { state: "ran", call, inner, name: "look", input: json, note: secret, raw: toolResult },
+  done: { state: "done", call, inner, result: reviewed },
 };
 const all = Object.values(messages);
 const positions: ByKey<Position, "at"> = {
@@ -400,10 +421,10 @@ Deno.test("redact() masks every text field of what a store keeps, at every posit
   const rest = kept.filter((path) => !keptEnds.some((end) => path.endsWith(`.${end}`)));
   assertEquals(
     rest.filter((path) => path.startsWith("session at model")),
-    ["owner", "run.request"].map((path) => `session at model.${path}`)
-      .concat("session at model.last.run").sort(),
+    ["last.run", "messages[].results[].inner.calls[].answer.run", "owner", "run.request"]
+      .map((path) => `session at model.${path}`),
   );
-  assertEquals(rest.filter((path) => !/\.(owner|run\.request|last\.run)$/.test(path)), []);
+  assertEquals(rest.filter((path) => !/\.(owner|run\.request|last\.run|answer\.run)$/.test(path)), []);
 });
 
 Deno.test("redact() masks every text field of the result of a run", async () => {

@@ -574,6 +574,35 @@ Deno.test("redact() masks context of other middleware and earlier prompts for th
   }
 });
 
+Deno.test("redact() masks the calls inside subagents that a session has stored before it was in use", async () => {
+  const sends = tool({ name: "send", description: "Sends", input: z.any(), execute: () => "Sent hunter2." });
+  const calls = [["send", { to: "hunter2" }]] as const;
+  const deletes = tool({ ...sends, name: "delete", ask: true });
+  const child = (...steps: ScriptedStep[]) =>
+    asTool(agent({ name: "child", model: scripted(...steps), tools: [sends, deletes] }));
+  const asks = { calls: [...calls, ["delete", { of: "hunter2" }]] } as const;
+  const store = memory();
+  const helping = { calls: [["child", { prompt: "Help" }]] } as const;
+  const before = agent({
+    model: scripted(helping, "Done.", { calls: [{ name: "child", id: "again", input: { prompt: "Help" } }] }),
+    tools: [child({ calls }, { text: "Helped." }, asks)],
+  });
+  await before.run({ prompt: "Go", session: "s", store }).result;
+  const { questions } = await before.run({ prompt: "Go", session: "s", store }).result;
+  const text = async () => JSON.stringify(await store.load("s"));
+  assert((await text()).includes("hunter2"));
+  const saves: string[] = [];
+  const after = agent({
+    model: scripted("Bye."),
+    tools: [child({ text: "Helped." })],
+    use: [redact({ secrets }), { name: "saves", turn: async (_, next) => (saves.push(await text()), await next()) }],
+  });
+  const answers = [{ callId: questions[0]?.callId, type: "deny", reason: "hunter2" } as const];
+  await after.resume({ session: "s", store, answers }).result;
+  for (const saved of [...saves, await text()]) assertEquals(saved.includes("hunter2"), false);
+  assert((await text()).includes(`"inner"`));
+});
+
 Deno.test("redact() masks what other hooks add to a request, whether they stand before it or after it", async () => {
   const adding: Middleware = {
     name: "adding",

@@ -252,9 +252,12 @@ Deno.test("the run of a child agent replays as the result of its call", async ()
   });
   const model = scripted({ calls: [["reader", { prompt: "Read" }]] }, "Done.");
   const assistant = recordable(agent({ model, tools: [asTool(child)] }));
-  const recording = await recordingOf(assistant.run({ prompt: "Go", record: true }));
+  const handle = assistant.run({ prompt: "Go", record: true });
+  const recording = await recordingOf(handle);
   assert(recording.events.some(({ type }) => type === "subagent.event"));
   await assertReplays(recording, assistant);
+  const { result } = await rerun(recording, assistant);
+  assertEquals(result.messages, (await handle.result).messages); // with the calls inside the child
 });
 
 Deno.test("a run that handoff() transfers replays", async () => {

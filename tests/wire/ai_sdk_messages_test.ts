@@ -192,6 +192,7 @@ Deno.test("aiSdkMessages() returns questions about the calls of subagents", asyn
     "assistant step-start",
     "assistant tool-child output-available Run drop?",
     "assistant tool-drop approval-requested",
+    `assistant tool-look output-available {"found":"b"}`,
   ]);
   await answer(chat, true);
   assertEquals([chat.status, did], ["ready", ["found b", "dropped a"]]);

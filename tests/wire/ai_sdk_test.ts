@@ -1,4 +1,15 @@
-import { agent, mapText, memory, type Middleware, reply, serve, tool, ToolError, tryAgain } from "@jizai/jizai";
+import {
+  agent,
+  type Event,
+  mapText,
+  memory,
+  type Middleware,
+  reply,
+  serve,
+  tool,
+  ToolError,
+  tryAgain,
+} from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -182,7 +193,12 @@ for (const id of ["a/b", "functions/drop:0/", "/", "a@1", "__proto__", "a b"]) {
     const reloaded = await (await app.request("/chat/chat")).json();
     assertEquals(
       reloaded.at(-1).parts.map(({ type, state }: { readonly type: string; readonly state?: string }) => [type, state]),
-      [["step-start", undefined], ["tool-outer", "output-available"], ["tool-drop", "approval-requested"]],
+      [
+        ["step-start", undefined],
+        ["tool-outer", "output-available"],
+        ["tool-inner", "output-available"],
+        ["tool-drop", "approval-requested"],
+      ],
     );
     await approve(chat, true);
     assertEquals([chat.reported.at(-1), did], ["text done Done.", ["Dropped a"]]);
@@ -556,11 +572,16 @@ Deno.test("aiSdkUi() streams the calls of subagents as parts, with the questions
     onData: (part) => received.push(part),
   });
   await chat.sendMessage({ text: "Go" });
-  assertEquals(received, [{
+  const part = (event: Event) => ({
     type: "data-subagent",
-    data: { call: "call_1", agent: "child", event: { type: "text.delta", turn: 1, part: 0, text: "Hm." } },
+    data: { call: "call_1", agent: "child", event },
     transient: true,
-  }]);
+  });
+  assertEquals(received, [
+    part({ type: "text.delta", turn: 1, part: 0, text: "Hm." }),
+    part({ type: "call.delta", turn: 1, call: "call_1", name: "drop", text: `{"table":"a"}` }),
+    part({ type: "call.delta", turn: 1, call: "call_2", name: "look", text: `{"table":"b"}` }),
+  ]);
   const look = `tool-look output-available {"table":"b"} {"found":"b"}`;
   assertEquals(chat.reported, [
     "step-start",

@@ -13,6 +13,7 @@ import {
   maskEach,
   maskEvent,
   maskFields,
+  maskInner,
   type MaskMessages,
   maskName,
   maskQuestion,
@@ -89,7 +90,8 @@ function maskPosition(position: Position, maskMessages: MaskMessages, mask: Mask
   }
 }
 
-function maskRecord(record: CallRecord, mask: Mask): CallRecord {
+function maskRecord(given: CallRecord, mask: Mask): CallRecord {
+  const record = maskInner(given, mask);
   const call = maskCall(record.call, mask);
   switch (record.state) {
     case "pending":

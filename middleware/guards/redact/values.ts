@@ -15,7 +15,13 @@ import type {
   Question,
   ToolResult,
 } from "../../../mod.ts";
-import type { LogprobsPart, ProviderCallPart, ProviderResultPart } from "../../../src/core/engine.ts";
+import type {
+  InnerCall,
+  InnerCalls,
+  LogprobsPart,
+  ProviderCallPart,
+  ProviderResultPart,
+} from "../../../src/core/engine.ts";
 import { mapLeaves } from "../../../src/core/kit.ts";
 
 /** Masks every text, number and key in a value, whatever its shape. Returns the same value if nothing changes. */
@@ -206,10 +212,27 @@ export function maskContent<T extends Content>(given: T, mask: Mask): T {
 export function maskCallResult<R extends CallResult>(result: R, mask: Mask): R {
   const name = maskName(result.name, mask);
   const artifacts = maskValue(result.artifacts, mask);
-  const masked = maskContent(result, mask);
+  const masked = maskInner(maskContent(result, mask), mask);
   return name === result.name && artifacts === result.artifacts
     ? masked
     : { ...masked, name, ...(artifacts && { artifacts }) };
+}
+
+/** Masks the calls inside the subagent of a call. */
+export function maskInner<T extends { readonly inner?: InnerCalls }>(value: T, mask: Mask): T {
+  const { inner } = value;
+  if (!inner) return value;
+  const calls = maskEach(inner.calls, (call) => maskInnerCall(call, mask));
+  return calls === inner.calls ? value : { ...value, inner: { ...inner, calls } };
+}
+
+function maskInnerCall(call: InnerCall, mask: Mask): InnerCall {
+  const name = maskName(call.name, mask);
+  const parts = call.parts && maskParts(call.parts, mask);
+  const answer = call.answer && maskFields(call.answer, ["reason"], mask);
+  const masked = maskFields(call, ["input", "questions", "output"], mask);
+  const isClean = name === call.name && parts === call.parts && answer === call.answer;
+  return isClean ? masked : { ...masked, name, ...(parts && { parts }), ...(answer && { answer }) };
 }
 
 /** Masks texts that the model reads one after another. A secret that is split over several texts is found too. */

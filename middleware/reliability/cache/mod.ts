@@ -28,7 +28,7 @@ function requestKey({ request: { model, instructions, messages, tools, options }
   return { model: model.id, instructions, messages: withoutIds(messages), tools, options };
 }
 
-/** Leaves out the ids of messages, and numbers the calls: clients and providers choose ids at random. */
+/** Leaves out the ids of messages and the calls inside subagents, and numbers the calls: clients and providers choose ids at random. */
 function withoutIds(messages: readonly Message[]): unknown {
   const numbers = new Map<string, number>();
   const numberOf = (id: string) => {
@@ -38,7 +38,11 @@ function withoutIds(messages: readonly Message[]): unknown {
   };
   return messages.map((message) => {
     if (message.role === "tool") {
-      return { ...message, results: message.results.map((result) => ({ ...result, callId: numberOf(result.callId) })) };
+      const results = message.results.map(({ inner: _, ...result }) => ({
+        ...result,
+        callId: numberOf(result.callId),
+      }));
+      return { ...message, results };
     }
     if (message.role === "user") return { ...message, id: undefined };
     return {

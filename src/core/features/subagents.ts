@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { collectInnerCalls } from "./inner_calls.ts";
 import type { Agent } from "../agent.ts";
 import type { OpenCall } from "../call.ts";
 import { type AgentDefinition, defineAgent } from "../definition.ts";
@@ -95,7 +96,7 @@ export function asTool<V, O>(
       const parent = call.scope.engine.definition;
       const composed = children.get(parent) ?? inheritFrom(parent, child);
       children.set(parent, composed);
-      return runChild(composed, ctx, call);
+      return collectInnerCalls(call, () => runChild(composed, ctx, call));
     },
   };
 }

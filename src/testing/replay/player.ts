@@ -4,6 +4,7 @@
  * @module
  */
 import type { OpenCall } from "../../core/call.ts";
+import { collectInnerCalls } from "../../core/features/inner_calls.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
 import type { Middleware } from "../../core/middleware.ts";
 import type { ExecuteContext } from "../../core/points.ts";
@@ -192,8 +193,8 @@ export class Player {
     if (!tool["~execute"]) return tool; // the middleware answers
     const played: AnyTool = {
       ...tool,
-      "~execute": (ctx: ExecuteContext, { scope: { engine } }: OpenCall) =>
-        this.execute(ctx, (usage) => engine.spend(usage)),
+      "~execute": (ctx: ExecuteContext, call: OpenCall) =>
+        collectInnerCalls(call, () => this.execute(ctx, (usage) => call.scope.engine.spend(usage))),
     };
     this.#children.add(played);
     return played;

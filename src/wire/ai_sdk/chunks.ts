@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { InnerCallGate } from "../../core/features/inner_calls.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
 import type { Event, FinishReason } from "../../protocol/event.ts";
 import { type CallResult, textOf, type UserMessage } from "../../protocol/message.ts";
@@ -63,6 +64,8 @@ export function steeringPart({ parts }: UserMessage, id: string): object {
 
 /** Encodes the calls of one response. */
 interface CallEncoder {
+  /** Begins the response. `resumed`: the client may have calls that this encoder has not encoded. */
+  open(resumed: boolean): void;
   /** Begins a turn, or begins it again: the client has been told to discard its calls. */
   begin(turn: number | undefined): void;
   /** Encodes an event of a call, or of a call inside a subagent. */
@@ -82,6 +85,7 @@ function callEncoder(): CallEncoder {
   const denied = new Set<string>();
   /** The calls of subagents, outer ones first. */
   const subagents = new Set<string>();
+  const gate = new InnerCallGate();
 
   /** Encodes an event. `prefix` begins the ids of its calls: the path of the subagent calls that contain them, such as `call_1/`. */
   const encode = tableEncoder<string>({
@@ -90,8 +94,8 @@ function callEncoder(): CallEncoder {
       if (prefix === "") complete.push(call);
       return inputAvailable({ ...call, id: prefix + call.id });
     },
-    "tool.started"(event, prefix) {
-      const isKnown = prefix !== "" || event.turn !== turn || complete.some(({ id }) => id === event.call);
+    "tool.started"(event) {
+      const isKnown = event.turn !== turn || complete.some(({ id }) => id === event.call);
       return isKnown ? "" : inputAvailable({ id: event.call, name: event.name, input: {} }); // a hook made the call
     },
     "tool.progress": (event, prefix) => outputAvailable(prefix + event.call, event.data, true),
@@ -126,10 +130,11 @@ function callEncoder(): CallEncoder {
 
   function subagentEvent(toolCallId: string, { event, agent }: EventOf<"subagent.event">): string {
     subagents.add(toolCallId);
-    const isText = event.type === "text.delta" || event.type === "reasoning.delta";
-    return isText
+    const path = `${toolCallId}/`;
+    const streamed = /^(.+\.delta|provider_tool\..+)$/.test(event.type)
       ? frameOf({ type: "data-subagent", data: { call: toolCallId, agent, event }, transient: true })
-      : encode(event, `${toolCallId}/`);
+      : "";
+    return streamed + gate.pass(event, path).map((each) => encode(each, path)).join("");
   }
 
   /** Whether this response has the call with this input. */
@@ -138,6 +143,9 @@ function callEncoder(): CallEncoder {
   }
 
   return {
+    open(resumed) {
+      gate.resumed = resumed;
+    },
     begin(next) {
       turn = next;
       started.clear();
@@ -149,8 +157,10 @@ function callEncoder(): CallEncoder {
       const reason = questions.join("\n");
       const id = questionId(callId, pause);
       approvals.set(callId, id);
+      const [outermost = ""] = callId.split("/"); // also if a filter has dropped the events of its subagent
       return [
-        ...[...subagents].filter((call) => isInside(question, call)).map((call) => outputAvailable(call, reason)),
+        ...[...subagents.add(outermost)].filter((call) => isInside(question, call))
+          .map((call) => outputAvailable(call, reason)),
         isShown(callId, input) ? "" : inputAvailable({ id: callId, name: tool, input }),
         frameOf({ type: "tool-approval-request", approvalId: id, toolCallId: callId, reason }),
       ].join("");
@@ -250,6 +260,7 @@ export function chunkEncoder(): EventEncoder {
     "run.started"({ run: started, session, resumed }) {
       if (run !== "") return "";
       run = started;
+      calls.open(resumed);
       return frameOf({ type: "start", messageId: resumed ? undefined : run, messageMetadata: { run, session } });
     },
     "model.started"({ turn }) {

@@ -4,8 +4,16 @@
  * @module
  */
 import type { Question } from "../../protocol/question.ts";
-import { type CallResult, providerResultOf, textOf, type UserMessage } from "../../protocol/message.ts";
-import type { AnswerPart } from "../../protocol/part.ts";
+import {
+  type AssistantMessage,
+  type CallResult,
+  callsOf,
+  type InnerCall,
+  providerResultOf,
+  textOf,
+  type UserMessage,
+} from "../../protocol/message.ts";
+import type { AnswerPart, Call } from "../../protocol/part.ts";
 import { questionsOf, type Session } from "../../core/session.ts";
 import { isForClient } from "../client_tool.ts";
 import { messageIdOf, outputOf } from "../frames.ts";
@@ -33,7 +41,12 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
   const { id: run, before = stored.length } = current ?? { id: last?.run, before: last?.before };
   const asked = questionsOf(current && { run: current }).filter((question) => !isForClient(question));
   const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...reviewed];
-  const states = callStates(results, asked, { run: current?.id ?? "", pausedAt: current?.events ?? 0 });
+  const inner = new Map(results.map(({ callId, inner }) => [callId, inner]));
+  for (const { call, inner: open } of batch?.calls ?? []) if (open) inner.set(call.id, open);
+  /** The ids of the calls that are listed. */
+  const listed = new Set<string>();
+  const innerCalls = [...inner.values()].flatMap((each) => each?.calls ?? []);
+  const states = callStates({ results, innerCalls, asked }, { run: current?.id ?? "", pausedAt: current?.events ?? 0 });
   const shown: UiMessage[] = [];
 
   /** Adds parts to the assistant's message, or begins one. */
@@ -52,17 +65,31 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
     else shown.push({ id, role: "user", parts: message.parts.map(contentPart) });
   }
 
+  function callPart({ id: toolCallId, name, input }: Call): object {
+    const inside = asked.findLast((question) => isInside(question, toolCallId));
+    const state = inside ? { state: "output-available", output: reasonOf(inside) } : states.get(toolCallId);
+    listed.add(toolCallId);
+    return { type: `tool-${name}`, toolCallId, input, state: "input-available", ...state };
+  }
+
+  /** Returns the calls inside the subagents of a message, in the order in which clients saw them. */
+  function innerParts(message: AssistantMessage): readonly object[] {
+    const placed = callsOf(message).flatMap(({ id, name }) => {
+      const { calls = [], omitted = 0 } = inner.get(id) ?? {};
+      const text = `Earlier calls of ${name} that are not stored: ${omitted}.`;
+      const notice = { at: calls[0]?.at ?? 0, part: { type: "data-notice", data: { text } } };
+      return [...(omitted > 0 ? [notice] : []), ...calls.map((call) => ({ at: call.at, part: callPart(call) }))];
+    });
+    return placed.sort((a, b) => a.at - b.at).map(({ part }) => part);
+  }
+
   function answerParts(part: AnswerPart, index: number, all: readonly AnswerPart[]): readonly object[] {
     switch (part.type) {
       case "text":
       case "reasoning":
         return [{ type: part.type, text: part.text, state: "done" }];
-      case "call": {
-        const { id: toolCallId, name, input } = part;
-        const inside = asked.findLast((question) => isInside(question, toolCallId));
-        const state = inside ? { state: "output-available", output: reasonOf(inside) } : states.get(toolCallId);
-        return [{ type: `tool-${name}`, toolCallId, input, state: "input-available", ...state }];
-      }
+      case "call":
+        return [callPart(part)];
       case "provider_call": {
         const { toolName: _, ...fields } = { toolName: "", ...providerFields(part) };
         const result = providerResultOf(part, all);
@@ -78,25 +105,33 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
   const messages = [...stored, ...prompt, ...batch ? [batch.message] : []];
   messages.forEach((message, index) => {
     if (message.role === "user" && message.from === undefined) addUserMessage(message, index);
-    if (message.role === "assistant") addParts(index, { type: "step-start" }, ...message.parts.flatMap(answerParts));
+    if (message.role !== "assistant") return;
+    addParts(index, { type: "step-start" }, ...message.parts.flatMap(answerParts), ...innerParts(message));
   });
   for (const question of asked) {
     const { callId = "", tool, path = [] } = question;
     if (tool === undefined) addParts(messages.length, { type: "text", text: reasonOf(question), state: "done" });
-    else if (path.length > 0) { // a call inside a subagent, which the transcript does not contain
+    else if (path.length > 0 && !listed.has(callId)) { // clients have not seen the call, but are asked about it
       addParts(messages.length, { type: `tool-${tool}`, toolCallId: callId, ...states.get(callId) });
     }
   }
   return shown;
 }
 
+/** The results of calls, the calls inside subagents, and the open questions. */
+interface Shown {
+  readonly results: readonly CallResult[];
+  readonly innerCalls: readonly InnerCall[];
+  readonly asked: readonly Question[];
+}
+
 /** Returns the fields that show the state of each call: its result, or the question about it. */
 function callStates(
-  results: readonly CallResult[],
-  asked: readonly Question[],
+  { results, innerCalls, asked }: Shown,
   pause: Pause,
 ): ReadonlyMap<string, object> {
   const states = new Map(results.map((result) => [result.callId, resultState(result)]));
+  for (const call of innerCalls) states.set(call.id, innerState(call));
   for (const question of asked) {
     const { callId, tool, input } = question;
     if (callId === undefined || tool === undefined) continue;
@@ -109,6 +144,23 @@ function callStates(
 /** Returns the text of a question. */
 function reasonOf({ questions }: Question): string {
   return questions.join("\n");
+}
+
+/** Returns the fields that show the state of a call inside a subagent, as the stream has shown it. */
+function innerState(
+  { id: callId, name, status, parts = [], questions = [], answer, provider, output = null }: InnerCall,
+) {
+  if (provider && (status === "ok" || status === "error")) {
+    return providerFields({ type: "provider_result", callId, name, status, output });
+  }
+  if (provider) return { providerExecuted: true };
+  const { approved, reason } = answer ?? {};
+  const requestReason = questions.join("\n");
+  const approval = answer && { approval: { id: questionId(callId, answer), requestReason, approved, reason } };
+  if (status === undefined) return approval ? { state: "approval-responded", ...approval } : {};
+  if (status === "ok") return { state: "output-available", output: outputOf({ parts }), ...approval };
+  if (status === "denied" && approved === false) return { state: "output-denied", ...approval };
+  return { state: "output-error", errorText: textOf({ parts }), ...approval };
 }
 
 function resultState(result: CallResult): object {

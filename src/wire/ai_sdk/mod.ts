@@ -162,8 +162,8 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  *   `onClientGone` other than "stop".
  * - `DELETE /chat/:id/stream` stops the run. Call it from the page's Stop button if `onClientGone` is not "stop".
  *
- * A call inside a subagent is a part of its own, and the subagent's text arrives as transient `data-subagent`. A question of a hook about the run is shown
- * as text, and the next message answers it. On a server with `resumeTokens`, the message that asks carries the token in its metadata and brings it back; the
+ * A call inside a subagent is a part of its own once it starts. The deltas of a subagent, and its calls that the provider runs, arrive as transient
+ * `data-subagent`. A question of a hook about the run is shown as text, and the next message answers it. On a server with `resumeTokens`, the message that asks carries the token in its metadata and brings it back; the
  * server then knows nothing about earlier runs. Data events arrive as `data-<name>`. If their data has an `id`, so does the part.
  * The changes of a `streamed()` output arrive as transient `data-output`; `PartialOutput` of `@jizai/jizai/output` folds them in `onData`.
  *

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { memory, type PersonAnswer, type RunResult } from "@jizai/jizai";
+import { memory, type Message, type PersonAnswer, type RunResult } from "@jizai/jizai";
 import { assert, assertEquals } from "@std/assert";
 import { repairTranscript } from "../../../src/core/transcript.ts";
 import { seeded } from "../seeded.ts";
@@ -67,6 +67,18 @@ export async function likeAtOnce(seed: number, walk: (leg: Leg) => Promise<Outco
   return pauses;
 }
 
+/** Returns messages with the ids and results of the calls inside subagents: when they ran, and what a person was asked about them, depends on the pauses. */
+export function withoutTimes(messages: readonly Message[]): readonly object[] {
+  return messages.map((message) => {
+    if (message.role !== "tool") return message;
+    const results = message.results.map(({ inner, ...result }) => {
+      const calls = inner?.calls.map(({ id, status, parts }) => ({ id, status, parts }));
+      return { ...result, ...(calls && { inner: { ...inner, calls } }) };
+    });
+    return { ...message, results };
+  });
+}
+
 /** Returns the values that must be equal. An effect that a pause repeats may occur twice. */
 function comparable({ status, text, reason, messages }: Outcome["result"], done: readonly Done[]) {
   const { problems } = repairTranscript(messages);
@@ -74,5 +86,5 @@ function comparable({ status, text, reason, messages }: Outcome["result"], done:
   const once = deeds.filter((what, index) =>
     what !== deeds[index - 1] || !done.find((each) => each.what === what)?.idempotent
   );
-  return { status, text, reason, messages, problems, once };
+  return { status, text, reason, messages: withoutTimes(messages), problems, once };
 }
