@@ -21,6 +21,7 @@ import {
 } from "npm:ai@7.0.173";
 import * as z from "zod";
 import { lookAndDrop } from "../support/asking.ts";
+import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 import { Chat } from "../support/chat.ts";
 import type { App } from "../support/requests.ts";
 
@@ -40,8 +41,11 @@ function helper(name: string, steps: readonly ScriptedAnswer[], tools: readonly 
 
 const callHelper = { calls: [["helper", { prompt: "Help" }]] } as const;
 
-function chatWith(app: App): Chat {
-  return new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+function chatWith(app: App, messages: UIMessage[] = []): Chat {
+  return new Chat(app, {
+    messages,
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+  });
 }
 
 /** Returns parts as JSON has them. The reason of a denial is as the server sends it: the chat that sent it has the words of the person. */
@@ -155,10 +159,7 @@ for (const approved of [true, false]) {
     const last = () => helper("inner", ["Inner."], lookAndDrop({ json: true }).tools);
     const two = served(["Done."], [helper("helper", ["Outer."], [last()])], { store });
     const messages: UIMessage[] = await (await two.request("/chat/chat")).json();
-    const resumed = new Chat(two, {
-      messages,
-      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
-    });
+    const resumed = chatWith(two, messages);
     await answer(resumed, approved, approved ? undefined : "Too dear");
     await expectParts(two, resumed, [
       "step-start",
@@ -277,4 +278,92 @@ Deno.test("useChat does not show the calls of a response that a subagent has rec
     "step-start",
     "text done",
   ]);
+});
+
+/** Creates random subagents, and returns the outermost one as a tool. They behave the same in each process, and their calls have ids of their own. */
+function randomHelper(chance: Chance, name: string, depth = 0): () => AnyTool {
+  const { below } = chance;
+  const children = depth < 2 ? Array.from({ length: below(3) }, (_, index) => `${name}_${index}`) : [];
+  const inner = children.map((child) => randomHelper(chance, child, depth + 1));
+  const turns = Array.from({ length: 1 + below(2) }, (_, turn) => {
+    const made = Array.from({ length: 1 + below(3) }, (_, index) => {
+      const tool = chance.one(["look", "drop", "fail", ...children]);
+      const id = `${name}.${turn}.${index}`;
+      return { name: tool, id, input: children.includes(tool) ? { prompt: "Help" } : { table: id } };
+    });
+    const lost = {
+      reads: [[{ type: "call.start", id: "lost", name: "look" }, { type: "call.end", id: "lost", input: {} }]],
+    } as const;
+    return { calls: { text: "Hm.", calls: made }, lost: below(3) === 0 ? lost : undefined };
+  });
+  return () => {
+    let failed = 0;
+    const answer: ScriptedAnswer = ({ messages }) => {
+      const turn = turns[messages.filter(({ role }) => role === "assistant").length];
+      if (turn?.lost && failed++ % 2 === 0) return turn.lost;
+      return turn?.calls ?? `End ${name}.`;
+    };
+    const { tools } = lookAndDrop({ json: true });
+    const fail = tool({
+      name: "fail",
+      description: "Fails",
+      input: z.object({ table: z.string() }),
+      execute: () => {
+        throw new Error("No.");
+      },
+    });
+    const again: Middleware = {
+      name: "again",
+      error: (ctx, next) => ctx.source === "model" ? Promise.resolve(tryAgain()) : next(),
+    };
+    const model = scripted(...Array.from({ length: 50 }, () => answer));
+    return asTool(
+      agent({
+        name,
+        description: "Helps",
+        model,
+        tools: [...tools, fail, ...inner.map((make) => make())],
+        use: [again],
+      }),
+    );
+  };
+}
+
+Deno.test("useChat shows random subagents after a reload at each pause and at the end as before, in another process too", async () => {
+  let pauses = 0;
+  for (const seed of seeds(40)) {
+    await withSeed(seed, async (seed) => {
+      const chance = seeded(seed);
+      const names = ["a", "b", "c"].slice(0, 1 + chance.below(3));
+      const helpers = names.map((name) => randomHelper(chance, name));
+      const first = { calls: names.map((name) => ({ name, id: name, input: { prompt: "Help" } })) };
+      const store = memory();
+      const process = () => {
+        const answer: ScriptedAnswer = ({ messages }) => messages.length > 1 ? "Done." : first;
+        return served(Array.from({ length: 9 }, () => answer), helpers.map((make) => make()), { store });
+      };
+      let app = process();
+      let chat = chatWith(app);
+      await chat.sendMessage({ text: "Go" });
+      for (;;) {
+        assertEquals(chat.error, undefined);
+        const parts = partsOf(chat.lastMessage);
+        assertEquals(partsOf(await reloaded(app)), parts);
+        const asked = parts.filter(({ state }) => state === "approval-requested");
+        if (asked.length === 0) break;
+        pauses++;
+        if (chance.below(2) === 0) {
+          app = process();
+          chat = chatWith(app, await (await app.request("/chat/chat")).json());
+        }
+        for (const { approval } of asked as { readonly approval: { readonly id: string } }[]) {
+          const approved = chance.below(2) === 0;
+          await chat.addToolApprovalResponse({ id: approval.id, approved, ...(!approved && { reason: "Too dear" }) });
+        }
+        await chat.settled();
+      }
+      assertEquals(partsOf(chat.lastMessage).at(-1), { type: "text", text: "Done.", state: "done" });
+    });
+  }
+  assertEquals(pauses > 20, true);
 });

@@ -189,7 +189,7 @@ export async function collectInnerCalls<R>(call: OpenCall, work: () => Promise<R
   if (parent) return await work();
   const collector = new InnerCallCollector(call.inner, { run, pausedAt: snapshot.events });
   const observe = (event: Event) => {
-    if (event.type === "subagent.event" && event.call === id) collector.add(event.event, `${id}/`, events.count);
+    if (event.type === "subagent.event" && event.call === id) collector.add(event.event, `${id}/`, events.count + 1);
   };
   events.observers = [...events.observers, observe];
   call.collect(collector);
