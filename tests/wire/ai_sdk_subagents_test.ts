@@ -3,16 +3,21 @@ import {
   type AnyTool,
   type Event,
   memory,
+  type Message,
   type Middleware,
+  reply,
   serve,
   type ServeOptions,
   tool,
   tryAgain,
 } from "@jizai/jizai";
+import { estimateTokens } from "@jizai/jizai/kit";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { asTool } from "@jizai/jizai/subagents";
+import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import {
   lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -23,7 +28,9 @@ import * as z from "zod";
 import { lookAndDrop } from "../support/asking.ts";
 import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 import { Chat } from "../support/chat.ts";
-import type { App } from "../support/requests.ts";
+import { readAll } from "../support/providers/sse.ts";
+import { recordingModels } from "../support/providers/recording.ts";
+import { type App, post } from "../support/requests.ts";
 
 type Parent = Omit<Parameters<typeof agent>[0], "model" | "tools">;
 
@@ -278,6 +285,140 @@ Deno.test("useChat does not show the calls of a response that a subagent has rec
     "step-start",
     "text done",
   ]);
+});
+
+Deno.test("useChat shows the question about a call of a subagent whose events a filter has dropped, and continues with the answer", async () => {
+  const { did, tools } = lookAndDrop({ json: true });
+  const child = helper("helper", [{ calls: [["drop", { table: "a" }]] }, "Both."], tools);
+  const use: Middleware[] = [{
+    name: "dropping",
+    session: (ctx, next) => next({ emit: (event) => event.type === "subagent.event" ? undefined : ctx.emit(event) }),
+  }];
+  const app = served([callHelper, "Done."], [child], { use });
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  await expectParts(app, chat, [
+    "step-start",
+    "tool-helper call_1 output-available",
+    "tool-drop call_1/call_1 approval-requested",
+  ]);
+  await answer(chat, true);
+  assertEquals([did, chat.reported.at(-1)], [["dropped a"], "text done Done."]);
+});
+
+Deno.test("useChat shows a call that a hook of a subagent has made", async () => {
+  const { tools } = lookAndDrop({ json: true });
+  const making: Middleware = {
+    name: "making",
+    async model(ctx, next) {
+      if (ctx.turn > 1) return await next();
+      return {
+        ...reply(""),
+        parts: [{ type: "call", id: "made", name: "look", input: { table: "a" } }],
+        finish: "calls",
+      };
+    },
+  };
+  const child = helper("helper", ["Both."], tools, [making]);
+  const app = served([callHelper, "Done."], [child]);
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  assertEquals([chat.error, chat.status], [undefined, "ready"]);
+  await expectParts(app, chat, [
+    "step-start",
+    "tool-helper call_1 output-available",
+    "tool-look call_1/made output-available",
+    "step-start",
+    "text done",
+  ]);
+});
+
+Deno.test("a session leaves out the oldest calls of a subagent beyond 100,000 characters, and useChat shows their number", async () => {
+  const read = tool({
+    name: "read",
+    description: "Reads",
+    input: z.object({ n: z.number() }),
+    execute: ({ n }) => `${n}`.repeat(30_000),
+  });
+  const calls = [1, 2, 3, 4, 5].map((n) => ["read", { n }] as const);
+  const app = served([callHelper, "Done."], [helper("helper", [{ calls }, "Read."], [read])]);
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  assertEquals(chat.reported.length, 9);
+  const before = partsOf(chat.lastMessage);
+  const notice = { type: "data-notice", data: { text: "Earlier calls of helper that are not stored: 2." } };
+  assertEquals(partsOf(await reloaded(app)), [...before.slice(0, 2), notice, ...before.slice(4)]);
+  assertEquals((await (await app.request("/sessions/chat")).text()).length < 101_000, true);
+});
+
+Deno.test("useChat shows a session that was stored without the calls of subagents, and continues it", async () => {
+  const store = memory();
+  const { tools } = lookAndDrop({ json: true });
+  const steps = [{ calls: [["look", { table: "a" }], ["drop", { table: "b" }]] }, "Both."] as const;
+  const app = served([callHelper, "Done."], [helper("helper", steps, tools)], { store });
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  const [id = ""] = await store.list();
+  const text = JSON.stringify(await store.load(id), (key, value) => key === "inner" ? undefined : value);
+  await store.save(JSON.parse(text));
+  const shown = partsOf(await reloaded(app));
+  assertEquals(shown.map(({ type, state }) => [type, state]), [
+    ["step-start", undefined],
+    ["tool-helper", "output-available"],
+    ["tool-drop", "approval-requested"],
+  ]);
+  await answer(chat, true);
+  assertEquals([chat.status, chat.reported.at(-1)], ["ready", "text done Done."]);
+  assertEquals(partsOf(await reloaded(app)).map(({ type }) => type), [
+    "step-start",
+    "tool-helper",
+    "tool-drop",
+    "step-start",
+    "text",
+  ]);
+});
+
+/** Runs an agent whose subagent calls a tool. Returns its messages, and the text of every event. */
+async function ranWithHelper(): Promise<{ readonly messages: readonly Message[]; readonly events: string }> {
+  const { tools } = lookAndDrop({ json: true });
+  const child = helper("helper", [{ calls: [["look", { table: "a" }]] }, "Both."], tools);
+  const run = agent({ model: scripted(callHelper, "Done."), tools: [child] }).run("Go");
+  const events = JSON.stringify(await Array.fromAsync(run.events));
+  return { messages: (await run.result).messages, events };
+}
+
+Deno.test("models receive nothing of the calls inside a subagent, and no event contains them a second time", async () => {
+  const { messages, events } = await ranWithHelper();
+  assertEquals(events.includes(`"inner"`), false);
+  const text = JSON.stringify(messages);
+  assertStringIncludes(text, `"inner"`);
+  const plain: readonly Message[] = JSON.parse(text, (key, value) => key === "inner" ? undefined : value);
+  const bodies = async (messages: readonly Message[]) => {
+    const models = recordingModels();
+    for (const { model } of models) await readAll(model, { messages });
+    return models.map(({ sent }) => JSON.stringify(sent()));
+  };
+  assertEquals(await bodies(messages), await bodies(plain));
+  assertEquals(estimateTokens(messages), estimateTokens(plain));
+});
+
+Deno.test("other wires do not send the calls that a session keeps of a subagent", async () => {
+  const { tools } = lookAndDrop({ json: true });
+  const requests = [
+    ["/v1/chat/completions", { model: "m", messages: [{ role: "user", content: "Go" }] }],
+    ["/v1/responses", { input: "Go" }],
+    ["/v1/responses", { input: "Go", stream: true }],
+    ["/ag-ui", { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] }],
+    ["/runs", { prompt: "Go" }],
+  ] as const;
+  for (const [path, body] of requests) {
+    const child = helper("helper", [{ calls: [["look", { table: "a" }]] }, "Both."], tools);
+    const model = scripted(callHelper, "Done.");
+    const app = serve(agent({ model, tools: [child] }), { wires: [chatCompletions(), responses(), agUi()] });
+    const text = await (await post(app, path, body)).text();
+    assertStringIncludes(text, "Done.");
+    assertEquals(text.includes(`"inner"`), false);
+  }
 });
 
 /** Creates random subagents, and returns the outermost one as a tool. They behave the same in each process, and their calls have ids of their own. */

@@ -1,4 +1,14 @@
-import { agent, type Message, type Middleware, type ModelEvent, serve, textOf, tool, tryAgain } from "@jizai/jizai";
+import {
+  agent,
+  type AnyTool,
+  type Message,
+  type Middleware,
+  type ModelEvent,
+  serve,
+  textOf,
+  tool,
+  tryAgain,
+} from "@jizai/jizai";
 import { client, type RunState } from "@jizai/jizai/client";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
@@ -19,7 +29,9 @@ interface Script {
   readonly steps: readonly ScriptedStep[];
   /** The text by which a hook replaces that of a turn. */
   readonly changed: ReadonlyMap<number, string>;
+  /** The steps of the subagent `child`, and of `grandchild`, which is a subagent of it. */
   readonly child: readonly ScriptedStep[];
+  readonly grandchild: readonly ScriptedStep[];
 }
 
 function scriptBy(chance: Chance): Script {
@@ -28,9 +40,14 @@ function scriptBy(chance: Chance): Script {
   const turns = 1 + below(3);
   const steps = Array.from({ length: turns }, (_, turn) => {
     if (below(4) === 0) changed.set(turn + 1, `Changed ${turn}.`);
-    return attemptsBy(chance, `${turn}`, turn + 1 < turns ? ["look", "child"] : []);
+    return attemptsBy(chance, `${turn}`, turn + 1 < turns ? ["look", "child", "grandchild"] : []);
   });
-  return { steps: steps.flat(), changed, child: attemptsBy(chance, "child", ["look"]).concat({ text: "Helped." }) };
+  return {
+    steps: steps.flat(),
+    changed,
+    child: attemptsBy(chance, "child", ["grandchild", "look"]).concat({ text: "Helped." }),
+    grandchild: attemptsBy(chance, "grandchild", ["look"]).concat({ text: "Looked." }),
+  };
 }
 
 function attemptsBy(chance: Chance, name: string, tools: readonly string[]): ScriptedStep[] {
@@ -60,7 +77,7 @@ function readsBy(chance: Chance, name: string, tools: readonly string[]): (reado
   );
   const calls = tools.map((tool) => {
     const id = `${tool} ${name}`;
-    const input = tool === "child" ? { prompt: "Help" } : { at: name };
+    const input = tool === "look" ? { at: name } : { prompt: "Help" };
     return [{ type: "call.start", id, name: tool }, { type: "call.end", id, input }] as const;
   });
   return [...reads, ...calls, [{ type: "text", text: `Then ${name}. ` }]];
@@ -73,7 +90,7 @@ const again: Middleware = {
 };
 
 /** Serves the agent of a script. Each server has a model of its own. */
-function servedBy({ steps, changed, child }: Script): App {
+function servedBy({ steps, changed, child, grandchild }: Script): App {
   const look = tool({
     name: "look",
     description: "Looks",
@@ -91,14 +108,14 @@ function servedBy({ steps, changed, child }: Script): App {
       return { ...response, parts: [...thoughts, { type: "text", text }, ...others] };
     },
   };
-  const helper = agent({
-    name: "child",
-    description: "Helps",
-    model: scripted(...child, ...child),
-    tools: [look],
-    use: [again],
-  });
-  const root = agent({ model: scripted(...steps), tools: [look, asTool(helper)], use: [again, change] });
+  const subagent = (name: string, steps: readonly ScriptedStep[], tools: readonly AnyTool[]) =>
+    asTool(agent({ name, description: "Helps", model: scripted(...steps, ...steps), tools, use: [again] }));
+  const tools = [
+    look,
+    subagent("child", child, [look, subagent("grandchild", grandchild, [look])]),
+    subagent("grandchild", grandchild, [look]),
+  ];
+  const root = agent({ model: scripted(...steps), tools, use: [again, change] });
   const wires = [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()];
   return serve(root, { wires, log: memoryLog(), onClientGone: "detach", onError: () => {} });
 }
