@@ -327,6 +327,41 @@ Deno.test("mcp() converts media, files, links and structured content", async () 
   ]);
 });
 
+Deno.test("mcp() shows the structured content of a result unless its texts are the text form of it", async () => {
+  const text = (text: string) => ({ type: "text", text });
+  const results = {
+    summary: { content: [text("2 cities")], structuredContent: { cities: ["Kyoto", "Oslo"] } },
+    media: {
+      content: [{ type: "image", data: "aW1n", mimeType: "image/png" }],
+      structuredContent: { width: 2 },
+    },
+    json: { content: [text('{ "b": 1, "a": 2 }')], structuredContent: { a: 2, b: 1 } },
+    beside: { content: [text("Found:"), text('{"a":2}')], structuredContent: { a: 2 } },
+    wrapped: { content: [text("3")], structuredContent: { result: 3 } },
+    words: { content: [text("Sun")], structuredContent: { result: "Sun" } },
+    list: { content: [text('{"a":1}'), text("b")], structuredContent: { result: [{ a: 1 }, "b"] } },
+    shorter: { content: [text("b")], structuredContent: { result: ["b", "c"] } },
+  } as const;
+  await using server = served((server) => {
+    for (const [name, result] of Object.entries(results)) {
+      const outputSchema = z.looseObject({});
+      server.registerTool(name, { description: "", outputSchema }, () => structuredClone(result) as never); // of this form
+    }
+  });
+  const calls = Object.keys(results).map((name) => [`mcp__s__${name}`, {}] as const);
+  const { results: read } = await called(calls, { s: { url: server.url } });
+  assertEquals(read.map(({ parts }) => parts.map((part) => part.type === "text" ? part.text : part.type)), [
+    ["2 cities", '{"cities":["Kyoto","Oslo"]}'],
+    ["media", '{"width":2}'],
+    ['{ "b": 1, "a": 2 }'],
+    ["Found:", '{"a":2}'],
+    ["3"],
+    ["Sun"],
+    ['{"a":1}', "b"],
+    ["b", '{"result":["b","c"]}'],
+  ]);
+});
+
 Deno.test("mcp() returns a server's failures and refused inputs as errors", async () => {
   await using server = served((server) => {
     weather(server);

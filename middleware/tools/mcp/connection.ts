@@ -20,7 +20,15 @@ import {
   type ToolExecutionContext,
   type ToolResult,
 } from "../../../mod.ts";
-import { anySignal, expectNames, expectTime, isObject, startTimer, type UnknownObject } from "../../../src/core/kit.ts";
+import {
+  anySignal,
+  canonicalJson,
+  expectNames,
+  expectTime,
+  isObject,
+  startTimer,
+  type UnknownObject,
+} from "../../../src/core/kit.ts";
 
 // Converts the results of MCP tools. Content of an unknown type becomes text for the model, and so does the reason why a file is left out.
 
@@ -32,12 +40,34 @@ function resultOf(
   const parts = blocks.flatMap(partOf);
   const artifacts = blocks.flatMap(artifactOf);
   const isFailure = isError !== undefined && isError !== null && isError !== false && isError !== "false";
-  if (parts.length === 0) {
-    const other = structuredContent ?? (Object.keys(rest).length > 0 ? rest : undefined); // older servers have other members
-    if (other !== undefined) parts.push(textOf(other));
-    else if (isFailure) parts.push(textOf("The tool failed, and its MCP server gives no reason.")); // providers reject an error without content
-  }
+  const hasOther = parts.length === 0 && Object.keys(rest).length > 0; // older servers have other members
+  const structured = structuredContent ?? (hasOther ? rest : undefined);
+  if (structured !== undefined && !hasText(parts, structured)) parts.push(textOf(structured));
+  if (parts.length === 0 && isFailure) parts.push(textOf("The tool failed, and its MCP server gives no reason.")); // providers reject an error without content
   return { type: "result", status: isFailure ? "error" : "ok", parts, ...(artifacts.length > 0 && { artifacts }) };
+}
+
+/**
+ * Whether the texts of a result are the text form of its structured content, as servers should send it. Some servers put a value that is no object into a member
+ * `result`, and send a list as one text for each element.
+ */
+function hasText(parts: readonly ContentPart[], structured: unknown): boolean {
+  const texts = parts.flatMap((part) => part.type === "text" ? [part.text] : []);
+  const wrapped = isObject(structured) && Object.keys(structured).length === 1 ? structured.result : undefined;
+  return [structured, wrapped].some((value) =>
+    value !== undefined && (texts.some((text) => isTextOf(text, value)) ||
+      (Array.isArray(value) && value.length === texts.length &&
+        texts.every((text, index) => isTextOf(text, value[index]))))
+  );
+}
+
+function isTextOf(text: string, value: unknown): boolean {
+  if (text === value) return true;
+  try {
+    return canonicalJson(JSON.parse(text)) === canonicalJson(value);
+  } catch {
+    return false; // a text that is not JSON
+  }
 }
 
 function partOf(block: unknown): readonly ContentPart[] {

@@ -36,7 +36,7 @@ export interface McpOptions<V = unknown> {
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
  * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again. A tool without a name or
  * an input schema of the type `object`, or with a description that is no text, is left out and reported to the operator. Of a result, everything is kept that
- * can be read. No answer is read without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
+ * can be read; the model reads structured content as JSON, unless a text of the result is its text form already. No answer is read without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
  *
  * It was tried with servers of the official package, and with lists, results and messages in the forms of public reports, as JSON and as streams; no stream
  * was recorded from a real server. Not supported: sampling, questions, resources and prompts of servers, tasks, and a list that changes during a run. A
