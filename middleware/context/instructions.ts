@@ -13,7 +13,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../mod.ts";
-import { anySignal, expectNames, type Files, onlyIf, readText, startTimer } from "../../src/core/kit.ts";
+import { expectNames, type Files, onlyIf, readText, withinTime } from "../../src/core/kit.ts";
 
 // Fetches instructions from allowed URLs.
 
@@ -104,15 +104,7 @@ function fileSource(path: string, files: Files, maxBytes: number): Source {
 function urlSource(url: string, time: number, bounds: UrlBounds): Source {
   return {
     path: shown(url),
-    async load({ signal }) {
-      const late = new AbortController();
-      const timer = startTimer(() => late.abort(new DOMException(`Not done after ${time} ms`, "TimeoutError")), time);
-      try {
-        return await textAt(url, { ...bounds, signal: anySignal([signal, late.signal]) });
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    load: ({ signal }) => withinTime((signal) => textAt(url, { ...bounds, signal }), { ms: time, signal }),
   };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, isInterrupt, type Middleware, ModelError, type Scope, ToolError } from "../../mod.ts";
-import { delay as wait, expectNames, expectTime, onlyIf, trackShownText } from "../../src/core/kit.ts";
+import { delay as wait, expectNames, expectTime, isLate, onlyIf, trackShownText } from "../../src/core/kit.ts";
 
 /** Describes a failed attempt to the condition of `retry()`. */
 export interface Failure {
@@ -115,7 +115,5 @@ export function retry(options: RetryOptions = {}): Middleware {
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof ModelError
-    ? error.recoverable
-    : error instanceof DOMException && error.name === "TimeoutError";
+  return error instanceof ModelError ? error.recoverable : isLate(error);
 }

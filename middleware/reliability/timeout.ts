@@ -14,7 +14,7 @@ import {
   type Scope,
   type ToolResult,
 } from "../../mod.ts";
-import { anySignal, expectNames, expectTime } from "../../src/core/kit.ts";
+import { anySignal, expectNames, expectTime, lateAfter } from "../../src/core/kit.ts";
 
 /** Time limits in milliseconds. Default: none. */
 export interface TimeoutOptions {
@@ -70,7 +70,7 @@ function bounded<C extends Scope, R>(ms: number): Hook<C, Change, R> {
   expectTime(subject, ms);
   return async function timeoutHook(ctx, next) {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new DOMException(`Not done after ${ms} ms`, "TimeoutError")), ms);
+    const timer = setTimeout(() => late.abort(lateAfter(ms)), ms);
     try {
       return await next({ signal: anySignal([ctx.signal, late.signal]) });
     } catch (error) {

@@ -20,6 +20,8 @@ export {
   type Cancellation,
   cancellationOf,
   delay,
+  isLate,
+  lateAfter,
   startTimer,
   type TimeOptions,
   withGracePeriod,

@@ -19,18 +19,10 @@ import {
   type Work,
 } from "./outputs.ts";
 import { noPermissions } from "./permissions.ts";
-import {
-  callWithin,
-  isLate,
-  lateAfter,
-  outermostRun,
-  transcriptFile,
-  warnFailed,
-  workingDirectory,
-} from "../kit/adapter.ts";
+import { outermostRun, transcriptFile, warnFailed, workingDirectory } from "../kit/adapter.ts";
 import { isGuard } from "../kit/settings.ts";
 import { type End, type Run, type Scope, state } from "../../../mod.ts";
-import { anySignal, isObject, startTimer } from "../../../src/core/kit.ts";
+import { anySignal, isLate, isObject, lateAfter, startTimer, withinTime } from "../../../src/core/kit.ts";
 
 // The state that the hooks of one middleware keep for a run or its session.
 
@@ -135,10 +127,10 @@ async function call(
 ): Promise<{ readonly returned: unknown; readonly work: Work | undefined }> {
   const { toolUseId, signal, most = Infinity } = options;
   const background = new AbortController();
-  const returned = await callWithin(Math.min(timeout, most), signal, (signal) => {
+  const returned = await withinTime((signal) => {
     const own = anySignal([signal, background.signal]);
     return hook(input as never, toolUseId, { signal: own }); // a hook receives only the inputs of its own event
-  }, grace);
+  }, { ms: Math.min(timeout, most), signal, grace });
   const work = backgroundWork(returned);
   if (work || !isObject(returned) || returned.async !== true) return { returned, work };
   const { asyncTimeout } = returned;

@@ -6,7 +6,6 @@
 import * as z from "zod";
 import type { HookOptions, SessionHooks } from "./hooks.ts";
 import { foreignOutput, foreignText, type HookName, hookNames } from "./outputs.ts";
-import { callWithin } from "../kit/adapter.ts";
 import { joinLines, maybe, parseJson } from "../kit/answers.ts";
 import { commandError, expectDirectory, type Place, readJson, start } from "../kit/process.ts";
 import {
@@ -20,6 +19,7 @@ import {
   patternOf,
   type SettingsFile,
 } from "../kit/settings.ts";
+import { withinTime } from "../../../src/core/kit.ts";
 
 const entry = z.object({
   type: z.string().default("command"),
@@ -90,7 +90,7 @@ function commandOf(event: string, name: HookName, entry: Entry, place: Place): C
   return async (input, signal) => {
     if (typeof input.toolName === "string" && !pattern.test(input.toolName)) return {};
     const run = (signal: AbortSignal) => start(hook, `${JSON.stringify(input)}\n`, at, signal).exited;
-    const { code, stdout, stderr } = await callWithin(timeoutSec * 1_000, signal, run);
+    const { code, stdout, stderr } = await withinTime(run, { ms: timeoutSec * 1_000, signal });
     const { json = {}, broken, denies } = decisionIn(name, stdout.trim());
     if (denies) return json;
     if (code === 0) {

@@ -8,11 +8,10 @@ import type { Mode, Stage } from "./config.ts";
 import type { Mounted, Observers } from "./mounted.ts";
 import { approveToolReply, type Decision } from "./wire/conversation.ts";
 import type { About, WireForm } from "./wire/input.ts";
-import { callWithin, isLate } from "../kit/adapter.ts";
 import { unknownMembers } from "../kit/answers.ts";
 import { type ForeignDecision, foreignDecision } from "../kit/denial.ts";
 import type { End, Model, ModelRequest, Point, Run, Scope } from "../../../mod.ts";
-import { describeIssues } from "../../../src/core/kit.ts";
+import { describeIssues, isLate, withinTime } from "../../../src/core/kit.ts";
 
 /** One stage at which hooks are asked. */
 export interface Link<P extends object, R extends Decision> {
@@ -86,7 +85,7 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
     };
     let answer: unknown;
     try {
-      answer = await callWithin(ms, ctx.signal, (signal) => ask(stage, params, signal));
+      answer = await withinTime((signal) => ask(stage, params, signal), { ms, signal: ctx.signal });
     } catch (error) {
       ctx.signal.throwIfAborted();
       return withoutReply(isLate(error) ? tooLong : "failed", error);

@@ -15,8 +15,8 @@ import {
   type WireForm,
   writeKind,
 } from "./wire/input.ts";
-import { callWithin } from "../kit/adapter.ts";
 import type { Scope } from "../../../mod.ts";
+import { withinTime } from "../../../src/core/kit.ts";
 
 /** The second argument of a hook in this process. */
 export interface BuiltinOptions {
@@ -182,7 +182,7 @@ export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: Obs
   async function send(kind: Kind, event: Payload, ctx: Scope): Promise<void> {
     for (const hook of hooks.filter(({ kinds }) => kinds.has(kind))) {
       try {
-        await callWithin(timeout, never, (signal) => hook.notify(method, event, signal));
+        await withinTime((signal) => hook.notify(method, event, signal), { ms: timeout, signal: never });
       } catch (error) {
         ctx.run.report(
           new Error(`Cannot send the event ${kind} to the hook "${hook.name}"`, { cause: error }),

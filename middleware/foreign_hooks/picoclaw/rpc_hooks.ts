@@ -17,9 +17,9 @@ import {
 import { type Builtin, type Mounted, mountedBy, observersOf } from "./mounted.ts";
 import { llmHook, runHooks, toolHooks } from "./points.ts";
 import { aboutOf, type KindForm, type WireVersion } from "./wire/input.ts";
-import { callWithin, expectNoOption, warnFailed, warnSilent } from "../kit/adapter.ts";
+import { expectNoOption, warnFailed, warnSilent } from "../kit/adapter.ts";
 import type { Middleware, Model } from "../../../mod.ts";
-import { expectChoice, expectNames, Locks } from "../../../src/core/kit.ts";
+import { expectChoice, expectNames, Locks, withinTime } from "../../../src/core/kit.ts";
 
 export type {
   BuiltinConfig,
@@ -192,9 +192,11 @@ export function rpc_hooks(
 /** The least milliseconds that a hook has to answer `hook.hello`: its process may have to start first. */
 const startTime = 30_000;
 
+const never = new AbortController().signal;
+
 async function start(hook: Mounted, timeout: number): Promise<void> {
   try {
-    await callWithin(Math.max(timeout, startTime), new AbortController().signal, (signal) => hook.start(signal));
+    await withinTime((signal) => hook.start(signal), { ms: Math.max(timeout, startTime), signal: never });
   } catch (error) {
     throw new Error(`Cannot start the hook "${hook.name}"`, { cause: error });
   }

@@ -167,16 +167,9 @@ export function maskCall<C extends Call>(call: C, mask: Mask): C {
 
 /** Masks a message. */
 function maskMessage(message: Message, mask: Mask): Message {
-  switch (message.role) {
-    case "user":
-      return maskContent(message, mask);
-    case "assistant":
-      return maskContent(message, mask);
-    case "tool": {
-      const results = maskEach(message.results, (result) => maskCallResult(result, mask));
-      return results === message.results ? message : { ...message, results };
-    }
-  }
+  if (message.role !== "tool") return maskContent(message, mask);
+  const results = maskEach(message.results, (result) => maskCallResult(result, mask));
+  return results === message.results ? message : { ...message, results };
 }
 
 /** Masks messages. Returns the same list if nothing changes. */

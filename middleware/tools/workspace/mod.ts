@@ -137,27 +137,17 @@ export function workspace<V = unknown>(
   /** Resolves the path of a call from the root, so that a guard or a person sees which file is meant. */
   async function resolvePath(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
     if (!hasPath(ctx)) return await next();
-    let path: string;
-    try {
-      path = resolve(ctx.edited ? root : turnStartOf(ctx), ctx.input.path); // who edits has seen the path from the root
-    } catch (error) {
-      if (error instanceof ToolError) return ctx.edited ? await next() : denied(error.message); // the tool refuses an edit
-      throw error;
-    }
-    return await next({ input: { ...ctx.input, path } });
+    const path = resolved(ctx.edited ? root : turnStartOf(ctx), ctx.input.path); // who edits has seen the path from the root
+    if (typeof path === "string") return await next({ input: { ...ctx.input, path } });
+    return ctx.edited ? await next() : denied(path.message); // the tool refuses an edit
   }
 
   /** Resolves a path that an inner hook changed. The engine then asks every guard about the resolved path. */
   async function resolveChanged(ctx: ApprovalContext<V>, next: Next<object, Approval>): Promise<Approval> {
     if (!hasPath(ctx)) return await next();
-    let path: string;
-    try {
-      path = resolve(root, ctx.input.path);
-    } catch (error) {
-      if (error instanceof ToolError) return await next(); // the tool refuses the path in the same way
-      throw error;
-    }
-    return path === ctx.input.path ? await next() : allow({ input: { ...ctx.input, path } });
+    const path = resolved(root, ctx.input.path);
+    const isChanged = typeof path === "string" && path !== ctx.input.path; // the tool refuses a wrong path in the same way
+    return isChanged ? allow({ input: { ...ctx.input, path } }) : await next();
   }
 
   return {
@@ -175,6 +165,16 @@ export function workspace<V = unknown>(
     tool: onlyIf(resolvePath, ({ tool }) => own.has(tool)),
     approval: onlyIf(resolveChanged, ({ tool }) => own.has(tool)),
   };
+}
+
+/** Resolves a path, or returns the error for one that cannot be used. */
+function resolved(folder: string, path: string): string | ToolError {
+  try {
+    return resolve(folder, path);
+  } catch (error) {
+    if (error instanceof ToolError) return error;
+    throw error;
+  }
 }
 
 /** The field that the inputs of all six tools have. */

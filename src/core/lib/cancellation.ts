@@ -137,23 +137,42 @@ export interface TimeOptions {
   readonly ms: number;
   /** Aborts the work. */
   readonly signal: AbortSignal;
-  /** The operation, for the error: `Cannot <operation>: ...`. */
-  readonly operation: string;
+  /** The operation, for the error: `Cannot <operation>: ...`. Default: the error is a `TimeoutError` that names none. */
+  readonly operation?: string;
+  /** Milliseconds that the work has to settle after an abort, before it is abandoned. Default: 0. */
+  readonly grace?: number;
 }
 
-/** Does work. Once it has taken too long, or `signal` aborts, the signal of the work aborts, the promise rejects, and the late outcome of the work is dropped. */
+/**
+ * Does work. Once it has taken too long, or `signal` aborts, the signal of the work aborts, the promise rejects with the reason, and the late outcome of the
+ * work is dropped.
+ */
 export async function withinTime<T>(
   work: (signal: AbortSignal) => T | Promise<T>,
-  { ms, signal, operation }: TimeOptions,
+  { ms, signal, operation, grace = 0 }: TimeOptions,
 ): Promise<T> {
+  signal.throwIfAborted();
   const late = new AbortController();
-  const timer = startTimer(() => late.abort(new Error(`Cannot ${operation}: it took longer than ${ms} ms`)), ms);
   const either = anySignal([signal, late.signal]);
+  const tooLong = () => operation ? new Error(`Cannot ${operation}: it took longer than ${ms} ms`) : lateAfter(ms);
+  const timer = startTimer(() => late.abort(tooLong()), ms);
+  const working = async () => await work(either);
   try {
-    return await withGracePeriod(Promise.resolve(either).then(work), cancellationOf(either), 0, () => {});
+    return await withGracePeriod(working(), cancellationOf(either), grace, () => {});
   } finally {
     clearTimeout(timer);
+    either.throwIfAborted(); // in place of the result, and of the error of the stopped work
   }
+}
+
+/** Creates the error for work that took longer than `ms` milliseconds. */
+export function lateAfter(ms: number): DOMException {
+  return new DOMException(`Not done after ${ms} ms`, "TimeoutError");
+}
+
+/** Whether an error says that work took too long. */
+export function isLate(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
 }
 
 /** Returns an abort reason as text: the message of an error, or the value itself. */
