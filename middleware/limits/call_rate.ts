@@ -4,14 +4,10 @@
  * @module
  */
 import { type ExecuteContext, type Middleware, Pause, skipped, state } from "../../mod.ts";
-import { expectNames, type KeyValue, windowCounter } from "../../src/core/kit.ts";
+import { expectNames, type KeyValue, windowCounter, type WindowOptions } from "../../src/core/kit.ts";
 
-/** Options of `callRate()`. */
-export interface CallRateOptions<V = unknown> {
-  /** Calls that one key may make within one window. */
-  readonly limit: number;
-  /** Length of the window in milliseconds. */
-  readonly window: number;
+/** Options of `callRate()`. An event of the window is a call. */
+export interface CallRateOptions<V = unknown> extends WindowOptions {
   /** Returns the key whose calls are counted. Default: the name of the tool. */
   readonly per?: (ctx: ExecuteContext<V>) => string | Promise<string>;
   /**

@@ -4,16 +4,12 @@
  * @module
  */
 import { type InputContext, type Middleware, refused } from "../../mod.ts";
-import { expectNames, type KeyValue, windowCounter } from "../../src/core/kit.ts";
+import { expectNames, type KeyValue, windowCounter, type WindowOptions } from "../../src/core/kit.ts";
 
-/** Options of `rateLimit()`. */
-export interface RateLimitOptions<V = unknown> {
+/** Options of `rateLimit()`. An event of the window is a message. */
+export interface RateLimitOptions<V = unknown> extends WindowOptions {
   /** Returns the key whose messages are counted, such as the user's id. */
   readonly per: (ctx: InputContext<V>) => string | Promise<string>;
-  /** Messages that one key may send within one window. */
-  readonly limit: number;
-  /** Length of the window in milliseconds. */
-  readonly window: number;
   /**
    * The database in which processes count together. Each tenth of the window has a counter, so a prompt may count for a tenth of the window longer. If the
    * database fails, so does the run. Default: the memory of this process.
