@@ -9,13 +9,13 @@ import { foreignOutput, foreignText, type HookName, hookNames } from "./outputs.
 import { joinLines, maybe, parseJson } from "../kit/answers.ts";
 import { commandError, expectDirectory, type Place, readJson, start } from "../kit/process.ts";
 import {
+  forEvent,
   invalidHooks,
   invalidPattern,
   isForNoTool,
-  make,
   neverRun,
   noTool,
-  parse,
+  parseHooks,
   patternOf,
   type SettingsFile,
 } from "../kit/settings.ts";
@@ -50,7 +50,7 @@ export function readCopilot({ hooks = {}, disableAllHooks = false }: SettingsFil
     if (/^[A-Z]/.test(event)) skip('they are written for "claude"');
     else if (!name) skip("the event does not occur here");
     else {
-      const entries = parse(event, z.array(entry), given);
+      const entries = parseHooks(event, z.array(entry), given);
       const usable = entries.filter((entry) => {
         const problem = problemOf(event, entry);
         if (problem) skip(...problem);
@@ -84,7 +84,7 @@ function commandOf(event: string, name: HookName, entry: Entry, place: Place): C
   if (line === undefined) throw invalidHooks(event, "expected `bash`, a line for the shell");
   const hook = { command: line, shell: command === undefined ? "powershell" : undefined };
   const at = { cwd: cwd.startsWith("/") ? cwd : `${place.cwd}/${cwd}`, env: { ...place.env, ...env } };
-  make(event, () => expectDirectory(at.cwd));
+  forEvent(event, () => expectDirectory(at.cwd));
   const pattern = new RegExp(wholeName(matcher));
 
   return async (input, signal) => {

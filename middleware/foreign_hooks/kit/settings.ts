@@ -21,7 +21,7 @@ export function invalidHooks(event: string, reason: string): TypeError {
 }
 
 /** Calls `create`. Adds the event to its `TypeError`. */
-export function make<T>(event: string, create: () => T): T {
+export function forEvent<T>(event: string, create: () => T): T {
   try {
     return create();
   } catch (error) {
@@ -30,7 +30,7 @@ export function make<T>(event: string, create: () => T): T {
 }
 
 /** Parses the hooks of an event. Throws a `TypeError` if they are invalid. */
-export function parse<S extends z.core.$ZodType>(event: string, schema: S, given: unknown): z.output<S> {
+export function parseHooks<S extends z.core.$ZodType>(event: string, schema: S, given: unknown): z.output<S> {
   const { success, data, error } = z.safeParse(schema, given);
   if (!success) throw invalidHooks(event, z.prettifyError(error));
   return data;

@@ -9,7 +9,7 @@ import type { Dialect } from "../dialect.ts";
 import { eventNamed, type HookEvent, occurs, silenceOf } from "../events.ts";
 import { hookNames } from "../../copilot/outputs.ts";
 import { maybe } from "../../kit/answers.ts";
-import { invalidHooks, isGuard, make, neverRun, parse } from "../../kit/settings.ts";
+import { forEvent, invalidHooks, isGuard, neverRun, parseHooks } from "../../kit/settings.ts";
 import { describeIssues, isObject } from "../../../../src/core/kit.ts";
 
 // The handlers in a settings file, and their schema.
@@ -199,7 +199,7 @@ export function readSettings(
     const reason = silenceOf(event);
     if (reason !== undefined) silent.push(reason);
     if (!occurs(event)) continue;
-    const all = parse(event, matchers, given);
+    const all = parseHooks(event, matchers, given);
     for (const { type, onFailure } of all.flatMap(({ hooks }) => hooks).filter(({ type }) => !isKnown(type))) {
       if (onFailure === "block" && isGuard(event)) {
         throw invalidHooks(event, `unknown type "${type}" of handler, which has \`onFailure: "block"\``);
@@ -224,9 +224,9 @@ function defined(
   hookOf: HookOf,
 ): Definition[] {
   return hooks.filter(({ type }) => isKnown(type)).map((given) => {
-    const config = parse(event, handler, given);
+    const config = parseHooks(event, handler, given);
     const { timeout, onFailure, ...same } = config;
-    const hook = make(event, () => hookOf(config));
+    const hook = forEvent(event, () => hookOf(config));
     const { type: kind } = config;
     return definitionOf(
       { matcher, hook, kind, timeout, onFailure, sequential, same: JSON.stringify(same) },
