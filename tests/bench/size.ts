@@ -76,7 +76,7 @@ const rows: readonly Row[] = [
     budget: 2,
     ceiling: 2,
   },
-  { what: "screen", bundle: "features/screen.ts", without: served, budget: 2, ceiling: 2.1 },
+  { what: "screen", bundle: "features/screen.ts", without: served, budget: 2, ceiling: 2.15 },
   { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5, ceiling: 2.25 },
   { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5, ceiling: 1.25 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.25 },
