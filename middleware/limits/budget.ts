@@ -27,7 +27,7 @@ import {
   type Usage,
   user,
 } from "../../mod.ts";
-import { type Conditional, estimateTokens, expectNames, onlyIf } from "../../src/core/kit.ts";
+import { type Conditional, costOf, estimateTokens, expectNames, onlyIf, type Price } from "../../src/core/kit.ts";
 
 // Keeps the ledger of a budget in the outermost run that uses it. Subagents share it.
 
@@ -126,20 +126,6 @@ function ledgerOf(name: string, limits: Amounts) {
 
 // Computes the tokens and the cost of requests.
 
-/** Price of a million tokens of a model, in the currency of the budget. */
-interface Price {
-  /** Price of the request's tokens. */
-  readonly input: number;
-  /** Price of the answer's tokens. */
-  readonly output: number;
-  /** Price of tokens that the provider read from its cache. Default: as `input`. */
-  readonly cached?: number;
-  /** Price of tokens that the provider wrote to its cache. Default: as `input`. */
-  readonly cacheWrite?: number;
-  /** Price of the answer's tokens that the model used for reasoning. Default: as `output`. */
-  readonly reasoning?: number;
-}
-
 /** Prices by the id of the model. */
 type Prices = Readonly<Record<string, Price>>;
 
@@ -149,12 +135,7 @@ function charge(model: string, usage: Usage, prices: Prices | undefined): Partia
   if (!prices || tokens === 0) return { tokens };
   const price = prices[model];
   if (!price) throw new TypeError(`Cannot budget the cost of "${model}": it has no price; expected one in \`prices\``);
-  const { cached = 0, cacheWrite = 0, reasoning = 0 } = usage;
-  const { input, output } = price;
-  const cost = (usage.input - cached - cacheWrite) * input + (usage.output - reasoning) * output +
-    cached * (price.cached ?? input) + cacheWrite * (price.cacheWrite ?? input) +
-    reasoning * (price.reasoning ?? output);
-  return { tokens, cost: cost / 1_000_000 };
+  return { tokens, cost: costOf(usage, price) };
 }
 
 /** Creates a function that estimates the tokens of a request, at four characters each. Messages and tools are immutable, so each is measured once. */
@@ -310,7 +291,7 @@ function countCalls(
   return onlyIf(skipCall, (ctx) => !count(ctx));
 }
 
-export type { Amounts, Price, Prices };
+export type { Amounts, Prices };
 
 // The middleware `budget()`, and its options.
 

@@ -29,6 +29,7 @@ export {
 } from "./lib/cancellation.ts";
 export { bordersOf, estimateTokens, type ReadOptions, readText, visible, wildcard } from "./lib/text.ts";
 export { expectChoice, expectCount, expectTime, startError } from "./lib/options.ts";
+export { costOf, type Price } from "../protocol/message.ts";
 export { expectNames, isObject, type UnknownObject } from "../protocol/shape.ts";
 export { Locks, Semaphore, SharedWork } from "./lib/locks.ts";
 export { windowCounter, type WindowOptions } from "./lib/windows.ts";

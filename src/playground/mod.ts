@@ -5,7 +5,8 @@
  */
 import type { AgentParts } from "../core/definition.ts";
 import { script, style } from "./bundle.ts";
-import type { DescribedAgent, PageData, PlaygroundOptions, Price } from "./page_data.ts";
+import type { DescribedAgent, PageData, PlaygroundOptions } from "./page_data.ts";
+import type { Price } from "../protocol/message.ts";
 import { expectNames } from "../protocol/shape.ts";
 
 // Describes an agent for the page.

@@ -4,19 +4,7 @@
  * @module
  */
 
-/** Price of a million tokens of a model, in any currency. */
-export interface Price {
-  /** Price of the request's tokens. */
-  readonly input: number;
-  /** Price of the answer's tokens. */
-  readonly output: number;
-  /** Price of tokens that the provider read from its cache. Default: as `input`. */
-  readonly cached?: number;
-  /** Price of tokens that the provider wrote to its cache. Default: as `input`. */
-  readonly cacheWrite?: number;
-  /** Price of the answer's tokens that the model used for reasoning. Default: as `output`. */
-  readonly reasoning?: number;
-}
+import type { Price } from "../protocol/message.ts";
 
 /** The options of `playground()`. */
 export interface PlaygroundOptions {

@@ -151,6 +151,20 @@ export interface Usage {
   readonly reasoning?: number;
 }
 
+/** Price of a million tokens of a model, in any currency. */
+export interface Price {
+  /** Price of the request's tokens. */
+  readonly input: number;
+  /** Price of the answer's tokens. */
+  readonly output: number;
+  /** Price of tokens that the provider read from its cache. Default: as `input`. */
+  readonly cached?: number;
+  /** Price of tokens that the provider wrote to its cache. Default: as `input`. */
+  readonly cacheWrite?: number;
+  /** Price of the answer's tokens that the model used for reasoning. Default: as `output`. */
+  readonly reasoning?: number;
+}
+
 /** Creates a user message from a text. */
 export function user(text: string, from?: string): UserMessage {
   return { role: "user", parts: [{ type: "text", text }], ...(from !== undefined && { from }) };
@@ -238,4 +252,12 @@ export function addUsage(a: Usage, b: Usage): Usage {
     if (total > 0) sum[count] = total;
   }
   return sum;
+}
+
+/** Returns the cost of tokens. */
+export function costOf(usage: Usage, { input, output, ...price }: Price): number {
+  const { cached = 0, cacheWrite = 0, reasoning = 0 } = usage;
+  const ofCache = cached * (price.cached ?? input) + cacheWrite * (price.cacheWrite ?? input);
+  const ofAnswer = (usage.output - reasoning) * output + reasoning * (price.reasoning ?? output);
+  return ((usage.input - cached - cacheWrite) * input + ofCache + ofAnswer) / 1_000_000;
 }

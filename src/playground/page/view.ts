@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Price } from "../page_data.ts";
 import type { Decider, Decision, Event, HookAct } from "../../protocol/event.ts";
-import type { Usage } from "../../protocol/message.ts";
+import { addUsage, costOf, type Price, type Usage } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
 
 // Changes of the conversation in a view. The keys that they take are unique within a run.
@@ -131,30 +130,11 @@ export interface Spending extends Required<Usage> {
 
 /** Adds up the tokens and the cost of model requests. Returns undefined if none of them is complete. */
 export function spendingOf(turns: readonly Turn[], prices: Prices): Spending | undefined {
-  const complete = turns.flatMap(({ usage, model }) => usage ? [{ usage, cost: costOf(usage, prices[model]) }] : []);
+  const complete = turns.flatMap(({ usage, model }) => usage ? [{ usage, price: prices[model] }] : []);
   if (complete.length === 0) return undefined;
-  const total = (key: keyof Usage) => complete.reduce((sum, { usage }) => sum + (usage[key] ?? 0), 0);
-  const cost = complete.reduce<number | undefined>(
-    (sum, each) => sum === undefined || each.cost === undefined ? undefined : sum + each.cost,
-    0,
-  );
-  const tokens = {
-    input: total("input"),
-    output: total("output"),
-    cached: total("cached"),
-    cacheWrite: total("cacheWrite"),
-    reasoning: total("reasoning"),
-  };
-  return cost === undefined ? tokens : { ...tokens, cost };
-}
-
-function costOf(usage: Usage, price: Price | undefined): number | undefined {
-  if (!price) return undefined;
-  const { cached = 0, cacheWrite = 0, reasoning = 0 } = usage;
-  const { input, output } = price;
-  const ofCache = cached * (price.cached ?? input) + cacheWrite * (price.cacheWrite ?? input);
-  const ofAnswer = (usage.output - reasoning) * output + reasoning * (price.reasoning ?? output);
-  return ((usage.input - cached - cacheWrite) * input + ofCache + ofAnswer) / 1_000_000;
+  const tokens = { cached: 0, cacheWrite: 0, reasoning: 0, ...complete.map(({ usage }) => usage).reduce(addUsage) };
+  const costs = complete.flatMap(({ usage, price }) => price ? [costOf(usage, price)] : []);
+  return costs.length < complete.length ? tokens : { ...tokens, cost: costs.reduce((sum, cost) => sum + cost) };
 }
 
 /** Writes numbers as the page does. */
