@@ -144,13 +144,6 @@ interface Deciding {
 
 type Answer<E> = HookAnswer<ApprovalContext, Approval, E>;
 
-/** Creates the policy of `approval` around a core. */
-export function approvalPolicyOf<E>(
-  core: PointPolicy<ApprovalContext, Change, Approval, E>["core"],
-): PointPolicy<ApprovalContext, Change, Approval, E> {
-  return policyOf("approval", [], { core, finalize: (answer) => combine(answer, decisionOf(answer)) });
-}
-
 const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__PURE__ */ policyOf("approval", [], {
   core: askTool,
   enter: (name, { guards }) => void guards.set(name, []),
