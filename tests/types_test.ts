@@ -374,7 +374,7 @@ Deno.test("a middleware factory infers the vars that it needs", async () => {
       uncork() {},
       full: undefined,
       close() {},
-    }).opened
+    }).ready
   );
 });
 

@@ -43,7 +43,7 @@ export type {
   Steps,
   Stop,
 } from "./position.ts";
-export type { Opened, Started } from "./start.ts";
+export type { ReadyRun, Started } from "./start.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
 export type {
   CompactTrigger,

@@ -22,15 +22,10 @@ import type { Event } from "../protocol/event.ts";
 const graceFactor = 3;
 
 /** Runs a run from its opening to its last event. Never rejects. */
-export async function live(
-  beginning: Beginning,
-  ready: Promise<EngineRun>,
-  opened: Promise<unknown>,
-): Promise<RunResult> {
+export async function live(beginning: Beginning, opening: Promise<EngineRun>): Promise<RunResult> {
   let run: EngineRun;
   try {
-    run = await ready;
-    await opened; // callers that wait for it continue before the first event
+    run = await opening;
   } catch (error) {
     return unopened(beginning, error);
   }

@@ -205,7 +205,7 @@ async function read(given: ModelContext, call: ModelCall, cancellation: Cancella
     call.shown ||= answer.shown && !quiet;
     engine.spend(answer.usage);
   }
-  if (sink.begun) await sink.begun; // if the log fails, nothing of the run is kept
+  if (engine.ready) await engine.ready; // if the log fails, nothing of the run is kept
   if (cancellation.aborted) throw cancellation.reason;
   const { finish, usage } = answer;
   if (finish) {

@@ -233,6 +233,8 @@ export class EngineRun {
   readonly writer: SessionWriter;
   /** The saved state that the run started from. */
   readonly claimed: Claimed;
+  /** Resolves when the first events are logged, to false if they never will be; undefined without a log. */
+  readonly ready: Promise<boolean> | undefined;
   readonly #limits: Limits;
   #tools: readonly AnyTool[];
   #answerFormat: AnswerFormat | undefined;
@@ -268,6 +270,7 @@ export class EngineRun {
     this.control = control;
     this.steering = steering;
     this.sink = sink;
+    this.ready = parent ? parent.run.ready : sink.begin?.(snapshot.events);
     this.events = new Events(snapshot.id, snapshot.events, {
       sink,
       observers: definition.observers,

@@ -49,7 +49,7 @@ export interface Beginning extends RunBeginning {
 }
 
 /** A run that has its session. */
-export interface Opened {
+export interface ReadyRun {
   /** The run's id. */
   readonly run: string;
   /** The number of the event before the first one: 0 unless the run continues. */
@@ -60,8 +60,11 @@ export interface Opened {
 export interface Started {
   /** The session's id. */
   readonly session: string;
-  /** Resolves once the run has its session. Rejects with a `SessionError` if it cannot have it. */
-  readonly opened: Promise<Opened>;
+  /**
+   * Resolves once the run has its session and, with a log, its first events are logged; to undefined if they could not be logged. Rejects with a `SessionError`
+   * if the run cannot have its session.
+   */
+  readonly ready: Promise<ReadyRun | undefined>;
   /** The result. Never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
@@ -237,7 +240,7 @@ export function start(
 /** A run that has started. A class, because a server keeps one for each stream, and a closure for each operation would take eight times the memory. */
 class StartedRun implements Started {
   readonly session: string;
-  readonly opened: Promise<Opened>;
+  readonly ready: Promise<ReadyRun | undefined>;
   readonly result: Promise<RunResult>;
   readonly #run: Promise<EngineRun>;
   readonly #control: RunControl;
@@ -247,9 +250,11 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.opened = run.then(({ id, claimed: { snapshot } }): Opened => ({ run: id, after: snapshot.events }));
-    this.opened.catch(() => {}); // the result reports it too
-    this.result = live(beginning, run, this.opened);
+    this.ready = run.then(async ({ id, ready, claimed: { snapshot } }) =>
+      await ready === false ? undefined : { run: id, after: snapshot.events }
+    );
+    this.ready.catch(() => {}); // the result reports it too
+    this.result = live(beginning, run);
     this.#run = run;
     this.#control = beginning.control;
     this.#steering = beginning.steering;

@@ -164,12 +164,12 @@ async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
  * shown. Returns true if they were saved.
  */
 async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<boolean> {
-  const { scope: { engine, engine: { limits, sink } }, position, checkpoint } = batch;
+  const { scope: { engine, engine: { limits } }, position, checkpoint } = batch;
   for (const call of cut ? [] : calls) call.allow();
   const isShown = cut ? !cut.pause : calls.some((call) => !call.asks);
   const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
   if (saved) await saved;
-  if (sink.begun) await sink.begun; // if the log fails, the client learns that the run could not begin, and may begin it again
+  if (engine.ready) await engine.ready; // if the log fails, the client learns that the run could not begin, and may begin it again
   if (cut || engine.isEnding) return isShown; // also if the save or the log failed
   const begun: Promise<void>[] = [];
   for (const call of calls) {

@@ -25,7 +25,6 @@ import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
 import { loadCaughtUp } from "../session/record/records.ts";
 import type { EventCursor, LaunchInput } from "../session/record/run_host.ts";
 import { allMessages, lastEventNumber, runOf, waitingPrompt } from "../session/record/run_state.ts";
-import type { HeldSession } from "../session/resume_token/mod.ts";
 import { messageIdOf } from "../wire/frames.ts";
 import type { PendingQuestions, Prompt } from "../wire/wire.ts";
 
@@ -99,13 +98,18 @@ export function admit(scope: RequestScope, operation: StartOperation): AdmittedS
 /** Admits a prompt. Its session is checked in turn: it may exist or be free by then. */
 function admitPrompt(scope: RequestScope, operation: PromptOperation): AdmittedStart {
   const { input, session, busy } = operation;
-  const cursor = { run: crypto.randomUUID(), session: session ?? crypto.randomUUID(), after: 0 };
+  const cursor = newCursor(session);
   return {
     busy,
     content: [session, input],
     cursor,
     input: (key) => promptInput(scope, operation, key.cursor ?? cursor),
   };
+}
+
+/** Returns the cursor before the first event of a new run. */
+function newCursor(session: string = crypto.randomUUID()): Required<EventCursor> {
+  return { run: crypto.randomUUID(), session, after: 0 };
 }
 
 /** Returns the input of the run of a prompt. A run that has the session and whose process has died is ended first. */
@@ -138,7 +142,7 @@ function acceptedMessages(clientMessages: readonly Message[]): Partial<LaunchInp
 /** Admits answers to the run that has the session, which may be in a resume token. With a log, a resume token is used once. */
 async function admitAnswers(scope: RequestScope, operation: AnswersOperation): Promise<AdmittedStart> {
   const { server: { options: { resumeTokens }, runs }, client } = scope;
-  const { session, answers, resumeToken, run: asking, seen, at } = operation;
+  const { session, answers, resumeToken, run: asking, seen, at = Infinity, tools, answerFormat } = operation;
   if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
   const tokenSession = await resumeTokens?.hold(resumeToken, { session });
   const stored = tokenSession
@@ -148,75 +152,47 @@ async function admitAnswers(scope: RequestScope, operation: AnswersOperation): P
   const run = runOf(stored);
   const pausedAt = lastEventNumber(stored);
   const isOther = (asking ?? run) !== run || (seen !== undefined && seen !== (run ?? ""));
-  const isLate = isOther || (isPaused(stored) && (at ?? Infinity) < pausedAt);
+  const isLate = isOther || (isPaused(stored) && at < pausedAt);
   const isPending = run !== undefined && !isLate && isPaused(stored);
   return {
-    content: [answers, resumeToken, asking, at],
+    content: [answers, resumeToken, asking, operation.at],
     key: tokenSession && `resumeToken:${run}:${pausedAt}`,
     cursor: isPending ? { run, session, after: pausedAt } : undefined,
-    input: (key) =>
-      answersInput(scope, operation, { stored, tokenSession, run, pausedAt, isPending, isLate }, key.requestId),
-  };
-}
-
-/** A run as its answers have found it. */
-interface FoundRun {
-  readonly stored: SessionHead;
-  readonly tokenSession: HeldSession | undefined;
-  /** The run that has the session, if there is one. */
-  readonly run: string | undefined;
-  /** The number of the `run.paused` event. */
-  readonly pausedAt: number;
-  /** True if the run is paused where the answers belong. */
-  readonly isPending: boolean;
-  /** True if another run, or a later pause, has followed the one that the answers are for. */
-  readonly isLate: boolean;
-}
-
-/** Returns the input of the resumed run. Throws a `SessionError` if the pause is over. */
-async function answersInput(
-  { server: { runs }, client }: RequestScope,
-  { session, answers, tools, answerFormat, at = Infinity }: AnswersOperation,
-  { stored, tokenSession, run, pausedAt, isPending, isLate }: FoundRun,
-  requestId: string | undefined,
-): Promise<LaunchInput> {
-  const isUsed = tokenSession && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
-  if (run === undefined || isUsed || isLate) {
-    throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
-  }
-  return {
-    run,
-    session,
-    answers,
-    tokenSession,
-    pausedAt: isPending ? pausedAt : at,
-    ...(tools && { tools }),
-    answerFormat,
-    requestId,
+    async input({ requestId }) {
+      const isUsed = tokenSession && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
+      if (run === undefined || isUsed || isLate) {
+        throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
+      }
+      return {
+        run,
+        session,
+        answers,
+        tokenSession,
+        pausedAt: isPending ? pausedAt : at,
+        ...(tools && { tools }),
+        answerFormat,
+        requestId,
+      };
+    },
   };
 }
 
 /** Admits a compaction. Its session is checked in turn. */
-function admitCompaction(scope: RequestScope, operation: OperationOf<"compact">): AdmittedStart {
-  const { session, instructions } = operation;
-  const cursor = { run: crypto.randomUUID(), session, after: 0 };
+function admitCompaction(
+  { server: { runs }, client }: RequestScope,
+  { session, instructions }: OperationOf<"compact">,
+): AdmittedStart {
+  const cursor = newCursor(session);
   return {
     content: [session, instructions],
     cursor,
-    input: (key) => compactionInput(scope, operation, key.cursor ?? cursor),
+    async input({ cursor: { run } = cursor }) {
+      const stored = await runs.head(session, client);
+      if (!stored) throw notFound(`compact session "${session}"`);
+      await runs.records?.releaseIfLost(stored, client);
+      return { run, session, compact: { instructions } };
+    },
   };
-}
-
-/** Returns the input of a run that compacts a session. A run that has the session and whose process has died is ended first. */
-async function compactionInput(
-  { server: { runs }, client }: RequestScope,
-  { session, instructions }: OperationOf<"compact">,
-  { run }: EventCursor,
-): Promise<LaunchInput> {
-  const stored = await runs.head(session, client);
-  if (!stored) throw notFound(`compact session "${session}"`);
-  await runs.records?.releaseIfLost(stored, client);
-  return { run, session, compact: { instructions } };
 }
 
 /** Admits a message of a wire's client: a prompt or answers, which depends on what the session asks. */

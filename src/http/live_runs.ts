@@ -1,5 +1,5 @@
 /**
- * The runs that this process executes, from their launch to their end.
+ * The runs that this process executes, from their launch, which is step 6 of the request path, to their end.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import type { UserMessage } from "../protocol/message.ts";
 import type { RecoveringServer } from "../session/durable/recovery.ts";
 import { ownedKey, ownedSessions } from "../session/owned_store.ts";
 import type { Loss, Recorder } from "../session/record/recorder.ts";
-import type { Records } from "../session/record/records.ts";
+import { RecordError, type Records } from "../session/record/records.ts";
 import type { recordsOf } from "../session/record/records_of.ts";
 import type { LaunchInput, LiveRun, Owned, RecoveredRun, Requester, RunHost } from "../session/record/run_host.ts";
 import { isRunning } from "../session/record/run_state.ts";
@@ -152,7 +152,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   // The launch of a run.
 
-  /** Launches a run, which writes its events to `out`. Resolves when the run has begun. Closes `out` if it cannot begin. */
+  /** Launches a run, which writes its events to `out`. Resolves when the run is ready. Closes `out` if it cannot be. */
   async launch(input: LaunchInput, requester: Requester, out: EventOutput = nullSink): Promise<LiveRun> {
     const { run: id, answers, pausedAt } = input;
     const over = Promise.withResolvers<void>();
@@ -169,7 +169,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       const started = this.agent.start(this.#startOptions(input, requester), input.tokenSession?.to(sink) ?? sink);
       run = new SharedRun(started, recorder, this.lease);
       this.#keep(ownedKey(requester.owner, id), run);
-      await run.begun;
+      if (!await started.ready) throw unrecorded();
       if (report) this.track(this.#deliver(report, recoveredRun(input, requester), run.over, recorder), requester);
       return run;
     } catch (error) {
@@ -252,6 +252,10 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 }
 
+function unrecorded(): RecordError {
+  return new RecordError("Cannot run this: its events could not be logged", "unrecorded");
+}
+
 /** Returns the address of a run for the time after its request. */
 function recoveredRun({ run, session }: LaunchInput, { owner }: Requester): RecoveredRun {
   return { run, session, ...(owner !== undefined && { owner }) };
@@ -259,8 +263,6 @@ function recoveredRun({ run, session }: LaunchInput, { owner }: Requester): Reco
 
 /** A run, for all requests. A class, because a server keeps one for each stream. It keeps no request. */
 class SharedRun implements LiveRun {
-  /** Resolves when the first events are logged, to the number of the event before the first one. */
-  readonly begun: Promise<number>;
   /** Resolves when the run is over and its events are logged. Never rejects. */
   readonly over: Promise<void>;
   readonly #started: Started;
@@ -269,10 +271,6 @@ class SharedRun implements LiveRun {
   constructor(started: Started, recorder: Recorder | undefined, lease: number) {
     this.#started = started;
     this.#work = new SharedWork(lease);
-    this.begun = started.opened.then(async ({ after }) => {
-      await recorder?.begin(after);
-      return after;
-    });
     this.over = untilLogged(started, recorder);
   }
 
@@ -305,8 +303,8 @@ class SharedRun implements LiveRun {
     this.#started.handOver(grace);
   }
 
-  untilBegun(): Promise<number | undefined> {
-    return this.#work.dispatch(() => this.begun.catch(() => undefined));
+  untilReady(): Promise<number | undefined> {
+    return this.#work.dispatch(async () => (await this.#started.ready.catch(() => undefined))?.after);
   }
   untilOver(): Promise<void> {
     return this.#work.untilOver();

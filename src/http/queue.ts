@@ -72,19 +72,17 @@ export class Idempotency {
 
 /** The turn of a request to launch its run. */
 export interface Turn {
-  /** Replaces the run that has the session by the next launch, if only that can stop it. */
-  readonly mode?: "replace" | undefined;
-  /** Waits until the run that has the session is over, if `error` tells that there is one. Throws `error` if the request cannot try again. */
-  waitAfter(error: unknown): Promise<void>;
+  /**
+   * Waits until the run that has the session is over, if `error` tells that there is one. Returns "replace" if only the next launch can stop it. Throws `error`
+   * if the request cannot try again.
+   */
+  waitAfter(error: unknown): Promise<"replace" | undefined>;
   /** Lets the next prompt of the session follow. */
   end(): void;
 }
 
 /** The turn of a request that is refused if another run has its session. */
-const refusing: Turn = {
-  waitAfter: (error) => Promise.reject(error),
-  end() {},
-};
+const refusing: Turn = { waitAfter: (error) => Promise.reject(error), end() {} };
 
 /** The maximum number of prompts that wait for one session, unless each replaces the one before it. */
 const maxWaiting = 10;
@@ -107,19 +105,17 @@ export class SessionQueue {
   /** Waits for the prompts that came before to the same session: of those that replace others, the last one wins. */
   async enter({ busy = "refuse" }: AdmittedStart, cursor: ClaimedKey["cursor"], client: Client): Promise<Turn> {
     if (busy === "refuse" || !cursor) return refusing;
-    const { session } = cursor;
-    const key = ownedKey(client.owner, session);
+    const key = ownedKey(client.owner, cursor.session);
     const before = this.#locks.users(key, maxWaiting);
     if (busy === "queue" && before >= maxWaiting) {
-      throw new SessionError(`Cannot run session "${session}": ${maxWaiting} prompts wait for it`, "busy");
+      throw new SessionError(`Cannot run session "${cursor.session}": ${maxWaiting} prompts wait for it`, "busy");
     }
     const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
     let end = () => {};
     try {
       end = await this.#locks.take(key, leaving);
-      const turn = new PromptTurn(this.#runs, { busy, cursor, client }, end);
-      if (leaving) await turn.checkWanted();
-      return turn;
+      if (leaving) await checkWanted(this.#runs, cursor, client);
+      return promptTurn(this.#runs, { busy, cursor, client, end });
     } catch (error) {
       end();
       throw leaving?.aborted && error === leaving.reason ? clientHasLeft(cursor) : error;
@@ -127,75 +123,61 @@ export class SessionQueue {
   }
 }
 
-/** A prompt whose session may have another run. */
-interface QueuedPrompt {
+/** A prompt that has its turn. */
+interface PromptInTurn {
   readonly busy: Busy;
   readonly cursor: Required<EventCursor>;
   readonly client: Client;
+  readonly end: () => void;
 }
 
-/** The turn of a prompt, which waits for the run that has its session, or stops it. */
-class PromptTurn implements Turn {
-  mode: "replace" | undefined;
-  readonly end: () => void;
-  readonly #runs: LiveRuns;
-  readonly #prompt: QueuedPrompt;
-  #attempts = 0;
+/** Returns the turn of a prompt, which waits for the run that has its session, or stops it. */
+function promptTurn(runs: LiveRuns, { busy, cursor, client, end }: PromptInTurn): Turn {
+  let attempts = 0;
   /** The run that had the session and was not found: it may have just ended. */
-  #missed: string | undefined;
+  let missed: string | undefined;
 
-  constructor(runs: LiveRuns, prompt: QueuedPrompt, end: () => void) {
-    this.#runs = runs;
-    this.#prompt = prompt;
-    this.end = end;
-  }
-
-  async waitAfter(error: unknown): Promise<void> {
-    const { busy, cursor } = this.#prompt;
-    const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== cursor.run;
-    if (!isBusy || ++this.#attempts === maxAttempts) throw error;
-    if (busy === "queue") await this.#untilOver(error);
-    else await this.#stopOther(error);
-    await this.checkWanted();
-  }
-
-  /** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
-  async checkWanted(): Promise<void> {
-    const { cursor, client } = this.#prompt;
-    if (!client.leaving.aborted && !await this.#runs.records?.hasBegun(cursor, client)) return;
-    throw clientHasLeft(cursor);
-  }
-
-  /** Waits until the run that has the session is over. Throws if it is not found a second time. */
-  async #untilOver(error: SessionError): Promise<void> {
-    const { client } = this.#prompt;
+  /** Waits until the run that has the session is over. Returns its id if it was not found. Throws if it was not found before. */
+  async function untilOver(error: SessionError): Promise<string | undefined> {
     const { run } = error;
-    const missed = this.#missed;
-    this.#missed = undefined;
-    if (run === undefined) return; // the session may be free by now
-    const live = this.#runs.get(run, client);
+    if (run === undefined) return undefined; // the session may be free by now
+    const live = runs.get(run, client);
     if (live) {
       const over = withGracePeriod(live.untilOver(), cancellationOf(client.leaving), 0, () => {});
       return void await over.catch(() => {}); // if the client has left, checkWanted() throws
     }
-    if (await this.#runs.records?.untilOver(run, client, client.leaving)) return;
+    if (await runs.records?.untilOver(run, client, client.leaving)) return undefined;
     if (run === missed) throw error;
-    this.#missed = run;
+    return run;
   }
 
-  /** Stops the run that has the session. */
-  async #stopOther({ run }: SessionError): Promise<void> {
-    const { cursor: { session }, client } = this.#prompt;
-    this.mode = undefined;
-    if (run === undefined) return;
-    const live = this.#runs.get(run, client);
-    if (!live && !this.#runs.records) {
-      this.mode = "replace";
-      return;
-    }
+  /** Stops the run that has the session. Returns "replace" if only the next launch can stop it. */
+  async function stopOther({ run }: SessionError): Promise<"replace" | undefined> {
+    if (run === undefined) return undefined;
+    const live = runs.get(run, client);
+    if (!live && !runs.records) return "replace";
     await live?.abort(stops.replaced);
-    await (live ?? await this.#runs.records?.close(run, session, stops.replaced, client))?.untilOver();
+    await (live ?? await runs.records?.close(run, cursor.session, stops.replaced, client))?.untilOver();
+    return undefined;
   }
+
+  return {
+    end,
+    async waitAfter(error) {
+      const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== cursor.run;
+      if (!isBusy || ++attempts === maxAttempts) throw error;
+      let mode: "replace" | undefined;
+      if (busy === "queue") missed = await untilOver(error);
+      else mode = await stopOther(error);
+      await checkWanted(runs, cursor, client);
+      return mode;
+    },
+  };
+}
+
+/** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
+async function checkWanted({ records }: LiveRuns, cursor: Required<EventCursor>, client: Client): Promise<void> {
+  if (client.leaving.aborted || await records?.isRecorded(cursor, client)) throw clientHasLeft(cursor);
 }
 
 function clientHasLeft({ run, session }: Required<EventCursor>): SessionError {

@@ -91,12 +91,13 @@ interface ReadyStart {
 
 /** Launches a run, and tries again each time that a run which has the session is over. */
 async function launchInTurn(scope: RequestScope, { start, key, turn, format }: ReadyStart): Promise<Launched> {
+  let busy: "replace" | undefined;
   try {
     for (;;) {
       try {
-        return await launchForClient(scope, { ...await start.input(key), busy: turn.mode }, format);
+        return await launchForClient(scope, { ...await start.input(key), busy }, format);
       } catch (error) {
-        await turn.waitAfter(error);
+        busy = await turn.waitAfter(error);
       }
     }
   } finally {

@@ -1,5 +1,5 @@
 /**
- * Step 5 of the request path: the response, from a run that has been launched or from its record, in the format of the route.
+ * Step 7 of the request path: the response, from a run that has been launched or from its record, in the format of the route.
  *
  * @module
  */

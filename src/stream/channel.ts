@@ -16,8 +16,8 @@ export interface Sink<T> {
   readonly full: Promise<void> | undefined;
   /** True if so much is buffered that a writer should leave out what it can, also before the first read. Default: false. */
   readonly congested?: boolean;
-  /** Resolves when the first items are logged, or never will be. Only a sink with a log has it. */
-  readonly begun?: Promise<void> | undefined;
+  /** Begins to log the items, after item number `after`. Resolves when the first ones are logged, to false if they never will be. Only a sink with a log has it. */
+  begin?(after: number): Promise<boolean> | undefined;
   /** Resolves when the items so far are logged, to false if they never will be. Only a sink with a log has it. */
   settled?(): Promise<boolean>;
   /** Stops logging, because another process continues the log. Only a sink with a log has it. */
@@ -189,8 +189,8 @@ export class SinkFilter<T, U> implements Sink<T> {
   get congested(): boolean {
     return this.#target.congested ?? false;
   }
-  get begun(): Promise<void> | undefined {
-    return this.#target.begun;
+  begin(after: number): Promise<boolean> | undefined {
+    return this.#target.begin?.(after);
   }
   settled(): Promise<boolean> {
     return this.#target.settled?.() ?? Promise.resolve(true);

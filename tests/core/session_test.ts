@@ -129,7 +129,7 @@ Deno.test("a call that needs a person pauses the run, and resume() continues it"
   ]);
   assertEquals(items.map(({ id }) => id), items.map((_, index) => index + 1));
   const { run } = paused;
-  assertEquals([await first.opened, await second.opened, done.run], [{ run, after: 0 }, { run, after: middle }, run]);
+  assertEquals([await first.ready, await second.ready, done.run], [{ run, after: 0 }, { run, after: middle }, run]);
   assertEquals([done.usage, lines(done.messages)], [
     { input: 2, output: 2 },
     ["user Pay", "assistant I pay.", "call pay look", "ok Paid 5", "ok Seen", "assistant Done."],
@@ -286,7 +286,7 @@ Deno.test("a session has one run at a time", async () => {
   const first = assistant.run({ prompt: "1", session: "s", store });
   const { items, sink } = ledger();
   const second = assistant.start({ prompt: "2", session: "s", store }, sink);
-  await assertRejects(() => second.opened, SessionError, 'Cannot run session "s": another run');
+  await assertRejects(() => second.ready, SessionError, 'Cannot run session "s": another run');
   assertEquals((await refusal(second.result)).slice(0, 2), ["failed", "busy"]);
   assertEquals(items, []);
   const resumed = assistant.resume({ session: "s", store, answers: [] });

@@ -162,8 +162,8 @@ async function runChild(
       onError,
       parent: { run: parent, call, tool, settings },
     };
-    const { opened, result } = start(child, options, new SinkFilter(parent.sink, write, () => {}));
-    await opened; // throws the reason why the child cannot begin, which is no result of the child
+    const { ready, result } = start(child, options, new SinkFilter(parent.sink, write, () => {}));
+    await ready; // throws the reason why the child cannot begin, which is no result of the child
     const { status, text } = await result;
     const partial = status !== "done" && text !== "" && { text }; // for clients: the model does not read it
     events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });

@@ -130,7 +130,7 @@ interface Claim extends Required<EventCursor> {
 }
 
 /** The second line of a key's entry: its run has begun. */
-const begunLine = "{}";
+const recordedLine = "{}";
 
 /** The beginning of the id of a key's entry. No id of a run begins with it. */
 const keyPrefix = "key:";
@@ -148,8 +148,8 @@ export interface IdempotencyKeys {
    * has begun and its record was deleted.
    */
   claimKey(request: KeyedRequest, requester: Requester): Promise<KeyClaim>;
-  /** Whether the run has begun at the cursor. The log has a record of it then. */
-  hasBegun(cursor: Required<EventCursor>, requester: Requester): Promise<boolean>;
+  /** Whether a run has begun at the cursor, in any process. The log has a record of it then. */
+  isRecorded(cursor: Required<EventCursor>, requester: Requester): Promise<boolean>;
 }
 
 /** Keeps idempotency keys in `log` for the runs of `host`. */
@@ -168,8 +168,8 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     const newClaim: Claim | undefined = cursor && { ...cursor, content, at: Date.now() };
     const addition = { after: 0, lines: [JSON.stringify(newClaim)], ended: true, owner: requester.owner, pinned: true };
     const isFirst = newClaim && await log.append(id, addition);
-    const { claim, began } = isFirst ? { claim: newClaim, began: false } : await readClaim(id);
-    if (!claim && !began) {
+    const { claim, hasRecord } = isFirst ? { claim: newClaim, hasRecord: false } : await readClaim(id);
+    if (!claim && !hasRecord) {
       return {
         status: "first",
         cursor,
@@ -181,11 +181,11 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     if (claim && claim.content !== content) {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     }
-    if (claim && !isFirst && await hasBegun(claim, requester)) {
+    if (claim && !isFirst && await isRecorded(claim, requester)) {
       if (await belongsTo(claim, requester, id)) return { status: "repeated", cursor: claim };
       throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
     }
-    if (began || !claim) {
+    if (hasRecord || !claim) {
       throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
     }
     if (!isFirst && !host.hasStore && Date.now() < claim.at + host.lease) {
@@ -196,13 +196,13 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
       cursor: claim,
       requestId: id,
       keep() {
-        requester.outlive(log.append(id, { ...addition, after: 1, lines: [begunLine] }).catch(() => {})); // without it, the record tells
+        requester.outlive(log.append(id, { ...addition, after: 1, lines: [recordedLine] }).catch(() => {})); // without it, the record tells
         unlock();
       },
       async release(error, isRefusal) {
         try {
-          const mayHaveBegun = error instanceof SessionError && await hasBegun(claim, requester);
-          if (mayHaveBegun && await belongsTo(claim, requester, id)) return claim;
+          const mayBeRecorded = error instanceof SessionError && await isRecorded(claim, requester);
+          if (mayBeRecorded && await belongsTo(claim, requester, id)) return claim;
           // without a store, nothing would tell the next request that no run has begun
           const isFree = released || !host.hasStore || isRefusal;
           if (isFirst && isFree) await log.delete(id).catch(() => {}); // the client receives the reason of the refusal
@@ -218,23 +218,23 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
    * Returns the claim of a key, and whether its run began: the record of the run may be gone before the key. The claim is missing if another process has
    * released it while this one began the run.
    */
-  async function readClaim(id: string): Promise<{ readonly claim?: Claim; readonly began: boolean }> {
+  async function readClaim(id: string): Promise<{ readonly claim?: Claim; readonly hasRecord: boolean }> {
     const { first, last, lines: [line] } = await log.read(id, 0) ?? { first: 1, last: 0, lines: [] };
-    return { ...(line !== undefined && first === 1 && { claim: JSON.parse(line) }), began: last > 1 };
+    return { ...(line !== undefined && first === 1 && { claim: JSON.parse(line) }), hasRecord: last > 1 };
   }
 
-  const hasBegun: IdempotencyKeys["hasBegun"] = async ({ run, session, after }, requester) => {
+  const isRecorded: IdempotencyKeys["isRecorded"] = async ({ run, session, after }, requester) => {
     const live = host.get(run, requester);
-    if ((await live?.untilBegun() ?? -1) >= after) return true;
+    if ((await live?.untilReady() ?? -1) >= after) return true;
     await live?.untilOver(); // it has just paused, or could not begin
     const key = recordKey(run, requester);
     const page = await log.read(key, after);
     if (page && page.last > after) return true;
     const stored = await host.head(session, requester);
-    const began = isRunning(stored, run) || (hasEnded(stored, run) && !isUnrecorded(stored));
+    const isKnown = isRunning(stored, run) || (hasEnded(stored, run) && !isUnrecorded(stored));
     const { owner } = requester;
-    if (began) await log.append(key, { after, lines: [], ended: false, owner }); // a live run continues here
-    return began;
+    if (isKnown) await log.append(key, { after, lines: [], ended: false, owner }); // a live run continues here
+    return isKnown;
   };
 
   /** Whether the run that began or resumed at the cursor did so for the request. The first event after a resume names its id. */
@@ -253,7 +253,7 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
   }
 
   return {
-    hasBegun,
+    isRecorded,
     async claimKey(request, requester) {
       const id = `${keyPrefix}${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
       const unlock = await locks.take(id);

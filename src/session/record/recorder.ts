@@ -8,7 +8,6 @@ import { startTimer } from "../../core/lib/cancellation.ts";
 import { type Patience, withRetries } from "../../core/store.ts";
 import { type Event, isLastEvent } from "../../protocol/event.ts";
 import type { Addition, Lines, Log } from "../log.ts";
-import { RecordError } from "./records.ts";
 import type { Sink } from "../../stream/channel.ts";
 import { lineOf } from "../../stream/sse.ts";
 import { nextTick } from "../../stream/tick.ts";
@@ -34,8 +33,7 @@ async function endsWith(log: Log, key: string, { after, lines }: Addition): Prom
 
 /** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {
-  /** Begins to log after the event of number `after`. Rejects with a `RecordError` if the first events could not be logged. */
-  begin(after: number): Promise<void>;
+  begin(after: number): Promise<boolean>;
   settled(): Promise<boolean>;
   /** Resolves when nothing more will be logged. */
   readonly over: Promise<void>;
@@ -204,7 +202,6 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     get lostTo() {
       return loss?.to;
     },
-    begun: next.done.promise,
     async begin(after) {
       first = at = after;
       const { done } = next;
@@ -213,7 +210,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
         (error) => finish({ to: "log", error, isRecorded: at !== first }),
       );
       await done.promise;
-      if (loss) throw new RecordError("Cannot run this: its events could not be logged", "unrecorded");
+      return !loss;
     },
     write({ event }) {
       if (loss) return;

@@ -391,7 +391,7 @@ export function recordsOf(given: Log, host: RunHost): Records {
       if (run === undefined) return undefined;
       if (isPaused(session)) {
         const live = host.get(run, requester);
-        const after = await live?.untilBegun() ?? Infinity;
+        const after = await live?.untilReady() ?? Infinity;
         if (after < lastEventNumber(session)) await live?.untilOver(); // it has just paused
         await complete(run, () => Promise.resolve(session.id), requester);
       }

@@ -89,7 +89,7 @@ export interface LiveRun {
   /** Asks the run to end with one more answer. Resolves as `send()`. */
   finish(): Promise<true | undefined>;
   /** Resolves when the first events are logged, to the number of the event before them; to undefined if the run could not begin, or does not live. */
-  untilBegun(): Promise<number | undefined>;
+  untilReady(): Promise<number | undefined>;
   /** Resolves when the run has ended or paused and its events are logged, or when it does not live. */
   untilOver(): Promise<void>;
 }
@@ -127,7 +127,7 @@ export interface RunHost {
   get(run: string, requester: Owned): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */
   isDead(run: string, requester: Owned): boolean;
-  /** Begins or resumes a run; resolves when it has begun. The platform keeps the process alive until the run is over. */
+  /** Begins or resumes a run; resolves when it is ready. The platform keeps the process alive until the run is over. */
   launch(input: LaunchInput, requester: Requester): Promise<LiveRun>;
 }
 

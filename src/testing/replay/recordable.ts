@@ -139,11 +139,11 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
   const onAbort = () => tape.order({ type: "stop", reason: stops.signal.reason, rollback: false });
   if (signal?.aborted) onAbort();
   else signal?.addEventListener("abort", onAbort, { once: true });
-  const { session, opened, result } = started;
+  const { session, ready, result } = started;
   result.finally(() => signal?.removeEventListener("abort", onAbort)); // the result never rejects
   return {
     session,
-    opened,
+    ready,
     result,
     handOver: (grace) => started.handOver(grace),
     stop(reason = stops.stop.reason, options = {}) {
