@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import { hopsToStart } from "./bench/kit/hops.ts";
 import { median } from "./bench/kit/stopwatch.ts";
 import {
   exportsOf,
@@ -487,4 +488,11 @@ Deno.test("every dependency is declared with its version, and a link replaces on
 
 Deno.test("the lock names no registry", async () => {
   assertEquals((await Deno.readTextFile("deno.lock")).match(/\w+:\/\/[^"]*/g), null);
+});
+
+Deno.test("from a route of a server to the start of its run there are at most six hops", async () => {
+  for (const [request, functions] of await hopsToStart()) {
+    assertEquals([functions.at(0), functions.at(-1)], ["handleRequest http/request_path.ts", "start core/start.ts"]);
+    assert(functions.length <= 7, `${request}: ${functions.join(", ")}`);
+  }
 });

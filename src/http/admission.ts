@@ -9,14 +9,15 @@ import { inputContext } from "../core/transcript.ts";
 import { outsideMessages } from "./client_parts.ts";
 import { notFound, RequestError } from "./error_response.ts";
 import type { Busy } from "./options.ts";
-import type {
-  AnswersOperation,
-  ChatOperation,
-  Operation,
-  OperationOf,
-  PromptOperation,
-  RequestScope,
-  StartOperation,
+import {
+  type AnswersOperation,
+  type ChatOperation,
+  type Operation,
+  type OperationOf,
+  type OperationTable,
+  type PromptOperation,
+  type RequestScope,
+  type StartOperation,
 } from "./request.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
 import { invalid } from "../protocol/shape.ts";
@@ -74,10 +75,8 @@ export interface AdmittedStart {
   input(key: ClaimedKey): Promise<LaunchInput>;
 }
 
-/** Admits an operation of one type. */
-type Admission<T extends Operation> = (scope: RequestScope, operation: T) => AdmittedStart | Promise<AdmittedStart>;
-
-const admissions: { readonly [T in StartOperation["type"]]: Admission<OperationOf<T>> } = {
+/** Step 3 of the request path. An admission throws if the session of the operation does not exist, or belongs to another owner. */
+export const admissions: OperationTable<StartOperation["type"], AdmittedStart> = {
   prompt: admitPrompt,
   answers: admitAnswers,
   chat: admitChat,
@@ -87,12 +86,6 @@ const admissions: { readonly [T in StartOperation["type"]]: Admission<OperationO
 /** Returns true for an operation that starts or resumes a run. */
 export function startsRun(operation: Operation): operation is StartOperation {
   return operation.type in admissions;
-}
-
-/** Step 3 of the request path. Throws if the session of the operation does not exist, or belongs to another owner. */
-export function admit(scope: RequestScope, operation: StartOperation): AdmittedStart | Promise<AdmittedStart> {
-  const admission = admissions[operation.type] as Admission<StartOperation>; // it takes the operations of its type
-  return admission(scope, operation);
 }
 
 /** Admits a prompt. Its session is checked in turn: it may exist or be free by then. */

@@ -8,7 +8,7 @@ import { TooManyMessagesError } from "../core/steering.ts";
 import { withRetries } from "../core/store.ts";
 import { outsideMessage } from "./client_parts.ts";
 import { notFound, reportError, RequestError } from "./error_response.ts";
-import type { Operation, OperationOf, RequestScope, StartOperation } from "./request.ts";
+import type { Operation, OperationOf, OperationTable, RequestScope, StartOperation } from "./request.ts";
 import { respondFromRecord } from "./respond.ts";
 import type { LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";
@@ -155,15 +155,8 @@ function notRunning(action: string, run: string): RequestError {
   return new RequestError(404, "unknown", `Cannot ${action} run "${run}": it does not run`);
 }
 
-// The table of these operations.
-
-/** An operation that starts no run for its request. */
-type HandledOperation = Exclude<Operation, StartOperation>;
-
-/** Handles an operation of one type, and responds. */
-type Handler<T extends Operation> = (scope: RequestScope, operation: T) => Response | Promise<Response>;
-
-const handlers: { readonly [T in HandledOperation["type"]]: Handler<OperationOf<T>> } = {
+/** The functions for these operations. They handle an operation, and respond. */
+export const handlers: OperationTable<Exclude<Operation, StartOperation>["type"], Response> = {
   follow: handleFollow,
   followSession: handleFollowSession,
   show: handleShow,
@@ -173,9 +166,3 @@ const handlers: { readonly [T in HandledOperation["type"]]: Handler<OperationOf<
   stop: handleStop,
   stopSession: handleStopSession,
 };
-
-/** Handles an operation, and responds. */
-export function handle(scope: RequestScope, operation: HandledOperation): Response | Promise<Response> {
-  const handler = handlers[operation.type] as Handler<Operation>; // it takes the operations of its type
-  return handler(scope, operation);
-}

@@ -101,6 +101,20 @@ export type OperationOf<T extends Operation["type"]> = Extract<Operation, { read
 /** An operation that starts or resumes a run. */
 export type StartOperation = PromptOperation | AnswersOperation | ChatOperation | OperationOf<"compact">;
 
+/** One function for each of some types of operations. */
+export type OperationTable<T extends Operation["type"], R> = {
+  readonly [K in T]: (scope: RequestScope, operation: OperationOf<K>) => R | Promise<R>;
+};
+
+/** Calls the function for the type of an operation. */
+export function dispatch<T extends Operation["type"], R>(
+  table: OperationTable<T, R>,
+  scope: RequestScope,
+  operation: OperationOf<T>,
+): R | Promise<R> {
+  return table[operation.type as T](scope, operation); // the type is one of T
+}
+
 // Routes: an address, and the operation that its requests ask for.
 
 /** An address of the server. */

@@ -5,12 +5,20 @@
  */
 import type { Context } from "hono";
 import { stops } from "../core/position.ts";
-import { admit, type AdmittedStart, startsRun } from "./admission.ts";
+import { admissions, type AdmittedStart, startsRun } from "./admission.ts";
 import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
-import { handle } from "./handlers.ts";
+import { handlers } from "./handlers.ts";
 import { type ClientGone, expectClientGone } from "./options.ts";
 import type { Turn } from "./queue.ts";
-import { expectIds, identify, type Operation, type RequestScope, type Route, type Server } from "./request.ts";
+import {
+  dispatch,
+  expectIds,
+  identify,
+  type Operation,
+  type RequestScope,
+  type Route,
+  type Server,
+} from "./request.ts";
 import { accepted, type Launched, prefersAsync, respondJoined, type ResponseFormat } from "./respond.ts";
 import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
 import type { LaunchInput, LiveRun } from "../session/record/run_host.ts";
@@ -37,10 +45,10 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
   if (operation.type === "unreadable") throw operation.error;
   expectIds(operation, client);
   const scope = { c, server, client };
-  if (!startsRun(operation)) return await handle(scope, operation);
+  if (!startsRun(operation)) return await dispatch(handlers, scope, operation);
 
   // 3. Admit.
-  const start = await admit(scope, operation);
+  const start = await dispatch(admissions, scope, operation);
   const { format } = operation;
 
   // 4. Claim the idempotency key. A repeated request joins the run of the first one.

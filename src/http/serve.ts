@@ -86,11 +86,11 @@ export function serve<V>(
 ): ServedApp<AnyEnv>;
 /** Serves an agent that needs no vars. */
 export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): ServedApp<AnyEnv>;
-export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedApp<AnyEnv> {
+export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): ServedApp<AnyEnv> {
   if (typeof agent?.start !== "function") {
     throw new TypeError("Cannot serve: expected an agent, such as agent({ model })");
   }
-  const options = resolveOptions(given);
+  const options = resolveOptions(serveOptions);
   const runs = new LiveRuns(agent, options);
   const server: Server = { options, runs, idempotency: new Idempotency(runs), queue: new SessionQueue(runs) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
@@ -124,8 +124,8 @@ export function serve(agent: ServedAgent<never>, given?: ServeOptions): ServedAp
 function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: ServerOptions): Recover {
   // its type is `recoveryOf` of the same package
   const recoverRuns = store && (store.recovery as typeof recoveryOf | undefined)?.(store, runs);
-  return async (given) => {
-    const limit = given?.limit;
+  return async (recoverOptions) => {
+    const limit = recoverOptions?.limit;
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {
       throw new RangeError(`Cannot recover runs: \`limit\` is ${limit}; expected a whole number of at least 1`);
     }
@@ -133,7 +133,7 @@ function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: Server
       throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
     }
     if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
-    const recovered = recoverRuns(given);
+    const recovered = recoverRuns(recoverOptions);
     runs.track(recovered.then(() => {}, () => {})); // the caller receives the failure
     return await recovered;
   };

@@ -74,8 +74,8 @@ class Batch {
   canWait = true;
   /** Resolves when they are to be appended. */
   readonly due = Promise.withResolvers<void>();
-  /** Resolves when the next batch begins. */
-  readonly taken = Promise.withResolvers<void>();
+  /** Resolves when they begin to be appended, so that another batch takes the next ones. */
+  readonly appending = Promise.withResolvers<void>();
   /** Resolves when they are logged, or never will be. */
   readonly done = Promise.withResolvers<void>();
 
@@ -119,11 +119,11 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     for (;;) {
       await next.due.promise;
       if (waiting && next.canWait && next.length < highWater && !closed) await waiting;
-      const { lines, canWait, ended, paused, taken, done } = last = next;
+      const { lines, canWait, ended, paused, appending, done } = last = next;
       if (loss || (closed && lines.length === 0)) return true;
       next = new Batch();
       if (closed) next.due.resolve();
-      taken.resolve();
+      appending.resolve();
       const pinned = paused || !ended;
       const addition = { after: at, lines, ended, owner, pinned, inUse };
       const isFirst = at === first; // it fails soon, since nothing depends on it
@@ -188,8 +188,8 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     loss = early;
     clearTimeout(renewal);
     endWait?.();
-    for (const { taken, done } of [last, next]) {
-      taken.resolve();
+    for (const { appending, done } of [last, next]) {
+      appending.resolve();
       done.resolve();
     }
     out?.close();
@@ -230,7 +230,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       return !loss && (next.length >= highWater || out?.congested === true);
     },
     get full() {
-      return next.length >= highWater && !loss ? next.taken.promise : out?.full;
+      return next.length >= highWater && !loss ? next.appending.promise : out?.full;
     },
     async settled() {
       const { done } = next.lines.length === 0 ? last : next;

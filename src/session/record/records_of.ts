@@ -154,18 +154,13 @@ async function reviewedFor(
 /** Saves a message for a run, whatever the run saves meanwhile. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */
 async function sendToRemoteRun(
   { run, session: id }: { readonly run: string; readonly session: string },
-  given: Mail,
+  mail: Mail,
   requester: Requester,
   host: RunHost,
 ): Promise<boolean | undefined> {
-  let message = given;
-  for (let reviewed = given.type !== "message";;) {
-    if (!reviewed) {
-      const review = await reviewedFor(run, id, message, requester, host);
-      if (!review) return undefined;
-      message = review;
-      reviewed = true;
-    }
+  const message = await reviewedFor(run, id, mail, requester, host);
+  if (!message) return undefined;
+  for (;;) {
     let isFull = false;
     const add = (head: SessionHead) => {
       if (!isRunning(head, run)) return undefined;
@@ -256,8 +251,8 @@ function runSessions(log: Log, host: RunHost): RunSessions {
 export const records: RecordsOf = recordsOf;
 
 /** Keeps the records of the runs of `host` in a log. */
-export function recordsOf(given: Log, host: RunHost): Records {
-  const log = readableLog(given);
+export function recordsOf(uncheckedLog: Log, host: RunHost): Records {
+  const log = readableLog(uncheckedLog);
   const endOf = (run: string, requester: Owned) => readEnd(log, recordKey(run, requester));
   const load = async (id: string | undefined, requester: Requester) =>
     id === undefined ? undefined : await host.head(id, requester);
