@@ -160,15 +160,25 @@ export class LiveRuns implements RunHost, RecoveringServer {
     let report: EndReport | undefined;
     let run: SharedRun | undefined;
     try {
+      // 1. Remember that its end has to be reported.
       report = this.reports && await this.reports.expect(recoveredRun(input, requester));
       this.#expectFree(input, requester);
+
+      // 2. Connect its events: a resume token is added, the report notes the last one, and the log has them before the client.
       const isNew = input.prompt !== undefined || input.messages !== undefined;
       const recorder = this.records?.recorder(id, requester, out, (loss) => this.#stopLost(id, started, loss, isNew));
       const output = recorder ?? out;
-      const sink = report?.watch(output) ?? output;
-      const started = this.agent.start(this.#startOptions(input, requester), input.tokenSession?.to(sink) ?? sink);
+      const watched = report?.watch(output) ?? output;
+      const sink = input.tokenSession?.to(watched) ?? watched;
+
+      // 3. Start it.
+      const started = this.agent.start(this.#startOptions(input, requester), sink);
+
+      // 4. Keep it for other requests, until it is over.
       run = new SharedRun(started, recorder, this.lease);
       this.#keep(ownedKey(requester.owner, id), run);
+
+      // 5. Wait until it is ready, and deliver the report when it is over.
       if (!await started.ready) throw unrecorded();
       if (report) this.track(this.#deliver(report, recoveredRun(input, requester), run.over, recorder), requester);
       return run;
