@@ -53,7 +53,7 @@ interface RecorderOptions {
   readonly key: string;
   readonly owner: string | undefined;
   /** Receives the events once they are logged. */
-  readonly out?: Sink<Lines> | undefined;
+  readonly out: Sink<Lines>;
   /** Returns the milliseconds for which a failure of the log is retried. */
   readonly patience: Patience;
   /** Called if logging ends early. */
@@ -130,7 +130,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       if (!await append(log, key, addition, isFirst ? undefined : patience)) return false;
       renewLater();
       if (canWait && lines.length > 0) waitForMore();
-      if (lines.length > 0) out?.write({ first: at + 1, lines });
+      if (lines.length > 0) out.write({ first: at + 1, lines });
       at += lines.length;
       done.resolve();
       if (!closed && next.length < highWater) await untilTurn();
@@ -192,7 +192,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       appending.resolve();
       done.resolve();
     }
-    out?.close();
+    out.close();
     over.resolve();
     if (loss) onLost(loss);
   }
@@ -227,10 +227,10 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
       if (next.lines.length > 0) next.due.resolve();
     },
     get congested() {
-      return !loss && (next.length >= highWater || out?.congested === true);
+      return !loss && (next.length >= highWater || out.congested === true);
     },
     get full() {
-      return next.length >= highWater && !loss ? next.appending.promise : out?.full;
+      return next.length >= highWater && !loss ? next.appending.promise : out.full;
     },
     async settled() {
       const { done } = next.lines.length === 0 ? last : next;
