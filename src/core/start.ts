@@ -61,10 +61,10 @@ export interface Started {
   /** The session's id. */
   readonly session: string;
   /**
-   * Resolves once the run has its session and, with a log, its first events are logged; to undefined if they could not be logged. Rejects with a `SessionError`
+   * Resolves once the run has its session and, with a log, its first events are logged; to false if they could not be logged. Rejects with a `SessionError`
    * if the run cannot have its session.
    */
-  readonly ready: Promise<ReadyRun | undefined>;
+  readonly ready: Promise<ReadyRun | false>;
   /** The result. Never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
@@ -240,7 +240,7 @@ export function start(
 /** A run that has started. A class, because a server keeps one for each stream, and a closure for each operation would take eight times the memory. */
 class StartedRun implements Started {
   readonly session: string;
-  readonly ready: Promise<ReadyRun | undefined>;
+  readonly ready: Promise<ReadyRun | false>;
   readonly result: Promise<RunResult>;
   readonly #run: Promise<EngineRun>;
   readonly #control: RunControl;
@@ -250,8 +250,8 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.ready = run.then(async ({ id, ready, claimed: { snapshot } }) =>
-      await ready === false ? undefined : { run: id, after: snapshot.events }
+    this.ready = run.then(async ({ id, ready, claimed }) =>
+      await ready !== false && { run: id, after: claimed.snapshot.events }
     );
     this.ready.catch(() => {}); // the result reports it too
     this.result = live(beginning, run);

@@ -314,7 +314,8 @@ class SharedRun implements LiveRun {
   }
 
   untilReady(): Promise<number | undefined> {
-    return this.#work.dispatch(async () => (await this.#started.ready.catch(() => undefined))?.after);
+    const { ready } = this.#started;
+    return this.#work.dispatch(() => ready.then((run) => run ? run.after : undefined, () => undefined));
   }
   untilOver(): Promise<void> {
     return this.#work.untilOver();
