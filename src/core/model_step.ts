@@ -14,7 +14,7 @@ import { reply } from "./results.ts";
 import type { EngineRun, EngineScope, StepScope } from "./run.ts";
 import { contextMessages } from "./transcript.ts";
 import { ModelError, type ModelRequest } from "../model/model.ts";
-import type { FinishReason } from "../protocol/event.ts";
+import type { Emit, FinishReason } from "../protocol/event.ts";
 import { type AssistantMessage, callsOf, textOf } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
 
@@ -112,7 +112,10 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
     const { emit } = shownText;
     const ctx: ModelContext = { run, signal, vars, request, turn, attempt: call.attempts + 1, purpose: "turn", emit };
     return definition.onions.model(ctx, call, policy);
-  }, () => reply(""));
+  }, () => {
+    takeBack(shownText.emit, call);
+    return reply("");
+  });
   const response = { ...given, finish: finishOf(given), attempts: call.attempts };
   const { finish, usage, attempts } = response;
   const text = textOf(response);
@@ -161,14 +164,18 @@ function requestOf({ engine, turn }: StepScope): ModelRequest {
   return answerFormat?.shape(request) ?? request;
 }
 
+/** Takes back the answer that clients may have seen: its attempt failed, and another answer follows. */
+function takeBack(emit: Emit, call: ModelCall): void {
+  if (!call.shown) return;
+  call.shown = false;
+  call.engine.events.announce(emit, { type: "model.reset", turn: call.turn });
+}
+
 /** The core of `model`: sends the request and reads the response. */
 function request(ctx: ModelContext, call: ModelCall): Promise<ModelResponse> {
-  const { engine: { events, control, limits }, turn } = call;
+  const { engine: { events, control, limits } } = call;
   call.attempts++;
-  if (call.shown) {
-    call.shown = false;
-    events.announce(ctx.emit, { type: "model.reset", turn });
-  }
+  takeBack(ctx.emit, call);
   const cancellation = control.of(ctx.signal);
   return withGracePeriod(read(ctx, call, cancellation), cancellation, limits.grace, () => {
     const message = `The model ${ctx.request.model.id} did not stop when its signal aborted.`;

@@ -698,13 +698,14 @@ Deno.test("error at model: a waiting retry ends with the run", async () => {
   assertEquals([status, reason, text, lines(messages)], ["limit", "deadline", "Hel", ["user Hi", "assistant Hel"]]);
 });
 
-Deno.test("error at model: skip continues without an answer, and resets the deltas", async () => {
+Deno.test("error at model: skip continues without an answer, and takes back the deltas", async () => {
   const use: Middleware[] = [{ error: () => Promise.resolve(skip()) }];
   const run = agent({ model: scripted({ text: "Hel", error: new Error("cut") }), use }).run("Hi");
   const events = await eventsOfRun(run);
   assertEquals(eventLines(events).slice(5), [
     "text.delta 1 0 Hel",
-    "model.finished 1 empty 1 ",
+    "model.reset 1",
+    "model.finished 1 empty 1",
     "turn.finished 1",
     "session.closed",
     "run.finished done  empty",

@@ -5,6 +5,7 @@ import {
   type Middleware,
   type ModelEvent,
   serve,
+  skip,
   textOf,
   tool,
   tryAgain,
@@ -19,6 +20,7 @@ import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
 import { HttpAgent } from "npm:@ag-ui/client@1.0.0";
 import OpenAI from "npm:openai@7.57.0";
+import type { UIMessage } from "npm:ai@7.0.173";
 import * as z from "zod";
 import { Chat, reaching } from "../support/chat.ts";
 import { type App } from "../support/requests.ts";
@@ -32,6 +34,8 @@ interface Script {
   /** The steps of the subagent `child`, and of `grandchild`, which is a subagent of it. */
   readonly child: readonly ScriptedStep[];
   readonly grandchild: readonly ScriptedStep[];
+  /** Whether a hook skips a response whose second attempt fails too. */
+  readonly skips: boolean;
 }
 
 function scriptBy(chance: Chance): Script {
@@ -47,6 +51,7 @@ function scriptBy(chance: Chance): Script {
     changed,
     child: attemptsBy(chance, "child", ["grandchild", "look"]).concat({ text: "Helped." }),
     grandchild: attemptsBy(chance, "grandchild", ["look"]).concat({ text: "Looked." }),
+    skips: below(3) === 0,
   };
 }
 
@@ -83,14 +88,15 @@ function readsBy(chance: Chance, name: string, tools: readonly string[]): (reado
   return [...reads, ...calls, [{ type: "text", text: `Then ${name}. ` }]];
 }
 
-const again: Middleware = {
-  name: "again",
-  inherit: true,
-  error: (ctx, next) => ctx.attempt < 4 ? Promise.resolve(tryAgain()) : next(),
-};
+function again(skips: boolean): Middleware {
+  return {
+    name: "again",
+    error: async (ctx, next) => skips && ctx.attempt === 2 ? skip() : ctx.attempt < 4 ? tryAgain() : await next(),
+  };
+}
 
 /** Serves the agent of a script. Each server has a model of its own. */
-function servedBy({ steps, changed, child, grandchild }: Script): App {
+function servedBy({ steps, changed, child, grandchild, skips }: Script): App {
   const look = tool({
     name: "look",
     description: "Looks",
@@ -109,13 +115,13 @@ function servedBy({ steps, changed, child, grandchild }: Script): App {
     },
   };
   const subagent = (name: string, steps: readonly ScriptedStep[], tools: readonly AnyTool[]) =>
-    asTool(agent({ name, description: "Helps", model: scripted(...steps, ...steps), tools, use: [again] }));
+    asTool(agent({ name, description: "Helps", model: scripted(...steps, ...steps), tools, use: [again(skips)] }));
   const tools = [
     look,
     subagent("child", child, [look, subagent("grandchild", grandchild, [look])]),
     subagent("grandchild", grandchild, [look]),
   ];
-  const root = agent({ model: scripted(...steps), tools, use: [again, change] });
+  const root = agent({ model: scripted(...steps), tools, use: [again(skips), change] });
   const wires = [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()];
   return serve(root, { wires, log: memoryLog(), onClientGone: "detach", onError: () => {} });
 }
@@ -190,9 +196,11 @@ Deno.test("a native client has at the end what the session has, also if it reads
   }
 });
 
-/** Returns the parts of a message, without the ids of its sources and thoughts, which name places. */
-function partsOf(message: { readonly parts: readonly object[] } | undefined): readonly object[] {
-  return (message?.parts ?? []).map((part) => {
+/** Returns the parts of a message, without the ids of its sources and thoughts, which name places, and without an empty step at its end. */
+function partsOf(message: UIMessage | undefined): readonly object[] {
+  const parts = message?.role === "assistant" ? message.parts : [];
+  const shown = parts.at(-1)?.type === "step-start" ? parts.slice(0, -1) : parts;
+  return shown.map((part) => {
     const { sourceId: _, id: __, ...rest } = part as { sourceId?: string; id?: string };
     return JSON.parse(JSON.stringify(rest));
   });
