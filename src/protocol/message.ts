@@ -115,8 +115,10 @@ export interface InnerCall {
   readonly status?: ResultStatus;
   /** The content of the result. */
   readonly parts?: readonly ContentPart[];
-  /** The questions to a person before it may run. */
+  /** The questions to a person before it may run; of a pending call, those that it waits for. */
   readonly questions?: readonly string[];
+  /** True if it had not started when the subagent paused. Default: false. */
+  readonly pending?: boolean;
   /** The person's answer to the questions. */
   readonly answer?: InnerAnswer;
   /** True if the provider of the model runs it. Its result is `output` then. Default: false. */

@@ -97,6 +97,7 @@ const inner: Complete<InnerCalls> = {
     status: "ok",
     parts,
     questions: [secret],
+    pending: true,
     answer: { approved: true, reason: secret, run: secret, pausedAt: 1 },
     provider: true,
     output: json,

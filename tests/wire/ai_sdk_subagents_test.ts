@@ -25,7 +25,7 @@ import {
   validateUIMessages,
 } from "npm:ai@7.0.173";
 import * as z from "zod";
-import { lookAndDrop } from "../support/asking.ts";
+import { lookAndDrop, order } from "../support/asking.ts";
 import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 import { Chat } from "../support/chat.ts";
 import { readAll } from "../support/providers/sse.ts";
@@ -306,6 +306,28 @@ Deno.test("useChat shows the question about a call of a subagent whose events a 
   assertEquals([did, chat.reported.at(-1)], [["dropped a"], "text done Done."]);
 });
 
+Deno.test("useChat shows a call of a subagent that starts after a pause, because the call before it runs alone", async () => {
+  const { tools } = lookAndDrop({ json: true });
+  const child = helper("helper", [{ calls: [["order", { what: "tea" }], ["look", { table: "a" }]] }, "Both."], [
+    { ...order, parallel: false },
+    ...tools,
+  ]);
+  const app = served([callHelper, "Done."], [child]);
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  const asked = ["step-start", "tool-helper call_1 output-available", "tool-order call_1/call_1 approval-requested"];
+  await expectParts(app, chat, [...asked, "tool-look call_1/call_2 output-available"]);
+  await answer(chat, true);
+  await expectParts(app, chat, [
+    "step-start",
+    "tool-helper call_1 output-available",
+    "tool-order call_1/call_1 output-available",
+    "tool-look call_1/call_2 output-available",
+    "step-start",
+    "text done",
+  ]);
+});
+
 Deno.test("useChat shows a call that a hook of a subagent has made", async () => {
   const { tools } = lookAndDrop({ json: true });
   const making: Middleware = {
@@ -428,9 +450,9 @@ function randomHelper(chance: Chance, name: string, depth = 0): () => AnyTool {
   const inner = children.map((child) => randomHelper(chance, child, depth + 1));
   const turns = Array.from({ length: 1 + below(2) }, (_, turn) => {
     const made = Array.from({ length: 1 + below(3) }, (_, index) => {
-      const tool = chance.one(["look", "drop", "fail", ...children]);
+      const tool = chance.one(["look", "drop", "fail", "order", ...children]);
       const id = `${name}.${turn}.${index}`;
-      return { name: tool, id, input: children.includes(tool) ? { prompt: "Help" } : { table: id } };
+      return { name: tool, id, input: children.includes(tool) ? { prompt: "Help" } : { table: id, what: id } };
     });
     const lost = {
       reads: [[{ type: "call.start", id: "lost", name: "look" }, { type: "call.end", id: "lost", input: {} }]],
@@ -463,7 +485,7 @@ function randomHelper(chance: Chance, name: string, depth = 0): () => AnyTool {
         name,
         description: "Helps",
         model,
-        tools: [...tools, fail, ...inner.map((make) => make())],
+        tools: [...tools, fail, { ...order, parallel: false }, ...inner.map((make) => make())],
         use: [again],
       }),
     );

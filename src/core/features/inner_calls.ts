@@ -6,8 +6,9 @@
 import type { OpenCall } from "../call.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { InnerCall, InnerCalls } from "../../protocol/message.ts";
+import type { Question } from "../../protocol/question.ts";
 
-// The calls that clients see: those that run. The calls of a response that failed or was retried never start.
+// The calls that clients see: those that start, or wait in a pause. The calls of a response that failed or was retried never do.
 
 type ReadyEvent = Extract<Event, { type: "call.ready" }>;
 type ProviderEvent = Extract<Event, { type: `provider_tool.${string}` }>;
@@ -79,6 +80,15 @@ export class InnerCallGate {
     return response;
   }
 
+  /** Returns the first events of the calls that have not started, since the subagent has paused: clients see them from now on. */
+  release(path: string): readonly ReadyEvent[] {
+    const { ready } = this.#responseOf(path);
+    const events = [...ready.values()];
+    for (const id of ready.keys()) this.#shown.add(path + id);
+    ready.clear();
+    return events;
+  }
+
   /** Returns the first event of a call that clients do not see yet. A hook may have made the call, without an event of the model. */
   #show(path: string, { call: id, turn }: { readonly call: string; readonly turn: number }, name: string): Event[] {
     const { ready, turn: open } = this.#responseOf(path);
@@ -91,10 +101,15 @@ export class InnerCallGate {
   }
 }
 
+/** Returns the texts of the last question of a pause, which clients see in place of the results of calls that wait for it. */
+export function lastTexts(questions: readonly Question[]): readonly string[] {
+  return questions.at(-1)?.questions ?? [];
+}
+
 // The calls that the session keeps.
 
-/** The number of characters that the calls inside one subagent's call may have as JSON. The oldest are left out beyond. */
-const maxInnerCalls = 100_000;
+/** The number of characters that the calls inside one subagent's call may have as JSON. Beyond, the oldest are left out. */
+const maxCharacters = 100_000;
 
 /** A pause of the outermost run. */
 interface LastPause {
@@ -124,7 +139,7 @@ class InnerCallCollector {
     let size = 0;
     const kept = [...this.#calls.values()].reverse().filter((call) => {
       size += JSON.stringify(call).length;
-      return size <= maxInnerCalls || call.status === undefined;
+      return size <= maxCharacters || call.status === undefined;
     });
     const omitted = this.#omitted + this.#calls.size - kept.length;
     return { calls: kept.reverse(), ...(omitted > 0 && { omitted }) };
@@ -152,6 +167,10 @@ class InnerCallCollector {
         return this.#change(path + callId, { status, output });
       }
       case "run.paused":
+        for (const { call } of this.#gate.release(path)) {
+          const { id, name, input } = call;
+          this.#set({ id: path + id, name, input, at, questions: lastTexts(event.questions), pending: true });
+        }
         for (const { callId = "", tool: name, input, questions } of event.questions) {
           if (name !== undefined) this.#set({ id: path + callId, name, input, at, questions });
         }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { InnerCallGate } from "../../core/features/inner_calls.ts";
+import { InnerCallGate, lastTexts } from "../../core/features/inner_calls.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
 import type { Event, FinishReason } from "../../protocol/event.ts";
 import { type CallResult, textOf, type UserMessage } from "../../protocol/message.ts";
@@ -103,6 +103,11 @@ function callEncoder(): CallEncoder {
     "tool.finished": (event, prefix) => finished(prefix + event.call, event.result),
     "provider_tool.started": ({ content }, prefix) => providerFrame(content, prefix),
     "provider_tool.finished": ({ content }, prefix) => providerFrame(content, prefix),
+    "run.paused"({ questions }, prefix) { // of a subagent. The calls that wait get the question as their output, as in `isInside()`
+      const calls = gate.release(prefix).map(({ call }) => ({ ...call, id: prefix + call.id }));
+      const reason = lastTexts(questions).join("\n");
+      return calls.map((call) => inputAvailable(call) + outputAvailable(call.id, reason)).join("");
+    },
     "subagent.event": (event, prefix) => subagentEvent(prefix + event.call, event),
   });
 

@@ -148,7 +148,7 @@ function reasonOf({ questions }: Question): string {
 
 /** Returns the fields that show the state of a call inside a subagent, as the stream has shown it. */
 function innerState(
-  { id: callId, name, status, parts = [], questions = [], answer, provider, output = null }: InnerCall,
+  { id: callId, name, status, parts = [], questions = [], answer, pending, provider, output = null }: InnerCall,
 ) {
   if (provider && (status === "ok" || status === "error")) {
     return providerFields({ type: "provider_result", callId, name, status, output });
@@ -156,6 +156,7 @@ function innerState(
   if (provider) return { providerExecuted: true };
   const { approved, reason } = answer ?? {};
   const requestReason = questions.join("\n");
+  if (pending && status === undefined) return { state: "output-available", output: requestReason };
   const approval = answer && { approval: { id: questionId(callId, answer), requestReason, approved, reason } };
   if (status === undefined) return approval ? { state: "approval-responded", ...approval } : {};
   if (status === "ok") return { state: "output-available", output: outputOf({ parts }), ...approval };

@@ -163,9 +163,10 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * - `DELETE /chat/:id/stream` stops the run. Call it from the page's Stop button if `onClientGone` is not "stop".
  *
  * A call inside a subagent is a part of its own once it starts. The deltas of a subagent, and its calls that the provider runs, arrive as transient
- * `data-subagent`. A question of a hook about the run is shown as text, and the next message answers it. On a server with `resumeTokens`, the message that asks carries the token in its metadata and brings it back; the
- * server then knows nothing about earlier runs. Data events arrive as `data-<name>`. If their data has an `id`, so does the part.
- * The changes of a `streamed()` output arrive as transient `data-output`; `PartialOutput` of `@jizai/jizai/output` folds them in `onData`.
+ * `data-subagent`. A question of a hook about the run is shown as text, and the next message answers it. On a server with `resumeTokens`, the message that
+ * asks carries the token in its metadata and brings it back; the server then knows nothing about earlier runs. Data events arrive as `data-<name>`. If their
+ * data has an `id`, so does the part. The changes of a `streamed()` output arrive as transient `data-output`; `PartialOutput` of `@jizai/jizai/output` folds
+ * them in `onData`.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -207,7 +208,8 @@ export function aiSdkUi(options: AiSdkUiOptions = {}): Wire {
 
 /**
  * Serves the messages of a chat, so that a page can be reloaded: `GET /chat/:id` returns them, or 404 for an unknown chat. Together with `resume: true` the
- * page shows a running or paused chat completely, with its open questions, and shows nothing twice. Data events are not included.
+ * page shows a running or paused chat completely, with its open questions and the calls inside subagents, and shows nothing twice. Data events are not
+ * included.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
