@@ -244,6 +244,14 @@ export interface Journal {
 
 // Parts that databases share.
 
+/** A head without the time at which another process must look, which databases keep as a time. */
+export type TimelessHead = Omit<JournalHead, "due">;
+
+/** Throws a `TypeError` for an append that creates a journal without its head. */
+export function expectHead({ from, change }: Append): void {
+  if (!from && !change) throw new TypeError("Cannot create a journal: expected a change with its head");
+}
+
 /** Returns the outcome of an append that has moved nothing. `head` is the stored one. */
 export function outcomeOf(
   { from, to, change }: Append,
@@ -251,9 +259,28 @@ export function outcomeOf(
 ): Appended | undefined {
   if (!head) return undefined;
   const { mark, last } = head;
-  if (mark.holder === to.holder && mark.n === to.n) return { stored: true, last }; // it is repeated
-  const isNext = from !== undefined && mark.holder === from.holder && mark.n === from.n;
-  return isNext && change !== undefined && change.last !== last ? { stored: false, last } : undefined;
+  if (isSame(mark, to)) return { stored: true, last }; // it is repeated
+  return isSame(mark, from) && change !== undefined && change.last !== last ? { stored: false, last } : undefined;
+}
+
+/** Returns the head that an append makes of the stored one, if it is to be stored; otherwise `outcomeOf()` tells its outcome. */
+export function headAfter(append: Append, stored: TimelessHead | undefined): TimelessHead | undefined {
+  const { from, to, created: { session, owner } = {}, change, events } = append;
+  expectHead(append);
+  if (stored ? !isSame(stored.mark, from) || (change && change.last !== stored.last) : from) return undefined;
+  const none = { run: 0, state: "over", base: 1, waiting: 0, head: "", last: 0, events: 0 } as const;
+  const old: TimelessHead = stored ?? { session, owner, mark: to, ...none };
+  const { run, state, base, waiting, head }: HeadChange = change ?? old;
+  const before = run === old.run ? old.events : 0;
+  return {
+    ...{ session: old.session, owner: old.owner, mark: { ...to }, run, state, base, waiting, head },
+    last: old.last + (change?.entries.length ?? 0),
+    events: events ? events.first + events.lines.length - 1 : before,
+  };
+}
+
+function isSame(a: Mark, b: Mark | undefined): boolean {
+  return a.holder === b?.holder && a.n === b.n;
 }
 
 /** The watchers of the journals of one process. */

@@ -29,7 +29,7 @@ export interface JournalSession {
   /** The session, with the run that has it. Its messages cannot be changed. */
   readonly session: Session;
   readonly version: SessionVersion;
-  /** The mail that the run has not taken, in order, each once. All of it was posted after the last change. */
+  /** The mail that the run has not taken, in order, each once. None of it was posted before the base. */
   readonly mail: readonly MailEntry[];
   /** The ids of all mail that was read. */
   readonly mailIds: ReadonlySet<string>;

@@ -7,6 +7,7 @@ import { boundedCache, type Bounds, boundsOf, CapacityError } from "./bounded_ca
 import {
   type Append,
   type Appended,
+  headAfter,
   type Journal,
   type JournalEntry,
   type JournalHead,
@@ -14,8 +15,9 @@ import {
   journalWatchers,
   type NumberedJournalEntry,
   outcomeOf,
+  type TimelessHead,
 } from "./journal.ts";
-import { freeze, isSameMark } from "./session_version.ts";
+import { freeze } from "./session_version.ts";
 import { endOfLines } from "../stream/sse.ts";
 import { promiseTry } from "../stream/tick.ts";
 
@@ -30,7 +32,7 @@ interface RunLines {
 }
 
 /** A journal in memory. The lists are shared with later versions, which extend them. */
-interface Stored extends Omit<JournalHead, "due"> {
+interface Stored extends TimelessHead {
   /** The time at which another process must look; null: not at all. */
   readonly dueAt: number | null;
   /** The entries. The first ones may have been deleted. */
@@ -79,13 +81,14 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   }
 
   function append(key: string, addition: Append): Appended | undefined {
-    const { from, change } = addition;
     const stored = find(key);
-    if (stored ? !isSameMark(stored.mark, from) : from !== undefined) return outcomeOf(addition, stored);
-    if (stored && change && change.last !== stored.last) return outcomeOf(addition, stored);
-    if (!stored && !change) throw new TypeError("Cannot create a journal: expected a change with its head");
-    const texts = change?.entries.map((entry) => JSON.stringify(entry)) ?? []; // a copy: the caller may change its own
-    const { list, runs, run, last } = fit(key, nextOf(stored ?? newJournal(addition, bounds), addition, texts));
+    const head = headAfter(addition, stored);
+    if (!head) return outcomeOf(addition, stored);
+    const texts = addition.change?.entries.map((entry) => JSON.stringify(entry)) ?? []; // a copy: the caller may change its own
+    const { list, runs, run, last } = fit(
+      key,
+      nextOf(stored ?? newJournal(addition, head, bounds), head, addition, texts),
+    );
     for (const [index, text] of texts.entries()) list.push(numbered(last - texts.length + 1 + index, JSON.parse(text)));
     for (const line of addition.events?.lines ?? []) runs.get(run)?.lines.push(line); // only once they are known to fit
     notify(key);
@@ -162,34 +165,23 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   };
 }
 
-/** Returns the journal that an append creates, before it is appended to. */
-function newJournal({ to, created = {} }: Append, bounds: Bounds): Stored {
-  const { session, owner, expireIn = bounds.expireIn } = created;
-  const none = { run: 0, state: "over", base: 1, waiting: 0, head: "", last: 0, events: 0, dueAt: null } as const;
-  return { session, owner, expireIn, mark: to, ...none, list: [], runs: new Map(), length: 0, changedAt: 0 };
+/** Returns a journal without entries and events. */
+function newJournal({ created: { expireIn } = {} }: Append, head: TimelessHead, bounds: Bounds): Stored {
+  const none = { dueAt: null, length: 0, changedAt: 0 };
+  return { ...head, ...none, expireIn: expireIn ?? bounds.expireIn, list: [], runs: new Map() };
 }
 
 /** Returns the version of a journal that an append makes. Its lists do not have the new entries and lines yet. */
-function nextOf(stored: Stored, { to, change, events, due }: Append, texts: readonly string[]): Stored {
-  const { run = stored.run, state, base, waiting, head } = change ?? stored;
-  const isNew = run !== stored.run;
-  const { first = isNew ? 1 : stored.events + 1, lines = [] } = events ?? {};
+function nextOf(stored: Stored, head: TimelessHead, { events, due }: Append, texts: readonly string[]): Stored {
+  const { lines = [] } = events ?? {};
   const runs = new Map(stored.runs);
-  if (!runs.has(run)) runs.set(run, { before: first - 1, lines: [] });
-  const added = [...texts, ...lines].reduce((sum, text) => sum + text.length, 0);
+  if (!runs.has(head.run)) runs.set(head.run, { before: head.events - lines.length, lines: [] });
   return {
     ...stored,
-    mark: { ...to },
-    run,
-    state,
-    base,
-    waiting,
-    head,
-    last: stored.last + texts.length,
-    events: first + lines.length - 1,
+    ...head,
     dueAt: due === undefined ? stored.dueAt : due === null ? null : Date.now() + due,
     runs,
-    length: stored.length + added,
+    length: [...texts, ...lines].reduce((sum, text) => sum + text.length, stored.length),
     changedAt: Date.now(),
   };
 }

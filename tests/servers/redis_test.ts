@@ -16,6 +16,9 @@ import {
 } from "@jizai/jizai/session/redis";
 import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
 import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import type { Journal } from "../../src/core/journal.ts";
+import { scriptJournal } from "../../src/session/redis_scripts/journal.ts";
+import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { earlierRedis } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { byProcessClock, isRedisMissing, redisServer } from "./redis_server.ts";
@@ -59,6 +62,23 @@ function scaled({ set, increment, ...values }: KeyValue): KeyValue {
     ...values,
     set: (key, value, options) => set(key, value, longer(options)),
     increment: (key, options) => increment(key, longer(options)),
+  };
+}
+
+/** Returns a journal whose times are 60 times as long. */
+function scaledJournal({ append, head, ...journal }: Journal): Journal {
+  return {
+    ...journal,
+    append: (key, { due, created, ...addition }) =>
+      append(key, {
+        ...addition,
+        ...(due !== undefined && { due: due === null ? null : scale * due }),
+        ...(created && { created: { ...created, ...(created.expireIn && { expireIn: scale * created.expireIn }) } }),
+      }),
+    async head(key) {
+      const found = await head(key);
+      return found && { ...found, due: found.due === null ? null : found.due / scale };
+    },
   };
 }
 
@@ -123,6 +143,26 @@ async function checkAll(redis: RedisClient, server: Redis): Promise<void> {
 }
 
 onRedis("redisStore(), redisLog() and redisKeyValue() keep the laws with ioredis", (redis) => checkAll(redis, redis));
+
+onRedis("scriptJournal() keeps the laws of journals with ioredis and @upstash/redis", async (redis) => {
+  await using server = upstashServer((command, ...values) => redis.call(command, ...values));
+  const { url, token } = server;
+  const upstash = new Upstash({ url, token, enableTelemetry: false });
+  using clock = clockOf(redis);
+  const byIoredis = byProcessClock((script, keys: readonly string[], values: readonly (string | number)[]) => {
+    return redis.eval(script, keys.length, ...keys, ...values);
+  });
+  const byUpstash = byProcessClock((script, keys: readonly string[], values: readonly (string | number)[]) => {
+    return upstash.eval(script, [...keys], [...values]);
+  });
+  for (const scripts of [[byIoredis, byIoredis], [byIoredis, byUpstash]]) {
+    const journals = (options: { expireIn?: number }) => {
+      const shared = own(options);
+      return scripts.map((script) => scaledJournal(scriptJournal(script, shared)));
+    };
+    await journalLaws(journals, clock);
+  }
+});
 
 onRedis("redisStore(), redisLog() and redisKeyValue() keep the laws with the package redis", async (redis, port) => {
   const client = createClient({ url: `redis://127.0.0.1:${port}` });

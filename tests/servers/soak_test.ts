@@ -1,4 +1,5 @@
 import { simulateCounting } from "../support/faults/simulate_counting.ts"; // first, because of its first import
+import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { placesOf } from "../support/faults/places.ts";
 import { simulateJournal } from "../support/faults/simulate_journal.ts";
 import { simulateRecovery } from "../support/faults/simulate_recovery.ts";
@@ -36,3 +37,11 @@ for (
     },
   });
 }
+
+Deno.test("sqlJournal() keeps the laws of journals in libsql", async () => {
+  await using places = await placesOf("libsql");
+  await journalLaws(async () => {
+    await places!.empty();
+    return [1, 2].map(() => places!.open().open().journal!);
+  }, { time: 60_000 });
+});

@@ -7,6 +7,7 @@ import { FakeTime } from "@std/testing/time";
 import { type Append, journalKey, placeOf, runIdOf } from "../../src/core/journal.ts";
 import { memoryJournal } from "../../src/core/memory_journal.ts";
 import { batchesIn, journalTables, sqlJournal } from "../../src/session/batch_sql/journal.ts";
+import { denoKvJournal } from "../../src/session/deno_kv/journal.ts";
 import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { storage } from "../support/sql.ts";
 
@@ -21,6 +22,16 @@ Deno.test("sqlJournal() keeps the laws of journals, on SQLite of several instanc
     const database = storage();
     for (const table of journalTables) database.sql.exec(table);
     return [1, 2, 3].map(() => sqlJournal(batchesIn(database), options));
+  };
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
+});
+
+Deno.test("denoKvJournal() keeps the laws of journals", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  const make = (options: { expireIn?: number }) => {
+    const prefix = crypto.randomUUID();
+    return [1, 2, 3].map(() => denoKvJournal(kv, { ...options, prefix }));
   };
   await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });

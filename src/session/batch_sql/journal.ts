@@ -5,15 +5,16 @@
  */
 import {
   type Append,
+  expectHead,
   type Journal,
-  type JournalHead,
   type JournalPage,
   journalWatchers,
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
 import { promiseTry } from "../../stream/tick.ts";
-import { entriesOf, joinedLines, type PackedRow, packedRows, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
+import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
 import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./store.ts";
 
@@ -124,14 +125,12 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
   }
 
   async function append(key: string, addition: Append) {
-    if (!addition.from && !addition.change) {
-      throw new TypeError("Cannot create a journal: expected a change with its head");
-    }
+    expectHead(addition);
     const writer = crypto.randomUUID();
     const statements = appendStatements(key, addition, writer);
     const results = await execute([...statements, ...sweep()]);
     const row = firstIn(results[statements.length - 1]);
-    if (row?.writer !== writer) return outcomeOf(addition, row && headOf(row));
+    if (row?.writer !== writer) return outcomeOf(addition, row && headOf(row, Date.now()));
     notify(key);
     return { stored: true, last: Number(row.last) };
   }
@@ -144,12 +143,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
     ]);
     const row = firstIn(heads);
     const end = Number(firstIn(ends)?.last ?? 0);
-    if (!row || run < 1 || run > Number(row.run)) return undefined;
-    const { session, owner, state, events, run: current } = headOf(row);
-    if (run < current && end === 0) return undefined;
-    const last = run < current ? end : events;
-    const page = end === 0 ? { first: Math.max(last, after) + 1, lines: [] } : joinedLines(rows.map(rowOf), after);
-    return { ...page, last, over: run < current || state !== "running", session, owner };
+    return row && pageOf(headOf(row, Date.now()), { run, after, end }, rows.map(rowOf));
   }
 
   return {
@@ -158,19 +152,18 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
     async head(key) {
       const [heads] = await execute([[selectHead, key, Date.now()]]);
       const row = firstIn(heads);
-      return row && headOf(row);
+      return row && headOf(row, Date.now());
     },
     async open(key) {
       const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectFromBase, key]]);
       const row = firstIn(heads);
-      const head = row && headOf(row);
+      const head = row && headOf(row, Date.now());
       return head && { ...head, entries: entriesOf(key, rows.map(rowOf), { first: head.base, last: head.last }) };
     },
     async entries(key, first, last) {
       const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectEntries, key, first, last]]);
       const row = firstIn(heads);
-      const range = { first: Math.max(first, 1), last: Math.min(last, Number(row?.last ?? 0)) };
-      return entriesOf(key, rows.map(rowOf), range);
+      return entriesOf(key, rows.map(rowOf), rangeOf(row && headOf(row, 0), first, last));
     },
     append,
     async post(key, { run, entry, most = null }) {
@@ -187,7 +180,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
         notify(key);
         return { status: "posted", last: Number(row.last) };
       }
-      const isRunning = row && Number(row.run) === run && headOf(row).state === "running";
+      const isRunning = row && Number(row.run) === run && headOf(row, Date.now()).state === "running";
       return { status: isRunning ? "full" : "over" };
     },
     read,
@@ -218,23 +211,6 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
       await execute(tables.map((table) => [`DELETE FROM ${table} WHERE key = ?`, key]));
       notify(key);
     },
-  };
-}
-
-function headOf(row: Row): JournalHead {
-  const { session, owner, holder, n, run, state, base, last, events, waiting, due, head } = row;
-  return {
-    session: session === null ? undefined : String(session),
-    owner: owner === "" ? undefined : String(owner),
-    mark: { holder: String(holder), n: Number(n) },
-    run: Number(run),
-    state: runStates[Number(state)] ?? "over",
-    base: Number(base),
-    last: Number(last),
-    events: Number(events),
-    waiting: Number(waiting),
-    due: due === null ? null : Number(due) - Date.now(),
-    head: String(head),
   };
 }
 

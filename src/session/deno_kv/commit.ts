@@ -3,7 +3,10 @@
  *
  * @module
  */
+import type { Entry } from "../../core/entries.ts";
+import type { JournalEntry } from "../../core/journal.ts";
 import { expectMethods } from "../expiry.ts";
+import { entriesOf, type EntriesPiece } from "../pieces.ts";
 
 /** Options of `denoKvStore()` and `denoKvLog()`. */
 export interface DenoKvOptions {
@@ -112,6 +115,26 @@ function set(commit: Deno.AtomicOperation, pieces: readonly Piece[], expireIn: n
 
 function expiryOf(expireIn: number): { expireIn?: number } {
   return expireIn < Infinity ? { expireIn: Math.max(1, expireIn) } : {}; // a counter may expire while it is added to
+}
+
+/** Reads entries of a session, whose pieces have the keys that begin with `all`. Pieces of saves that failed have no first piece. */
+export async function readEntries<E extends JournalEntry = Entry>(
+  kv: Deno.Kv,
+  id: string,
+  all: Deno.KvKey,
+  { first, last }: { readonly first: number; readonly last: number },
+): Promise<readonly (readonly [number: number, entry: E])[]> {
+  if (last < first) return [];
+  const before = kv.list({ start: all, end: [...all, first + 1] }, { reverse: true, limit: 1 });
+  const [start = all] = await Array.fromAsync(before, ({ key }) => key.slice(0, 4));
+  const pieces: EntriesPiece[] = [];
+  let writer: Deno.KvKeyPart | undefined;
+  for await (const { key, value: text } of kv.list<string>({ start, end: [...all, last + 1] })) {
+    const [first, by, part] = key.slice(3);
+    if (part === 0) writer = by;
+    if (by === writer) pieces.push({ first: Number(first), part: Number(part), text });
+  }
+  return entriesOf(id, pieces, { first, last });
 }
 
 /** Deletes a head and the keys that find it, and then its pieces. */

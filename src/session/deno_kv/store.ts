@@ -5,11 +5,10 @@
  */
 import { type Addition, type Mark, type Store, type StoredHead, UnreadableError } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
-import type { NumberedEntry } from "../../core/entries.ts";
 import { isSameMark } from "../../core/session_version.ts";
 import { durable } from "../durable/mod.ts";
 import { usedUntil } from "../expiry.ts";
-import { entriesOf, type EntriesPiece, piecesOf, textOfEntries } from "../pieces.ts";
+import { piecesOf, textOfEntries } from "../pieces.ts";
 import {
   type DenoKvOptions,
   expectKv,
@@ -19,6 +18,7 @@ import {
   join,
   type Piece,
   pieceLength,
+  readEntries,
   replace,
   see,
   type Seen,
@@ -112,33 +112,12 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
     }
   }
 
-  /** Reads entries. Pieces of saves that failed have no first piece. */
-  async function readEntries(
-    id: string,
-    record: string,
-    first: number,
-    last: number,
-  ): Promise<readonly NumberedEntry[]> {
-    if (last < first) return [];
-    const all = entriesUnder(record);
-    const before = kv.list({ start: all, end: [...all, first + 1] }, { reverse: true, limit: 1 });
-    const [start = all] = await Array.fromAsync(before, ({ key }) => key.slice(0, 4));
-    const pieces: EntriesPiece[] = [];
-    let writer: Deno.KvKeyPart | undefined;
-    for await (const { key, value: text } of kv.list<string>({ start, end: [...all, last + 1] })) {
-      const [first, by, part] = key.slice(3);
-      if (part === 0) writer = by;
-      if (by === writer) pieces.push({ first: Number(first), part: Number(part), text });
-    }
-    return entriesOf(id, pieces, { first, last });
-  }
-
   /** Returns a record whose entries live until `until` and longer: that of `head`, or a copy, whose pieces are written with the next commit. */
   async function livingRecord(id: string, head: SessionHead | undefined, until: number) {
     const { record = crypto.randomUUID(), at = until, last = 0, mark } = head ?? {};
     if (!mark || at >= until - expireIn) return { record, at, pieces: [] };
     const copy = crypto.randomUUID();
-    const entries = await readEntries(id, record, 1, last);
+    const entries = await readEntries(kv, id, entriesUnder(record), { first: 1, last });
     const text = textOfEntries(entries.map(([, entry]) => entry));
     const pieces = piecesOf(text, pieceLength).map((text, part): Piece => [keyOfPiece(copy, mark, 1, part), text]);
     return { record: copy, at: until, pieces };
@@ -191,8 +170,15 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
   return durable({
     head: (id) => read(id, (head) => Promise.resolve(head)),
     open: (id) =>
-      read(id, async (head, record) => ({ ...head, entries: await readEntries(id, record, head.base, head.last) })),
-    entries: async (id, first, last) => await read(id, (_, record) => readEntries(id, record, first, last)) ?? [],
+      read(
+        id,
+        async (head, record) => ({
+          ...head,
+          entries: await readEntries(kv, id, entriesUnder(record), { first: head.base, last: head.last }),
+        }),
+      ),
+    entries: async (id, first, last) =>
+      await read(id, (_, record) => readEntries(kv, id, entriesUnder(record), { first, last })) ?? [],
     append,
 
     async delete(id) {

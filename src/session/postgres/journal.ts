@@ -6,6 +6,7 @@
 import {
   type Append,
   type Appended,
+  expectHead,
   type Journal,
   type JournalHead,
   type JournalPage,
@@ -14,15 +15,8 @@ import {
   runStates,
 } from "../../core/journal.ts";
 import { clockOffset } from "../expiry.ts";
-import {
-  entriesOf,
-  type EntriesPiece,
-  joinedLines,
-  type PackedRow,
-  packedRows,
-  textOfEntries,
-  textOfLines,
-} from "../pieces.ts";
+import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
 import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
 import { time } from "./store.ts";
 
@@ -81,9 +75,7 @@ export function postgresJournal(
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
-    if (!addition.from && !addition.change) {
-      throw new TypeError("Cannot create a journal: expected a change with its head");
-    }
+    expectHead(addition);
     await sweep();
     const row = rowOf(key, addition, await now());
     const length = row.entries.length + row.lines.length + (row.head?.length ?? 0);
@@ -146,8 +138,7 @@ export function postgresJournal(
     },
     async entries(key, first, last) {
       const rows = await query(selectEntries, key, await now(), first, last);
-      const range = { first: Math.max(first, 1), last: Math.min(last, Number(rows[0]?.end ?? 0)) };
-      return entriesOf(key, piecesIn(rows), range);
+      return entriesOf(key, piecesIn(rows), rangeOf({ last: Number(rows[0]?.end ?? 0) }, first, last));
     },
     append,
     async post(key, { run, entry, most = null }) {
@@ -164,16 +155,10 @@ export function postgresJournal(
       const at = await now();
       const rows = await query(page, key, at, run, after + 1);
       const [row] = rows;
-      if (!row || run < 1 || run > Number(row.run)) return undefined;
-      const { session, owner, state, events, run: current } = headOf(row, at);
-      const end = Number(row.upto ?? 0);
-      if (run < current && end === 0) return undefined;
-      const last = run < current ? end : events;
-      const pieces = rows.flatMap((row) =>
-        row.event_first === null ? [] : [eventsOf(row.event_first, row.event_last, row.body)]
-      );
-      const lines = end === 0 ? { first: Math.max(last, after) + 1, lines: [] } : joinedLines(pieces, after);
-      return { ...lines, last, over: run < current || state !== "running", session, owner };
+      const range = { run, after, end: Number(row?.upto ?? 0) };
+      const found = rows.filter(({ event_first }) => event_first !== null);
+      const additions = found.map(({ event_first, event_last, body }) => eventsOf(event_first, event_last, body));
+      return row && pageOf(headOf(row, at), range, additions);
     },
     async pending(limit) {
       const rows = await query(selectDue, await now(), limit);
@@ -209,7 +194,8 @@ export function postgresJournal(
     const end = watch(key, watcher);
     let hasEnded = false;
     // notifications are lost while the connection is down, so watchers look again once it is back
-    const listening = Promise.resolve(sql.listen(channel + key, () => watcher.notify(), () => watcher.notify()));
+    const pass = () => hasEnded || watcher.notify();
+    const listening = Promise.resolve(sql.listen(channel + key, pass, pass));
     listening.catch((error) => hasEnded || watcher.fail(error));
     return () => {
       if (hasEnded) return;
@@ -222,23 +208,6 @@ export function postgresJournal(
 
 /** The beginning of the channel of a journal. */
 const channel = "jizai_journal_";
-
-function headOf(row: Row, now: number): JournalHead {
-  const { session, owner, holder, n, run, state, base, last, events, waiting, due, head } = row;
-  return {
-    session: session === null ? undefined : String(session),
-    owner: owner === "" ? undefined : String(owner),
-    mark: { holder: String(holder), n: Number(n) },
-    run: Number(run),
-    state: runStates[Number(state)] ?? "over",
-    base: Number(base),
-    last: Number(last),
-    events: Number(events),
-    waiting: Number(waiting),
-    due: due === null ? null : Number(due) - now,
-    head: String(head),
-  };
-}
 
 /** Returns the entries of rows, which have none if the first one lacks them. */
 function piecesIn(rows: readonly Row[]): readonly EntriesPiece[] {

@@ -53,10 +53,13 @@ export const eventLaws: Laws<Journal> = {
   },
 
   async "returns packed events as they were"(journal, expect, signal, all) {
-    const delta = (text: string) => JSON.stringify({ type: "text.delta", turn: 1, part: 0, text });
+    const delta = (text: string, part = 0) => JSON.stringify({ type: "text.delta", turn: 1, part, text });
     const lines = Array.from({ length: 300 }, (_, index) => {
       if (index % 90 === 0) return JSON.stringify({ type: "tool.started", index });
-      return delta(index % 100 === 7 ? "x".repeat(120_000) : index % 7 === 0 ? oddText : `${index} `);
+      return delta(
+        index % 100 === 7 ? "x".repeat(120_000) : index % 7 === 0 ? oddText : `${index} `,
+        index > 200 ? index % 2 : 0,
+      );
     });
     await journal.append(key, creation());
     let n = 1;
@@ -118,7 +121,7 @@ export const eventLaws: Laws<Journal> = {
     const changed = async (name: string, work: () => Promise<unknown>) => {
       const before = seen.own;
       await work();
-      for (let turns = 0; turns < 1_000 && seen.own === before; turns++) await Promise.resolve();
+      for (let turns = 0; turns < 1_000 && seen.own === before; turns++) await journal.head(key);
       expect(`whether ${name} notifies`, seen.own > before, true);
     };
     await changed("a creation", () => journal.append(key, creation()));

@@ -182,6 +182,7 @@ const appendLaws: Laws<Journal> = {
     await journal.post(key, mail);
     edit(made);
     edit(mail);
+    expect("the entry that its caller has changed", JSON.stringify(entries).includes('"text":"edited"'), true);
     for (let time = 0; time < 2; time++) {
       await expectStored(all, expect, ["1", "m"], { mark: at("a") });
       for (const each of all) {

@@ -344,6 +344,8 @@ async function check(world: World): Promise<void> {
   checkValid(opened.session.messages);
   for (let run = 1; run <= opened.head.run; run++) await checkEvents(world, run, all);
   checkMail(all, posted);
+  checkStops(all);
+  assertEquals(opened.head.due, null);
   assertEquals([...seen.keys()].filter((name) => Number(name.split(" ")[0]) > opened.head.run), []);
 }
 
@@ -403,5 +405,19 @@ function checkMail(all: readonly NumberedJournalEntry[], posted: ReadonlyMap<str
       count === 1 || (count === 0 && (changes !== "[]" || isRolledBack(all, run))),
       `${id} was delivered ${count} times`,
     );
+  }
+}
+
+/** Checks that a run which has received a stop neither pauses nor ends in another way. */
+function checkStops(all: readonly NumberedJournalEntry[]): void {
+  let isStopped = false;
+  let run = 0;
+  for (const [, entry] of all) {
+    if (entry.type === "begun" && entry.run !== run) [run, isStopped] = [entry.run, false];
+    if (entry.type === "mail" && entry.mail.type === "stop") isStopped = true;
+    if (entry.type === "ended" && isStopped) {
+      const { event } = entry;
+      assertEquals([event.type, event.type === "run.finished" && event.status], ["run.finished", "cancelled"]);
+    }
   }
 }

@@ -14,6 +14,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Journal } from "../../../src/core/journal.ts";
 import { memoryJournal } from "../../../src/core/memory_journal.ts";
 import { batchesIn, journalTables, sqlJournal } from "../../../src/session/batch_sql/journal.ts";
+import { denoKvJournal } from "../../../src/session/deno_kv/journal.ts";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
@@ -53,6 +54,7 @@ export const adapters = {
         store: denoKvStore(gate, { prefix }),
         log: denoKvLog(gate, { prefix }),
         keyValue: denoKvKeyValue(gate, { prefix }),
+        journal: denoKvJournal(gate, { prefix }),
       }),
       singleProcess: false,
     };

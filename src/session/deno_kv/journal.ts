@@ -1,0 +1,275 @@
+/**
+ * Journals in Deno KV: a head, and pieces of entries and of events, which a commit stores together.
+ *
+ * @module
+ */
+import {
+  type Append,
+  type Appended,
+  headAfter,
+  type Journal,
+  type JournalEntry,
+  type JournalHead,
+  type JournalPage,
+  outcomeOf,
+  type TimelessHead,
+} from "../../core/journal.ts";
+import { sweepEvery } from "../expiry.ts";
+import { type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
+import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
+import { type DenoKvOptions, expectKv, type Head, isLive, type Piece, pieceLength, readEntries } from "./commit.ts";
+
+/** A head as it is stored. The keys of entries and events contain its record, which no other journal has. */
+interface StoredHead extends Head, TimelessHead {
+  /** The time at which another process must look; null: not at all. */
+  readonly dueAt: number | null;
+  /** Milliseconds after its last change that it expires. */
+  readonly keep: number;
+}
+
+/** A head and its version. */
+interface Seen {
+  readonly head: StoredHead | undefined;
+  /** The head that is stored, also if it has expired. */
+  readonly stored: StoredHead | undefined;
+  readonly versionstamp: string | null;
+}
+
+/** The most pieces of one commit, and the most journals that a sweep deletes. */
+const [piecesPerCommit, mostSwept] = [10, 100];
+
+/** Creates journals. Those that have expired are deleted by later appends. */
+export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Journal {
+  expectKv(kv);
+  const headKey = (key: string): Deno.KvKey => [prefix, "journal", key];
+  const entriesUnder = ({ record }: Head): Deno.KvKey => [prefix, "journal_entry", record];
+  const eventsUnder = ({ record }: Head, run: number): Deno.KvKey => [prefix, "journal_event", record, run];
+  const sessionsOf = (owner = ""): Deno.KvKey => [prefix, "journal_of", owner];
+  const [dues, expiries]: readonly [Deno.KvKey, Deno.KvKey] = [[prefix, "journal_due"], [prefix, "journal_expiry"]];
+  let sweepDue = 0;
+
+  /** Returns the keys that find a journal. */
+  function indexOf(key: string, head: StoredHead | undefined): readonly Deno.KvKey[] {
+    if (!head) return [];
+    const { session, owner, dueAt, expires } = head;
+    return [
+      ...session === undefined ? [] : [[...sessionsOf(owner), session]],
+      ...dueAt === null ? [] : [[...dues, dueAt, key]],
+      ...expires < Infinity ? [[...expiries, expires, key]] : [],
+    ];
+  }
+
+  async function see(key: string): Promise<Seen> {
+    const { value, versionstamp } = await kv.get<StoredHead>(headKey(key));
+    return { head: value && isLive(value) ? value : undefined, stored: value ?? undefined, versionstamp };
+  }
+
+  /** Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count. */
+  async function commit(
+    key: string,
+    { stored, versionstamp }: Seen,
+    head: StoredHead,
+    pieces: readonly Piece[],
+  ): Promise<boolean> {
+    for (let at = piecesPerCommit; at < pieces.length; at += piecesPerCommit) {
+      await setAll(kv.atomic(), pieces.slice(at, at + piecesPerCommit)).commit();
+    }
+    const operation = setAll(kv.atomic(), pieces.slice(0, piecesPerCommit)).check({ key: headKey(key), versionstamp });
+    const names = (head: StoredHead | undefined) =>
+      new Map(indexOf(key, head).map((each) => [JSON.stringify(each), each]));
+    const [before, after] = [names(stored), names(head)];
+    for (const [name, each] of before) if (!after.has(name)) operation.delete(each);
+    for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
+    const { ok } = await operation.set(headKey(key), head).commit();
+    if (ok && stored && stored.record !== head.record) await deletePieces(stored);
+    return ok;
+  }
+
+  async function deletePieces(head: Head): Promise<void> {
+    for (const under of [entriesUnder(head), eventsUnder(head, 0).slice(0, 3)]) {
+      for await (const { key } of kv.list({ prefix: under })) await kv.delete(key);
+    }
+  }
+
+  async function remove(key: string, onlyIf: (head: StoredHead) => boolean = () => true): Promise<void> {
+    for (;;) {
+      const { stored, versionstamp } = await see(key);
+      if (!stored || !onlyIf(stored)) return;
+      const operation = kv.atomic().check({ key: headKey(key), versionstamp }).delete(headKey(key));
+      for (const each of indexOf(key, stored)) operation.delete(each);
+      if ((await operation.commit()).ok) return await deletePieces(stored);
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    const now = Date.now();
+    if (now < sweepDue) return;
+    sweepDue = now + sweepEvery;
+    const expired = kv.list<string>({ start: expiries, end: [...expiries, now + 1] }, { limit: mostSwept });
+    for await (const { value: key } of expired) await remove(key, (head) => !isLive(head));
+  }
+
+  async function append(key: string, addition: Append): Promise<Appended | undefined> {
+    const { to, change, events, due } = addition;
+    await sweep();
+    for (;;) {
+      const seen = await see(key);
+      const { head } = seen;
+      const moved = headAfter(addition, head);
+      if (!moved) return outcomeOf(addition, head);
+      const next = expiring({
+        ...head ?? newHead(addition, moved, expireIn),
+        ...moved,
+        dueAt: due === undefined ? head?.dueAt ?? null : due === null ? null : Math.ceil(Date.now() + due),
+      });
+      const writer = `${to.holder}:${to.n}`;
+      const entries = change ? entryPieces(next, change.last + 1, writer, change.entries) : [];
+      const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
+      const under = [...eventsUnder(next, next.run), events?.first ?? 1, next.events, writer];
+      const pieces = [...entries, ...lines.map((text, part): Piece => [[...under, part], text])];
+      if (await commit(key, seen, next, pieces)) return { stored: true, last: next.last };
+    }
+  }
+
+  function entryPieces(head: Head, first: number, writer: string, entries: readonly JournalEntry[]): readonly Piece[] {
+    return piecesOf(textOfEntries(entries), pieceLength)
+      .map((text, part): Piece => [[...entriesUnder(head), first, writer, part], text]);
+  }
+
+  /** Reads the additions of a run's events from the one on that contains an event, up to a number of characters. */
+  async function readAdditions(head: Head, run: number, first: number, most: number) {
+    const all = eventsUnder(head, run);
+    const before = kv.list({ start: all, end: [...all, first + 1] }, { reverse: true, limit: 1 });
+    const [start = all] = await Array.fromAsync(before, ({ key }) => key.slice(0, 5));
+    const rows: PackedRow[] = [];
+    let writer: string | undefined;
+    let length = 0;
+    for await (const { key, value: text } of kv.list<string>({ start, end: eventsUnder(head, run + 1) })) {
+      const [first, last, by, part] = key.slice(4);
+      if (part === 0) {
+        if (length >= most) break;
+        writer = `${String(last)} ${String(by)}`;
+      }
+      if (writer !== `${String(last)} ${String(by)}`) continue; // of an append that failed
+      rows.push({ first: Number(first), last: Number(last), part: Number(part), text });
+      length += text.length;
+    }
+    return rows;
+  }
+
+  /** Returns the number of the last event of a run; 0 if it has none left. */
+  async function lastEventOf(head: Head, run: number): Promise<number> {
+    const all = kv.list({ start: eventsUnder(head, run), end: eventsUnder(head, run + 1) }, { reverse: true });
+    for await (const { key } of all) if (key[7] === 0) return Number(key[5]);
+    return 0;
+  }
+
+  /** Repeats what reads several keys if the journal was deleted or created anew in between. */
+  async function reading<T>(key: string, read: (head: StoredHead) => Promise<T>): Promise<T | undefined> {
+    for (let missed: string | null = null;;) {
+      const { head, versionstamp } = await see(key);
+      if (!head) return undefined;
+      try {
+        return await read(head);
+      } catch (error) {
+        if (missed === versionstamp) throw error;
+        missed = versionstamp;
+      }
+    }
+  }
+
+  return {
+    async head(key) {
+      const { head } = await see(key);
+      return head && headOf(head);
+    },
+    open: (key) =>
+      reading(
+        key,
+        async (head) => ({
+          ...headOf(head),
+          entries: await readEntries<JournalEntry>(kv, key, entriesUnder(head), { first: head.base, last: head.last }),
+        }),
+      ),
+    entries: async (key, first, last) =>
+      await reading(
+        key,
+        (head) => readEntries<JournalEntry>(kv, key, entriesUnder(head), rangeOf(head, first, last)),
+      ) ?? [],
+    append,
+    async post(key, { run, entry, most }) {
+      for (;;) {
+        const seen = await see(key);
+        const { head } = seen;
+        if (!head || head.run !== run || head.state !== "running") return { status: "over" };
+        if (most !== undefined && head.waiting >= most) return { status: "full" };
+        const last = head.last + 1;
+        const next = expiring({ ...head, last, waiting: head.waiting + (most === undefined ? 0 : 1) });
+        const pieces = entryPieces(head, last, crypto.randomUUID(), [entry]);
+        if (await commit(key, seen, next, pieces)) return { status: "posted", last };
+      }
+    },
+    read: (key, run, after) =>
+      reading(key, async (head): Promise<JournalPage | undefined> => {
+        const end = await lastEventOf(head, run);
+        const rows = end > after ? await readAdditions(head, run, after + 1, pageLength) : [];
+        return pageOf(headOf(head), { run, after, end }, rows);
+      }),
+    watch(key, { notify, fail }) {
+      const changes = kv.watch([headKey(key)]).getReader();
+      let hasEnded = false;
+      async function pass(): Promise<void> {
+        while (!(await changes.read()).done && !hasEnded) notify();
+      }
+      pass().catch((error) => hasEnded || fail(error));
+      return () => {
+        hasEnded = true;
+        changes.cancel().catch(() => {}); // the watcher has left
+      };
+    },
+    async pending(limit) {
+      const found: string[] = [];
+      for await (const { value: key } of kv.list<string>({ start: dues, end: [...dues, Date.now() + 1] })) {
+        if ((await see(key)).head) found.push(key);
+        if (found.length >= limit) break;
+      }
+      return found.slice(0, limit);
+    },
+    async list({ owner, after = "", limit = 100 } = {}) {
+      const sessions: string[] = [];
+      const all = sessionsOf(owner);
+      for await (const { key, value } of kv.list<string>({ prefix: all, start: [...all, after] })) {
+        const session = String(key[3]);
+        if (session !== after && (await see(value)).head) sessions.push(session);
+        if (sessions.length >= limit) break;
+      }
+      return sessions;
+    },
+    async trim(key, run) {
+      const { head } = await see(key);
+      if (!head) return;
+      const earlier = kv.list({ start: eventsUnder(head, 0), end: eventsUnder(head, run) });
+      for await (const { key } of earlier) await kv.delete(key);
+    },
+    delete: (key) => remove(key),
+  };
+}
+
+function setAll(operation: Deno.AtomicOperation, pieces: readonly Piece[]): Deno.AtomicOperation {
+  for (const [key, text] of pieces) operation.set(key, text);
+  return operation;
+}
+
+/** Returns the head of a new journal. */
+function newHead({ created: { expireIn } = {} }: Append, head: TimelessHead, keep: number): StoredHead {
+  return { ...head, dueAt: null, keep: expireIn ?? keep, expires: Infinity, record: crypto.randomUUID() };
+}
+
+/** Returns a head that has changed now, with the time at which it expires. */
+function expiring(head: StoredHead): StoredHead {
+  return { ...head, expires: Math.max(Date.now(), head.dueAt ?? 0) + head.keep };
+}
+
+function headOf({ record: _, expires: __, keep: ___, dueAt, ...head }: StoredHead): JournalHead {
+  return { ...head, due: dueAt === null ? null : dueAt - Date.now() };
+}
