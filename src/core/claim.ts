@@ -147,7 +147,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   if (messages) {
     const before = [...kept, ...leftBehind(stored)];
     const keep = stored && options.rewind?.(stored, messages);
-    const at = definition.reviewsInput && !parent ? "arrived" : "input"; // a parent's prompt to its child does not come from outside
+    const at = definition.reviewsInput && !parent ? "incoming" : "prompt"; // a parent's prompt to its child does not come from outside
     const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
     return { ...state, type: "new", messages: before, snapshot: fresh(options, position, before.length) };
   }

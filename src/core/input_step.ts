@@ -62,7 +62,7 @@ export async function reviewInput(
 }
 
 /** Reviews the history and the prompt of a new run. */
-export async function reviewArrived(scope: StepScope, position: PositionAt<"arrived">): Promise<Move> {
+export async function reviewIncoming(scope: StepScope, position: PositionAt<"incoming">): Promise<Move> {
   const { messages } = position;
   const accepted: Message[] = [];
   const parts = [["history", messages.slice(0, -1)], ["prompt", messages.slice(-1)]] as const;
@@ -73,7 +73,7 @@ export async function reviewArrived(scope: StepScope, position: PositionAt<"arri
     if (result.status === "cancelled") return refusal(result);
     accepted.push(...result.messages);
   }
-  return { to: { ...position, at: "input", messages: accepted } };
+  return { to: { ...position, at: "prompt", messages: accepted } };
 }
 
 function refusal({ reason = "" }: InputResult): Move {

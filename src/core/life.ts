@@ -122,7 +122,7 @@ function sessionResult(engine: EngineRun, settings: Settings): Promise<RunResult
   const { session, loop, definition, claimed } = engine;
   const source = sourceOf(engine);
   const resumed = claimed.type !== "new";
-  const prompt = arrivedPrompt(loop.position);
+  const prompt = waitingPrompt(loop.position);
   const ctx = { ...engine.scope(), session, source, resumed, ...prompt, settings, context: [] };
   return definition.onions.session(ctx, engine, policy);
 }
@@ -166,12 +166,12 @@ async function runSession(
 
 /** True if a lost run first accepts its prompt, or records the results of its calls, before it ends. */
 function completesFirst({ loop: { position } }: EngineRun): boolean {
-  return position.at === "arrived" || position.at === "input" || position.at === "tools" || position.at === "turnEnd";
+  return position.at === "incoming" || position.at === "prompt" || position.at === "tools" || position.at === "turnEnd";
 }
 
 /** Returns the prompt that was not accepted yet, as a field of the context of `session`. */
-function arrivedPrompt(position: Position): Pick<SessionContext, "prompt"> {
-  const prompt = position.at === "arrived" || position.at === "input" ? position.messages.at(-1) : undefined;
+function waitingPrompt(position: Position): Pick<SessionContext, "prompt"> {
+  const prompt = position.at === "incoming" || position.at === "prompt" ? position.messages.at(-1) : undefined;
   return prompt?.role === "user" ? { prompt } : {};
 }
 

@@ -211,7 +211,7 @@ export class Loop {
     if (exit) return void this.#exit.offer(exit, undefined);
     this.#exit.check(); // an end is saved once, as a whole
     if (announce) this.#unsent = announce;
-    const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "input";
+    const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "prompt";
     const saved = urgent ? this.#checkpoint(this.#position) : undefined;
     if (saved) return saved.then(() => this.sendUnsent(scope));
     if (!urgent && to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress

@@ -1,9 +1,9 @@
 /**
  * The state of a run: plain JSON that a store saves as it is. Only the loop assigns it.
  *
- * The diagram of the positions is in `README.md`. Each box in it is an onion of hooks, and begins at its entry position: `input` for session and prompt,
+ * The diagram of the positions is in `README.md`. Each box in it is an onion of hooks, and begins at its entry position: `prompt` for session and prompt,
  * `model` for turn. If its hooks have code after `next()`, it has an end position (`turnEnd`, `promptEnd`): the inner work is saved, and the hooks of the box
- * have not returned. `input` follows `arrived` if the agent has `input` hooks. An exit can be reached from every position.
+ * have not returned. `prompt` follows `incoming` if the agent has `input` hooks. An exit can be reached from every position.
  *
  * @module
  */
@@ -65,10 +65,10 @@ export interface TurnState {
 
 /** The position of a run. */
 export type Position =
-  /** The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `input`. */
-  | { readonly at: "arrived"; readonly messages: readonly Message[]; readonly keep?: number }
+  /** The prompt, after messages that came with it, is stored, and the `input` hooks have not returned. Agents without such hooks begin at `prompt`. */
+  | { readonly at: "incoming"; readonly messages: readonly Message[]; readonly keep?: number }
   /** The prompt is stored and not accepted. `keep` is the number of messages of the transcript that stay when it is accepted. Default: all. */
-  | { readonly at: "input"; readonly messages: readonly Message[]; readonly keep?: number }
+  | { readonly at: "prompt"; readonly messages: readonly Message[]; readonly keep?: number }
   /** `shown`: clients have seen a part of an answer, which `model.reset` takes back. Default: false. */
   | { readonly at: "model"; readonly turn: number; readonly shown?: boolean }
   /** The message with calls waits here until each call has a result, so every saved transcript is valid. */

@@ -6,7 +6,7 @@
 import { afterTurn, askStop, beginTurn } from "./after_turn.ts";
 import { reportFatal } from "./failure.ts";
 import { closingMessages } from "./finish.ts";
-import { reviewArrived } from "./input_step.ts";
+import { reviewIncoming } from "./input_step.ts";
 import { askModel, messageOf } from "./model_step.ts";
 import type { Answer, PromptChange, PromptContext, TurnChange, TurnContext, TurnResult } from "./points.ts";
 import { type PointPolicy, policyOf, requireField, requireStatus } from "./policy.ts";
@@ -108,12 +108,12 @@ function answeredMessages(
   return transcript.repaired([...before, ...closed, ...answer], "turn", answeredBy).slice(before.length);
 }
 
-// The region `prompt`: from the prompt's arrival to its final answer. The order of the steps of a run is visible here.
+// The region `prompt`: from the prompt to its final answer. The order of the steps of a run is visible here.
 
 /** A prompt, up to its final answer. Ends at `promptEnd`. */
 const prompt: Region<StepScope> = {
-  entry: "input",
-  steps: { input: accept, model: turn, tools: turn, turnEnd: turn, stop: askStop },
+  entry: "prompt",
+  steps: { prompt: accept, model: turn, tools: turn, turnEnd: turn, stop: askStop },
   async enter(scope, position, inner) {
     const { engine: { definition, loop }, run, signal, emit, vars } = scope;
     const transcript = keptMessages(position, loop.transcript.messages);
@@ -137,8 +137,8 @@ const prompt: Region<StepScope> = {
 
 /** The steps of every run. */
 export const promptSteps: Steps<StepScope> = {
-  arrived: reviewArrived,
-  input: prompt,
+  incoming: reviewIncoming,
+  prompt,
   model: prompt,
   tools: prompt,
   turnEnd: prompt,
@@ -174,7 +174,7 @@ function answerAt(reached: Position): Answer {
 
 /** Returns the prompt of a run: in a resumed run, the person's last message. */
 function promptOf(position: Position, transcript: readonly Message[]): UserMessage {
-  const message = (position.at === "input" ? position.messages.at(-1) : undefined) ??
+  const message = (position.at === "prompt" ? position.messages.at(-1) : undefined) ??
     transcript.findLast((message) => message.role === "user" && message.from === undefined) ??
     transcript.findLast((message) => message.role === "user");
   if (message?.role !== "user") throw new TypeError("Cannot run: expected the last message to be the person's");
@@ -182,7 +182,7 @@ function promptOf(position: Position, transcript: readonly Message[]): UserMessa
 }
 
 /** Accepts the prompt: it enters the transcript, and the first turn begins. */
-function accept({ engine, prompt }: StepScope, position: PositionAt<"input">): Promise<Move> {
+function accept({ engine, prompt }: StepScope, position: PositionAt<"prompt">): Promise<Move> {
   const { messages } = position;
   const { transcript } = engine.loop;
   const { message, context } = prompt as NonNullable<StepScope["prompt"]>; // the region has set it
@@ -202,5 +202,5 @@ function accept({ engine, prompt }: StepScope, position: PositionAt<"input">): P
 
 /** Returns the transcript without the messages that the prompt replaces. */
 function keptMessages(position: Position, messages: readonly Message[]): readonly Message[] {
-  return position.at === "input" && position.keep !== undefined ? messages.slice(0, position.keep) : messages;
+  return position.at === "prompt" && position.keep !== undefined ? messages.slice(0, position.keep) : messages;
 }

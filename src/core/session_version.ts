@@ -100,8 +100,41 @@ function insert(value: unknown, valueOf: (number: number) => unknown): unknown {
 
 // The version of a session, and the save that makes the next one.
 
-/** The format of heads and entries that this version of the package writes. */
-const format = 1;
+/** The newest format of heads and entries that this version of the package reads. */
+const newestFormat = 2;
+
+/** The positions that this version of the package continues. */
+const positions: readonly unknown[] = [
+  "incoming",
+  "prompt",
+  "model",
+  "tools",
+  "turnEnd",
+  "stop",
+  "promptEnd",
+  "compact",
+];
+
+/** The names of two positions in format 1, and those that they have now. */
+const renamed: ReadonlyMap<unknown, string> = /* @__PURE__ */ new Map([["arrived", "incoming"], ["input", "prompt"]]);
+
+/** Returns a head whose position has the name of today. */
+export function inCurrentForm<H>(head: H): H {
+  const { run } = Object(head);
+  const at = renamed.get(run?.position?.at);
+  return at === undefined ? head : { ...head, run: { ...run, position: { ...run.position, at } } };
+}
+
+/**
+ * Returns the format of a head with this run. It is 2 if the run, or that of a paused child, is at a position that has another name in format 1. Earlier versions
+ * of the package read format 1 only, so they leave such a session alone. All other runs are written in format 1, so that they can continue them.
+ */
+export function formatFor(run: unknown): 1 | 2 {
+  const { at, calls } = Object(Object(run).position);
+  if (at === "incoming" || at === "prompt") return 2;
+  const isChildNew = (call: unknown) => formatFor(Object(Object(call).saved).run) === 2;
+  return Array.isArray(calls) && calls.some(isChildNew) ? 2 : 1;
+}
 
 /** A head as it is stored. A head that does not begin with its format is a whole session, as version 0.1.0 of the package wrote it. */
 interface FormattedHead extends Omit<SessionHead, "version"> {
@@ -200,7 +233,11 @@ export class SessionVersion {
     const to = { holder, n: this.n + 1 };
     const writer = isWriter ? to : this.writer;
     const kept: KeptFields = { ...(writer && { writer }), ...(archive !== undefined && { archive }) };
-    const { text, added, numbers } = outline({ format, ...head, ...kept }, known, first + changes.length);
+    const { text, added, numbers } = outline(
+      { format: formatFor(run), ...head, ...kept },
+      known,
+      first + changes.length,
+    );
     const entries = [...changes, ...added.map((value): Entry => ({ type: "value", value: JSON.parse(value) }))];
     const addition: Addition = {
       from: this.mark,
@@ -288,9 +325,9 @@ function readable<T>(id: string, parse: () => T): T {
 /** Returns the format of a head, which begins with it; 0 for a whole session. Throws a `TypeError` for a newer one, which nothing else is read of. */
 function formatOf({ head }: StoredHead): number {
   const written = Number(/^\{"format":(\d+)/.exec(head)?.[1] ?? 0);
-  if (written <= format) return written;
+  if (written <= newestFormat) return written;
   throw new TypeError(
-    `a newer version of the package has written it, in format ${written}; expected ${format} or lower`,
+    `a newer version of the package has written it, in format ${written}; expected ${newestFormat} or lower`,
   );
 }
 
@@ -298,9 +335,6 @@ function formatOf({ head }: StoredHead): number {
 function referencesOf(stored: StoredHead): readonly number[] {
   return formatOf(stored) > 0 ? referencesIn(stored.head) : [];
 }
-
-/** The positions that this version of the package continues. */
-const positions: readonly unknown[] = ["arrived", "input", "model", "tools", "turnEnd", "stop", "promptEnd", "compact"];
 
 /** Throws a `TypeError` for a head with a field of another type, or with a position of a newer version. */
 function checkHead(head: unknown): asserts head is FormattedHead {
@@ -329,7 +363,7 @@ function read(stored: StoredHead, entries: readonly NumberedEntry[], id: string)
   for (const [number, entry] of entries) if (entry.type === "value") values.set(number, entry.value);
   const missing = referencesOf(stored).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
-  const head = formatOf(stored) > 0 ? restore(stored.head, values) : JSON.parse(stored.head);
+  const head = inCurrentForm(formatOf(stored) > 0 ? restore(stored.head, values) : JSON.parse(stored.head));
   checkHead(head);
   const { format: _, writer: __, messages, lease, ...rest } = head;
   const transcript = transcriptOf(entries);

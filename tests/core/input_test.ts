@@ -167,10 +167,10 @@ Deno.test("input: a crash at any save after the review does not review the promp
     const { store } = await storeWith(session);
     const lost = () => true;
     const { status, messages } = await made().resume({ session: "s", store, answers: [], lost }).result;
-    const repeated = session.run?.position.at === "arrived" ? ["prompt: user go"] : [];
+    const repeated = session.run?.position.at === "incoming" ? ["prompt: user go"] : [];
     assertEquals([status, lines(messages), reviews.splice(0)], ["done", ["user GO", "assistant Done."], repeated]);
   }
-  assertEquals(running.map(({ run }) => run?.position.at).slice(0, 2), ["arrived", "input"]);
+  assertEquals(running.map(({ run }) => run?.position.at).slice(0, 2), ["incoming", "prompt"]);
 });
 
 Deno.test("input: a parent's prompt to its child is not reviewed", async () => {
@@ -380,7 +380,7 @@ Deno.test("input: redact() masks history, the prompt and a reply before they are
   const { questions } = await assistant.run({ messages, session: "s", store }).result;
   const [{ callId = "" } = {}] = questions;
   await assistant.resume({ session: "s", store, answers: [{ callId, type: "reply", text: "It is hunter2" }] }).result;
-  const accepted = saved.filter(({ run }) => run?.position.at !== "arrived");
+  const accepted = saved.filter(({ run }) => run?.position.at !== "incoming");
   assertEquals(JSON.stringify(accepted).includes("hunter2"), false);
   assertEquals(lines(saved.at(-1)?.messages ?? []).slice(0, 3), [
     "user First [redacted]",

@@ -73,12 +73,12 @@ Deno.test("every save contains the position of the run", async () => {
     return [
       messages.length,
       position?.at,
-      position?.at === "input" ? lines(position.messages) : undefined,
+      position?.at === "prompt" ? lines(position.messages) : undefined,
       position?.at === "tools" ? position.calls.map(({ call, state }) => `${call.name} ${state}`) : undefined,
     ];
   });
   assertEquals(reported, [
-    [0, "input", ["user Go"], undefined],
+    [0, "prompt", ["user Go"], undefined],
     [1, "model", undefined, undefined],
     [1, "tools", undefined, ["read running", "send running"]],
     [1, "tools", undefined, ["read ran", "send ran"]],
@@ -109,7 +109,7 @@ Deno.test("the answers about calls are saved until the calls have results, and n
   await made.resume({ session: "s", store, answers }).result;
   const counts = saved.flatMap(({ run }) => run && !run.exit ? [[run.position.at, run.answers.length]] : []);
   assertEquals(counts, [
-    ...[["input", 0], ["model", 0], ["tools", 1], ["tools", 1], ["model", 0], ["tools", 0], ["model", 0]],
+    ...[["prompt", 0], ["model", 0], ["tools", 1], ["tools", 1], ["model", 0], ["tools", 0], ["model", 0]],
   ]);
 });
 
@@ -118,7 +118,7 @@ Deno.test("a turn with calls is saved twice, before the calls run and after the 
   const model = scripted({ text: "I do.", calls }, { calls }, "Done.");
   await agent({ model, tools: tools([]) }).run({ prompt: "Go", session: "s", store }).result;
   assertEquals(saved.map((session) => [session.messages.length, storedProgress(session)]), [
-    [0, "input"],
+    [0, "prompt"],
     [1, "model"],
     [1, "tools running,running"],
     [3, "model"],

@@ -784,7 +784,7 @@ Deno.test("the prompt is saved before the model is asked, and results before it 
   const kept: unknown[] = [];
   const look = async () => {
     const { run, messages = [] } = await store.load("s") ?? {};
-    const prompt = run?.position.at === "input" ? run.position.messages : [];
+    const prompt = run?.position.at === "prompt" ? run.position.messages : [];
     kept.push([run ? "running" : undefined, ...lines([...messages, ...prompt])]);
   };
   const model = scripted({ calls: [["look", {}]], before: look }, { text: "Done.", before: look });

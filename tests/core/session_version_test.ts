@@ -62,10 +62,10 @@ Deno.test("a session is unreadable if a large value of its head is missing, or i
     entries: addition.entries.map(() => ({ type: "message", message: user("Hi") })),
   });
   const newer = memory();
-  await newer.append("s", { ...addition, head: addition.head.replace('"format":1', '"format":2') });
+  await newer.append("s", { ...addition, head: addition.head.replace('"format":1', '"format":3') });
   for (const open of [openHead, openSession]) {
     await assertRejects(() => open(damaged, "s"), Error, 'Cannot read session "s": its entry 2 is missing');
-    await assertRejects(() => open(newer, "s"), Error, "in format 2; expected 1 or lower");
+    await assertRejects(() => open(newer, "s"), Error, "in format 3; expected 2 or lower");
   }
 });
 

@@ -239,7 +239,7 @@ Deno.test("serve() saves nothing of a run before it is logged", async () => {
   await eventsOf(post(app, "/runs", { prompt: "Go" }));
   assertEquals(reported, [
     ...[
-      "save input",
+      "save prompt",
       "run.started",
       "session.opened",
       "save model",

@@ -350,8 +350,8 @@ const records: ByKey<CallRecord, "state"> = {
 };
 const all = Object.values(messages);
 const positions: ByKey<Position, "at"> = {
-  arrived: { at: "arrived", messages: all, keep: 1 },
-  input: { at: "input", messages: all, keep: 1 },
+  incoming: { at: "incoming", messages: all, keep: 1 },
+  prompt: { at: "prompt", messages: all, keep: 1 },
   model: { at: "model", turn: 1, shown: true },
   tools: { at: "tools", turn: 1, message, calls: Object.values(records) },
   turnEnd: { at: "turnEnd", turn: 1, added: 1 },

@@ -257,15 +257,33 @@ Deno.test("resumeTokens() rejects sessions and tokens that are too large", async
 });
 
 Deno.test("resumeTokens() rejects an older or newer version of the format", async () => {
-  for (const version of [0, 1, 2, 4, "2", null, undefined]) {
+  for (const version of [0, 1, 2, 5, "3", null, undefined]) {
     assertEquals(await whyNot(await encrypted((sealed) => ({ ...sealed, version }))), "version");
   }
-  const newer = await encrypted((sealed) => ({ ...sealed, version: 4 }));
+  const newer = await encrypted((sealed) => ({ ...sealed, version: 5 }));
   await assertRejects(
     () => resumeTokens({ keys }).open(newer),
     ResumeTokenError,
-    "Cannot open the resume token: it has version 4; expected version 3",
+    "Cannot open the resume token: it has version 5; expected version 3 or 4",
   );
+});
+
+Deno.test("resumeTokens() seals a run that has paused before its prompt is accepted as version 4, and opens its version 3, which names the position `input`", async () => {
+  const ask: Middleware = {
+    name: "ask",
+    prompt(ctx, next) {
+      if (ctx.run.answers.length === 0) throw ctx.run.pause("Go on?");
+      return next();
+    },
+  };
+  const { session } = await paused({ use: [ask] });
+  const { seal, open } = resumeTokens({ keys });
+  const { encrypt, decrypt } = encryption("jizai.resumeToken", keys);
+  const decrypted = await decrypt(await seal(session));
+  const { version, expires } = JSON.parse("content" in decrypted ? decrypted.content : "");
+  assertEquals([version, session.run?.position.at], [4, "prompt"]);
+  const earlier = { ...session, run: { ...session.run, position: { ...session.run?.position, at: "input" } } };
+  assertEquals(await open(await encrypt(JSON.stringify({ version: 3, expires, session: earlier }))), session);
 });
 
 Deno.test("resumeTokens() rejects a token of another session than the named one", async () => {

@@ -69,8 +69,8 @@ function maskRun(run: RunSnapshot, maskMessages: MaskMessages, mask: Mask): RunS
 
 function maskPosition(position: Position, maskMessages: MaskMessages, mask: Mask): Position {
   switch (position.at) {
-    case "arrived":
-    case "input":
+    case "incoming":
+    case "prompt":
       return { ...position, messages: maskMessages(position.messages) };
     case "tools":
       return {

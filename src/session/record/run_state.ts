@@ -89,9 +89,9 @@ export function addMail(session: SessionHead, mail: Mail): SessionHead | undefin
 }
 
 /** Returns the position of a run that has not accepted its prompt yet. */
-export function waitingPrompt({ run }: SessionHead): PositionAt<"arrived" | "input"> | undefined {
+export function waitingPrompt({ run }: SessionHead): PositionAt<"incoming" | "prompt"> | undefined {
   const { position } = run ?? {};
-  return position?.at === "arrived" || position?.at === "input" ? position : undefined;
+  return position?.at === "incoming" || position?.at === "prompt" ? position : undefined;
 }
 
 /** Returns the messages of a session, and the prompt that its run has not accepted yet. No client may see them: the `input` hooks may still change the prompt. */

@@ -6,7 +6,7 @@
 import type { NumberedEvent } from "../../core/events.ts";
 import { appendTo, sessionCache, sessionsIn } from "../../core/memory.ts";
 import { isPaused, type Session } from "../../core/session.ts";
-import { openSession, SessionVersion } from "../../core/session_version.ts";
+import { formatFor, inCurrentForm, openSession, SessionVersion } from "../../core/session_version.ts";
 import type { RunStore } from "../../core/store.ts";
 import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
@@ -128,8 +128,8 @@ export interface ResumeTokens {
   hold(text?: string, options?: OpenOptions): Promise<HeldSession>;
 }
 
-/** The version of the format. It changes with the form of sessions. */
-const version = 3;
+/** The versions of the format that are read. They change with the form of sessions: version 4 contains a session in format 2. */
+const versions = [3, 4];
 
 /** The content of a token. */
 interface Sealed {
@@ -194,7 +194,7 @@ export function resumeTokens(options: ResumeTokenOptions): ResumeTokens {
   async function seal(session: Session): Promise<string> {
     const named = `Cannot seal session "${session.id}"`;
     if (!isPaused(session)) throw new TypeError(`${named}: it is not paused`);
-    const sealed: Sealed = { version, expires: now() + expiresIn, session };
+    const sealed: Sealed = { version: 2 + formatFor(session.run), expires: now() + expiresIn, session };
     const text = await encrypt(JSON.stringify(sealed));
     if (text.length <= maxBytes) return text;
     throw new ResumeTokenError(`${named}: the token has more than ${maxBytes} bytes`, "too-large");
@@ -204,11 +204,13 @@ export function resumeTokens(options: ResumeTokenOptions): ResumeTokens {
     if (text.length > maxBytes) throw refused("too-large", `it has more than ${maxBytes} bytes`);
     const decrypted = await decrypt(text);
     if ("problem" in decrypted) throw refused(decrypted.problem, reasons[decrypted.problem]);
-    const { version: made, expires, session }: Sealed = JSON.parse(decrypted.content); // authentic, so made by `seal()`
-    if (made !== version) throw refused("version", `it has version ${made}; expected version ${version}`);
+    const { version, expires, session }: Sealed = JSON.parse(decrypted.content); // authentic, so made by `seal()`
+    if (!versions.includes(version)) {
+      throw refused("version", `it has version ${version}; expected version ${versions.join(" or ")}`);
+    }
     if (now() >= expires) throw refused("expired", "it has expired");
     if (expected !== undefined && session.id !== expected) throw refused("other-session", "it is of another session");
-    return session;
+    return inCurrentForm(session);
   }
 
   return {

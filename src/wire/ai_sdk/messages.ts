@@ -34,8 +34,8 @@ interface UiMessage {
 export function messagesOf({ id: session, messages: all, run: current, last }: Session): readonly UiMessage[] {
   const { position, exit } = current ?? {};
   const stored = position && "keep" in position ? all.slice(0, position.keep) : all; // an edit or a new answer replaces the rest
-  // not at "arrived": each client that knows the session's id reads this, and `input` hooks may still redact or refuse the prompt
-  const prompt = position?.at === "input" ? position.messages : [];
+  // not at "incoming": each client that knows the session's id reads this, and `input` hooks may still redact or refuse the prompt
+  const prompt = position?.at === "prompt" ? position.messages : [];
   const batch = position?.at === "tools" ? position : undefined;
   const reviewed = batch?.calls.flatMap((record) => record.state === "done" ? [record.result] : []) ?? [];
   const { id: run, before = stored.length } = current ?? { id: last?.run, before: last?.before };

@@ -39,7 +39,7 @@ export function begin(opened: JournalSession | undefined, id: string, prompt: st
     run: {
       id,
       startedAt: Date.now(),
-      position: { at: "input", messages: [user(prompt)] },
+      position: { at: "prompt", messages: [user(prompt)] },
       counters: noCounters,
       usage: noTokens,
       state: [],
@@ -134,14 +134,14 @@ export class JournalRun {
         ? await this.#end("cancelled")
         : position.at === "tools"
         ? await this.#tools(position)
-        : position.at === "input"
-        ? await this.#input(position)
+        : position.at === "prompt"
+        ? await this.#accept(position)
         : await this.#model(position.at === "model" ? position.turn : 1, shown);
       if (ended !== undefined) return ended;
     }
   }
 
-  async #input({ messages }: Extract<Position, { at: "input" }>): Promise<false | undefined> {
+  async #accept({ messages }: Extract<Position, { at: "prompt" }>): Promise<false | undefined> {
     this.#messages = [...this.#messages, ...messages];
     return await this.#go({ at: "model", turn: 1 }, { type: "prompt.accepted" });
   }
