@@ -184,6 +184,7 @@ function changeOf(
 
 /** Progress of a run, which one append stores. */
 export interface JournalProgress {
+  /** The session as it is now. It contains what the run has received: no other process receives that mail again. */
   readonly session: Unsaved;
   /** The events that show the progress, each as JSON on one line. */
   readonly lines?: readonly string[];

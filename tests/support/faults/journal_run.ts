@@ -4,7 +4,7 @@
  * @module
  */
 import { type Message, user } from "@jizai/jizai";
-import type { MailEntry } from "../../../src/core/journal.ts";
+import type { MailEntry, PostedMail } from "../../../src/core/journal.ts";
 import type { JournalProgress, JournalSession, JournalWriter } from "../../../src/core/journal_writer.ts";
 import { type CallRecord, noCounters, type Position, type RunSnapshot } from "../../../src/core/position.ts";
 import type { Unsaved } from "../../../src/core/session.ts";
@@ -84,6 +84,9 @@ function closed(
   return [message, { role: "tool", results } satisfies ToolMessage];
 }
 
+/** A stop. It is saved with the run, since a process that takes over does not receive it again. */
+type StopMail = Extract<PostedMail, { type: "stop" }>;
+
 /** The world around a run. */
 export interface RunScene {
   readonly chance: Chance;
@@ -105,7 +108,7 @@ export class JournalRun {
   #run: RunSnapshot;
   readonly #inbox: Message[];
   /** The stop that has arrived. */
-  #stop: { readonly reason: string; readonly rollback?: boolean } | undefined;
+  #stop: StopMail | undefined;
 
   constructor(scene: RunScene, writer: JournalWriter, { messages, compactions = 0, run }: Unsaved) {
     if (!run) throw new Error("There is no run");
@@ -116,6 +119,7 @@ export class JournalRun {
     this.#compactionsBefore = stateOf(run, "compactions") ?? compactions;
     this.#run = run;
     this.#inbox = [...inboxOf(run)];
+    this.#stop = (stateOf(run, "stop") ?? undefined) as StopMail | undefined; // written by this file
   }
 
   /** Receives mail. */
@@ -248,10 +252,12 @@ export class JournalRun {
 
   #progress(events: readonly object[], last?: Event): JournalProgress {
     const lines = events.map((event) => JSON.stringify(event));
-    const state = [["inbox", [...this.#inbox]], ["note", "z".repeat(1_200)], [
-      "compactions",
-      this.#compactionsBefore,
-    ]] as const;
+    const state = [
+      ["inbox", [...this.#inbox]],
+      ["stop", this.#stop ?? null],
+      ["compactions", this.#compactionsBefore],
+      ["note", "z".repeat(1_200)],
+    ] as const;
     this.#run = { ...this.#run, events: this.#writer.events + lines.length + (last ? 1 : 0), state };
     const { exit, ...rest } = this.#run;
     const run = exit === undefined || exit.status === "paused" ? { run: { ...rest, ...(exit && { exit }) } } : {};
