@@ -91,6 +91,34 @@ Deno.test("no retired name is left", () => {
   assertEquals(files.filter((path) => retired.some((name) => path.endsWith(`/${name.toLowerCase()}.ts`))), []);
 });
 
+/** Names of values that do not say which object they are. */
+const vagueValues = /^(begin|begun|early|given|held|most|own|stays|taken)$/;
+
+/** Returns true for the name of a property, which may be that of stored or foreign JSON. */
+function isPropertyName(node: Deno.lint.Identifier): boolean {
+  const { parent } = node;
+  if (parent.type === "MemberExpression") return parent.property === node && !parent.computed;
+  const isKey = parent.type === "Property" || parent.type === "TSPropertySignature";
+  return isKey && parent.key === node;
+}
+
+Deno.test("values and functions of the library are named after their object", () => {
+  const pattern: Pattern = {
+    nodes: { Identifier: (node) => isNamed(node, vagueValues) && !isPropertyName(node) },
+    text: /\b(begin|begun|early|given|held|most|own|stays|taken)\b/,
+  };
+  const count = (text: string) => places({ path: "a.ts", text }, pattern).length;
+  assertEquals(["const own = 1;", "function f(given: string) {}", "class A { begin() {} }"].map(count), [1, 1, 1]);
+  assertEquals(["a.own;", "const a = { own: 1 };", "interface A { most: number }"].map(count), [0, 0, 0]);
+  // journals are being written, and become one port with stores and logs
+  const library = sources.filter(({ path }) =>
+    /^(src|middleware|examples)\//.test(path) && !/\bjournal|_journal/.test(path)
+  );
+  const message =
+    `Expected the noun of the object, such as previousRun, maxBytes or leaseUntil, in place of ${vagueValues}`;
+  assertEquals(library.flatMap((source) => places(source, pattern)), [], message);
+});
+
 Deno.test("the names of the library are nouns and verbs, not question words", () => {
   const pattern: Pattern = {
     nodes: { Identifier: (node) => isNamed(node, /^(what|whose|things?)$/) },

@@ -32,14 +32,14 @@ export function decide(messages: readonly Message[]): Step {
   const prompt = messages[at];
   const question = prompt?.role === "user" ? textOf(prompt).slice(0, maxPrompt) : "";
   const done = doneSince(messages.slice(at + 1));
-  if (done.length === 0) return begin(question);
+  if (done.length === 0) return firstStep(question);
   const found = foundIn(done);
   const unread = found.slice(0, 2).filter(({ id }) => !done.some(({ input }) => field(input, "id") === id));
   if (unread.length > 0) return { calls: unread.map(({ id }) => ({ name: "read_doc", input: { id } })) };
   return { text: answer(question, done, found) };
 }
 
-function begin(question: string): Step {
+function firstStep(question: string): Step {
   const expression = expressionIn(question);
   const words = searchable(question.replace(expression ?? "", " "));
   const calls: PlannedCall[] = [];

@@ -61,17 +61,17 @@ export function library(passages: readonly Passage[]): Library {
 
   function score({ title, counts, length }: Indexed, query: ReadonlySet<string>): number {
     let score = 0;
-    let held = 0;
-    let whole = 0;
+    let matched = 0;
+    let total = 0;
     for (const word of query) {
       const times = counts.get(word) ?? 0;
       const norm = saturation * (1 - lengthPenalty + lengthPenalty * length / average);
-      whole += weight(word);
-      if (times > 0) held += weight(word);
+      total += weight(word);
+      if (times > 0) matched += weight(word);
       score += weight(word) * times * (saturation + 1) / (times + norm);
       if (title.has(word)) score += weight(word) * titleBonus * 2 / (1 + title.size); // a short title weighs more
     }
-    return held >= minimumShare * whole ? score : 0;
+    return matched >= minimumShare * total ? score : 0;
   }
 
   return {

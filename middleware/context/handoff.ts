@@ -108,8 +108,10 @@ export function handoff<V = unknown>(
       const specialist = byName.get(name);
       const tools = request.tools.filter((tool) => has(tool.name, name));
       if (!specialist) return await next({ request: { tools } });
-      const { instructions: own, model = request.model } = specialist;
-      const text = typeof own === "string" ? own : await own(ctx);
+      const { instructions: specialistInstructions, model = request.model } = specialist;
+      const text = typeof specialistInstructions === "string"
+        ? specialistInstructions
+        : await specialistInstructions(ctx);
       const instructions = output ? `${text}\n\n${outputInstructions(output)}`.trim() : text;
       return await next({ request: { instructions, tools, model } });
     },
@@ -124,8 +126,8 @@ export function handoff<V = unknown>(
 function collectTools<V>(specialists: readonly Specialist<V>[]) {
   const tools = new Map<string, AnyTool<V>>();
   const owners = new Map<string, Set<string>>();
-  for (const { name, tools: own = [] } of specialists) {
-    for (const tool of own) {
+  for (const { name, tools: specialistTools = [] } of specialists) {
+    for (const tool of specialistTools) {
       if ((tools.get(tool.name) ?? tool) !== tool) {
         throw new TypeError(`Cannot create handoff(): two specialists have different tools "${tool.name}"`);
       }

@@ -55,7 +55,7 @@ async function textAt(address: string, { allowed, maxBytes, signal }: FetchOptio
   for (let hop = 0; hop <= maxRedirects; hop++) {
     const response = await fetch(at, { redirect: "manual", signal });
     if (response.ok) {
-      return await readText(response, { most: maxBytes, operation: `Cannot fetch ${response.url}`, fatal: true });
+      return await readText(response, { maxBytes, operation: `Cannot fetch ${response.url}`, fatal: true });
     }
     await response.body?.cancel();
     const to = response.headers.get("location");
@@ -208,8 +208,10 @@ export function instructions<V = unknown>(
       const all = await loadAll([...sourcesIn(".", ctx), ...urlSources], ctx);
       for (const { path } of all) ctx.emit({ type: "instructions.loaded", path, reason: "session" });
       if (all.length === 0) return await next();
-      const own = ctx.settings.instructions;
-      return await next({ settings: { instructions: [...own ? [own] : [], ...all.map(textOf)].join("\n\n") } });
+      const agentInstructions = ctx.settings.instructions;
+      return await next({
+        settings: { instructions: [...agentInstructions ? [agentInstructions] : [], ...all.map(textOf)].join("\n\n") },
+      });
     },
     tool: onlyIf(loadEntered, ({ name }) => name === "change_directory"),
   };

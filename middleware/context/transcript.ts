@@ -134,9 +134,9 @@ export function transcript(options: TranscriptOptions): Middleware {
   const { dir } = options;
   const path = state("transcript.path", () => "");
   const start: Written = { count: 0, last: null, hash: "" };
-  const own = state("transcript.written", () => start);
+  const writtenCount = state("transcript.written", () => start);
   const ofSession = state("transcript.written", () => start, { lifetime: "session" });
-  const written = ({ run }: Scope) => run.parent ? own : ofSession;
+  const written = ({ run }: Scope) => run.parent ? writtenCount : ofSession;
 
   /** Appends the messages that are not in the file yet. If the session went back to an earlier message, that is all of them. */
   async function update(ctx: Scope, messages: readonly Message[]): Promise<void> {

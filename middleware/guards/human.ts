@@ -85,11 +85,11 @@ export function human(ask: AskPerson): Middleware {
       await person.take(cancellationOf(signal));
       try {
         signal.throwIfAborted();
-        const given = await ask({ callId: call.id, tool, input, questions: [...questions, ...forms], call }, {
+        const humanAnswer = await ask({ callId: call.id, tool, input, questions: [...questions, ...forms], call }, {
           signal,
         });
         signal.throwIfAborted();
-        const answer = answerOf(given);
+        const answer = answerOf(humanAnswer);
         if (answer.type !== "allow" || answer.input === undefined) return answer;
         if (canonicalJson(answer.input) === canonicalJson(input)) return allow(); // it is what the person saw
         edited.set(ctx, { key: keyOf(answer.input), call: call.id, input: canonicalJson(answer.input) });
@@ -102,7 +102,9 @@ export function human(ask: AskPerson): Middleware {
 }
 
 /** Converts an answer to a verdict. Only `true` allows. */
-function answerOf(given: HumanAnswer): Approval {
-  const { allow: allowed, reason = "A person said no.", input } = typeof given === "boolean" ? { allow: given } : given;
+function answerOf(answer: HumanAnswer): Approval {
+  const { allow: allowed, reason = "A person said no.", input } = typeof answer === "boolean"
+    ? { allow: answer }
+    : answer;
   return allowed === true ? allow({ input }) : deny(reason);
 }

@@ -96,8 +96,8 @@ function compileAll<V>(decision: CompiledRule<V>["decision"], rules: readonly Ru
   throw new TypeError(`${subject}: \`${decision}\` is ${JSON.stringify(rules)}; expected a list of rules`);
 }
 
-function compile<V>(given: Rule<V>, decision: CompiledRule<V>["decision"]): CompiledRule<V> {
-  const rule = typeof given === "string" ? { tool: given } : given;
+function compile<V>(nameOrRule: Rule<V>, decision: CompiledRule<V>["decision"]): CompiledRule<V> {
+  const rule = typeof nameOrRule === "string" ? { tool: nameOrRule } : nameOrRule;
   expectNames(`${subject}: a rule of \`${decision}\``, rule, ["tool", "when", "why"]);
   const { tool = "tool" in rule ? undefined : "*", when, why } = rule;
   if (typeof tool !== "string" || !/^[\w*-]+$/.test(tool)) {

@@ -56,12 +56,12 @@ function ledgerOf(name: string, limits: Amounts) {
   const spent = state<Spent>(`${name}.spent`, () => nothing);
   const calls = state(`${name}.calls`, () => 0); // of its own: a number is written faster than an object, and this one changes with every call
   const since = state<number | null>(`${name}.since`, () => null);
-  const begun = new WeakSet<Run>();
+  const startedRuns = new WeakSet<Run>();
 
   /** Returns the scope of the run that keeps the ledger. */
   function keeperOf(at: Scope): Scope {
     let { run } = at;
-    for (let above = run.parent; above; above = above.parent) if (begun.has(above)) run = above;
+    for (let above = run.parent; above; above = above.parent) if (startedRuns.has(above)) run = above;
     return run === at.run ? at : { ...at, run };
   }
 
@@ -97,22 +97,22 @@ function ledgerOf(name: string, limits: Amounts) {
     /** Counts a call. Returns false if no call or no time is left. */
     take(at: Scope): boolean {
       const keeper = keeperOf(at);
-      const taken = calls.get(keeper);
-      if (limits.calls - taken < 1 || timeLeft(keeper) <= 0) return false;
-      calls.set(keeper, taken + 1);
+      const counted = calls.get(keeper);
+      if (limits.calls - counted < 1 || timeLeft(keeper) <= 0) return false;
+      calls.set(keeper, counted + 1);
       return true;
     },
-    /** Reserves `most`. The returned function replaces the reservation by the real amounts. */
-    reserve(at: Scope, most: Partial<Spent>): (real: Partial<Spent>) => void {
-      add(at, most);
+    /** Reserves `amounts`. The returned function replaces the reservation by the real amounts. */
+    reserve(at: Scope, amounts: Partial<Spent>): (real: Partial<Spent>) => void {
+      add(at, amounts);
       return (real) => {
         add(at, real);
-        add(at, most, -1);
+        add(at, amounts, -1);
       };
     },
     /** Counts the time of a run until the returned function is called. The time of subagents is included. */
     start(at: Scope): () => void {
-      begun.add(at.run);
+      startedRuns.add(at.run);
       if (keeperOf(at) !== at || limits.ms === Infinity) return () => {};
       const now = at.run.now();
       since.set(at, now);
@@ -167,7 +167,7 @@ interface ChargeOptions {
   /** The name of the budget, as the author of its messages. */
   readonly name: string;
   readonly ledger: Ledger;
-  readonly own: State<BudgetState>;
+  readonly overState: State<BudgetState>;
   /** Whether the budget limits tokens or cost. */
   readonly bounded: boolean;
   /** The prices. Undefined if the budget does not limit the cost. */
@@ -180,7 +180,7 @@ const finish = "The budget is spent. Answer now with what you have. You can no l
 
 /** Returns the `model` hook of a budget. */
 function chargeRequests(
-  { name, ledger, own, bounded, prices, reserve }: ChargeOptions,
+  { name, ledger, overState, bounded, prices, reserve }: ChargeOptions,
 ): Conditional<ModelContext, ModelChange, ModelResponse> {
   const estimate = estimator();
 
@@ -192,12 +192,12 @@ function chargeRequests(
 
   /** Returns whether the hook has work for the next request: the amounts are limited, or the budget is spent. */
   function isLimited(ctx: Scope): boolean {
-    return bounded || own.get(ctx) !== null || !ledger.hasTime(ctx);
+    return bounded || overState.get(ctx) !== null || !ledger.hasTime(ctx);
   }
 
   async function chargeRequest(ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
     const { request } = ctx;
-    const spent = own.get(ctx);
+    const spent = overState.get(ctx);
     const reserved = expected(request);
     const isLast = spent !== null || !fits(reserved, ledger.left(ctx));
     if (isLast && ctx.purpose === "summary") throw new ModelError(`Cannot summarize: the budget "${name}" is spent`);
@@ -212,7 +212,7 @@ function chargeRequests(
       const response = await next({ emit, ...(isLast && { request: lastOf(request, name) }) });
       charged = reserved; // stands if the model that answered has no price
       if (isMeasured(response)) charged = charge(response.model, response.usage, prices);
-      if (isLast) own.set(ctx, { answer: textOf(response) });
+      if (isLast) overState.set(ctx, { answer: textOf(response) });
       return response;
     } finally {
       settle(charged);
@@ -253,14 +253,14 @@ interface CountOptions {
   /** The name of the budget. */
   readonly name: string;
   readonly ledger: Ledger;
-  readonly own: State<BudgetState>;
+  readonly overState: State<BudgetState>;
   /** The text for the model about a skipped call. */
   readonly reason: string;
 }
 
 /** Returns the `execute` hook of a budget. It counts a call once, also if it is executed again: after a failure, a pause or a crash. */
 function countCalls(
-  { name, ledger, own, reason }: CountOptions,
+  { name, ledger, overState, reason }: CountOptions,
 ): Conditional<ExecuteContext, Change, ToolResult> {
   const latest = state(`${name}.turn`, () => 0);
   /**
@@ -271,7 +271,7 @@ function countCalls(
 
   /** Counts a call that is not counted yet. Returns false if the budget has no room for it. */
   function count(ctx: ExecuteContext): boolean {
-    if (own.get(ctx)?.answer !== undefined) return false;
+    if (overState.get(ctx)?.answer !== undefined) return false;
     const { turn, callIndex } = ctx;
     const isLatest = latest.get(ctx) === turn;
     const counted = isLatest ? marks.get(ctx) : "";
@@ -284,7 +284,7 @@ function countCalls(
   }
 
   function skipCall(ctx: ExecuteContext): Promise<ToolResult> {
-    own.update(ctx, (before) => before ?? {});
+    overState.update(ctx, (before) => before ?? {});
     return Promise.resolve(skipped(`Not run: ${reason}.`));
   }
 
@@ -354,8 +354,8 @@ const spent = "the budget is spent";
  */
 export function budget(options: BudgetOptions = {}): Budget {
   expectNames("Cannot create budget()", options, ["tokens", "cost", "calls", "ms", "prices", "reserve", "name"]);
-  const { prices = {}, reserve = 1_000, name = "budget", ...given } = options;
-  const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...given };
+  const { prices = {}, reserve = 1_000, name = "budget", ...limitOptions } = options;
+  const limits: Amounts = { tokens: Infinity, cost: Infinity, calls: Infinity, ms: Infinity, ...limitOptions };
   expectAmounts({ ...limits, reserve }, (key) => `"${key}"`);
   for (
     const [model, { input, output, cached = input, cacheWrite = input, reasoning = output }] of Object.entries(prices)
@@ -365,7 +365,7 @@ export function budget(options: BudgetOptions = {}): Budget {
   const applied = limits.cost < Infinity ? prices : undefined;
   const bounded = limits.tokens < Infinity || applied !== undefined;
   const ledger = ledgerOf(name, limits);
-  const own = state<BudgetState>(`${name}.over`, () => null);
+  const overState = state<BudgetState>(`${name}.over`, () => null);
 
   return {
     name,
@@ -377,15 +377,15 @@ export function budget(options: BudgetOptions = {}): Budget {
       const stop = ledger.start(ctx);
       try {
         const result = await next();
-        const answer = own.get(ctx)?.answer;
+        const answer = overState.get(ctx)?.answer;
         const stands = answer === undefined || result.status === "cancelled";
         return stands ? result : { status: "limit", text: answer, reason: name };
       } finally {
         stop();
       }
     },
-    model: chargeRequests({ name, ledger, own, bounded, prices: applied, reserve }),
-    execute: countCalls({ name, ledger, own, reason: spent }),
+    model: chargeRequests({ name, ledger, overState, bounded, prices: applied, reserve }),
+    execute: countCalls({ name, ledger, overState, reason: spent }),
     async compact(ctx, next) {
       const compaction = await next();
       const { usage = noUsage } = compaction; // of requests that a hook has made by itself; the others have passed `model`

@@ -94,9 +94,9 @@ function addPaused<V>(ctx: ExecuteContext<V>): void {
 /** Removes one entry of the call. Returns whether there was one. */
 function takePaused<V>(ctx: ExecuteContext<V>): boolean {
   const calls = paused.get(ctx);
-  const taken = calls.findIndex(({ key }) => key === ctx.idempotencyKey);
-  if (taken >= 0) paused.set(ctx, calls.filter((_, index) => index !== taken));
-  return taken >= 0;
+  const place = calls.findIndex(({ key }) => key === ctx.idempotencyKey);
+  if (place >= 0) paused.set(ctx, calls.filter((_, index) => index !== place));
+  return place >= 0;
 }
 
 /** Removes the entries for inner limits that the resumed attempt has not reached, so an outer one does not take them at the next attempt. */

@@ -177,17 +177,17 @@ export function audit(
     inherit: true,
     async session(ctx, next) {
       const start = performance.now();
-      const record = once((status: RunEndRecord["status"]) =>
+      const writeEnd = once((status: RunEndRecord["status"]) =>
         append(ctx, "session", { type: "run", status, ms: since(start) })
       );
       const calls: OpenRun["calls"] = new Map();
-      openRuns.set(ctx.run, { calls, record });
+      openRuns.set(ctx.run, { calls, writeEnd });
       try {
         const result = await next();
-        await record(result.status);
+        await writeEnd(result.status);
         return result;
       } catch (error) {
-        await record("threw");
+        await writeEnd("threw");
         throw error;
       } finally {
         if (calls.size === 0) openRuns.delete(ctx.run); // otherwise the map would keep the run until the next full garbage collection
@@ -197,8 +197,8 @@ export function audit(
       const { source, messages } = ctx;
       for (const message of messages) {
         if (message.role !== "user") continue;
-        const record = source === "prompt" ? { type: "prompt" } : { type: "input", source };
-        await append(ctx, "input", record, textOf(message));
+        const kind = source === "prompt" ? { type: "prompt" } : { type: "input", source };
+        await append(ctx, "input", kind, textOf(message));
       }
       return await next();
     },
@@ -209,23 +209,23 @@ export function audit(
         if (event.type === "approval.decided") noteCall(ctx, { decision: event.decision, by: event.by });
         ctx.emit(event);
       };
-      const record = once((status: CallRecord["status"]) => {
+      const writeEnd = once((status: CallRecord["status"]) => {
         const { tool = ctx.name, input = ctx.input, decision, by } = checkedCall(ctx);
         const fields = { type: "call", turn, call: call.id, tool, decision, by, status, ms: since(start) };
         return append(ctx, "tool", fields, input);
       });
-      const open = openRuns.get(ctx.run)?.calls;
-      open?.set(call.id, record);
+      const openRun = openRuns.get(ctx.run)?.calls;
+      openRun?.set(call.id, writeEnd);
       try {
         const result = await next({ emit });
-        await record(result.status);
+        await writeEnd(result.status);
         return result;
       } catch (error) {
-        if (error instanceof End) await record("ended");
-        else if (!isInterrupt(error)) await record("threw"); // a paused call is recorded after its answer
+        if (error instanceof End) await writeEnd("ended");
+        else if (!isInterrupt(error)) await writeEnd("threw"); // a paused call is recorded after its answer
         throw error;
       } finally {
-        open?.delete(call.id);
+        openRun?.delete(call.id);
       }
     },
     async approval(ctx, next) {
@@ -234,9 +234,9 @@ export function audit(
     },
     async abort(ctx, next) {
       const { source, reason } = ctx;
-      const open = openRuns.get(ctx.run);
-      for (const record of open?.calls.values() ?? []) await record("aborted"); // of a hook that hangs: `tool` and `session` never continue
-      if (source === "stop") await open?.record(reason === "deadline" ? "limit" : "aborted");
+      const openRun = openRuns.get(ctx.run);
+      for (const writeEnd of openRun?.calls.values() ?? []) await writeEnd("aborted"); // of a hook that hangs: `tool` and `session` never continue
+      if (source === "stop") await openRun?.writeEnd(reason === "deadline" ? "limit" : "aborted");
       openRuns.delete(ctx.run);
       return await next();
     },
@@ -247,7 +247,7 @@ export function audit(
 interface OpenRun {
   /** The functions that record its calls, by the id of the call, until they are recorded. */
   readonly calls: Map<string, (status: CallRecord["status"]) => Promise<void>>;
-  readonly record: (status: RunEndRecord["status"]) => Promise<void>;
+  readonly writeEnd: (status: RunEndRecord["status"]) => Promise<void>;
 }
 
 /** Returns a function that does its work at the first call only. */
@@ -258,7 +258,7 @@ function once<S>(work: (status: S) => Promise<void>): (status: S) => Promise<voi
 
 /** Returns a function that writes a record. Never rejects: a failure is reported. */
 function appender(write: (line: string) => void | Promise<void>, { hash, mask }: Required<AuditOptions>) {
-  return async ({ run, emit }: Scope, point: Point, record: object, given?: unknown): Promise<void> => {
+  return async ({ run, emit }: Scope, point: Point, record: object, content?: unknown): Promise<void> => {
     const { parent, call } = run;
     const stamp: AuditStamp = {
       time: new Date().toISOString(),
@@ -267,7 +267,7 @@ function appender(write: (line: string) => void | Promise<void>, { hash, mask }:
       ...(parent && call !== undefined && { parent: { run: parent.id, call } }),
     };
     try {
-      const input = maskTexts(given, mask);
+      const input = maskTexts(content, mask);
       const written = input === undefined ? {} : hash ? { sha256: await hashOf(canonicalJson(input)) } : { input };
       await write(`${JSON.stringify({ ...stamp, ...record, ...written })}\n`);
     } catch (cause) {

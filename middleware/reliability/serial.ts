@@ -47,8 +47,8 @@ export function serial<V = unknown>(
   return {
     name: "serial",
     async execute(ctx, next) {
-      const given = typeof key === "string" ? key : key(ctx);
-      const name = typeof given === "object" ? await given : given; // a key that is known keeps the order of the calls
+      const lockKey = typeof key === "string" ? key : key(ctx);
+      const name = typeof lockKey === "object" ? await lockKey : lockKey; // a key that is known keeps the order of the calls
       return name === undefined ? await next() : await locks.hold(name, cancellationOf(ctx.signal), next);
     },
   };

@@ -57,7 +57,7 @@ function timed<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: s
         return result;
       }
 
-      async function own(): Promise<R> {
+      async function runAttempt(): Promise<R> {
         clock.start();
         try {
           return await hook({ ...ctx, signal }, onward);
@@ -66,7 +66,7 @@ function timed<C extends Scope, D, R>(hook: Hook<C, D, R>, point: Point, name: s
         }
       }
 
-      own().then(resolve, reject);
+      runAttempt().then(resolve, reject);
     });
   };
 }

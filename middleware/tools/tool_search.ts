@@ -77,8 +77,8 @@ export function toolSearch(options: ToolSearchOptions = {}): Middleware {
 
   function activate(at: Scope, names: readonly string[]): void {
     if (names.length === 0) return;
-    const most = Math.max(active, names.length);
-    activated.update(at, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-most));
+    const maxTools = Math.max(active, names.length);
+    activated.update(at, (before) => [...before.filter((name) => !names.includes(name)), ...names].slice(-maxTools));
   }
 
   /** Lets the provider search: its requests contain all tools, and the tools that the model then calls are active. */

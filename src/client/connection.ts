@@ -54,8 +54,8 @@ export function isAddress(base: string): boolean {
 
 /** Creates a POST request. Its idempotency key identifies it if it is sent again. */
 export function post(path: string, body: unknown, headers?: ServerRequest[1]): ServerRequest {
-  const own = { "content-type": "application/json", "idempotency-key": crypto.randomUUID() };
-  return [path, { ...own, ...headers }, JSON.stringify(body)];
+  const defaultHeaders = { "content-type": "application/json", "idempotency-key": crypto.randomUUID() };
+  return [path, { ...defaultHeaders, ...headers }, JSON.stringify(body)];
 }
 
 /** Sends a request. Throws a `ClientError` if it is refused. */

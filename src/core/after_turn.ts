@@ -60,7 +60,7 @@ export function beginTurn(engine: EngineRun, added: readonly Message[], counters
     add: [...added, ...messages],
     to: { at: "model", turn: turns + 1 },
     counters: { ...counters, turns: turns + 1 },
-    ...(messages.length > 0 && { announce: [injected(messages)] }),
+    ...(messages.length > 0 && { events: [injected(messages)] }),
   };
 }
 

@@ -160,7 +160,7 @@ const serverOptionNames = [
   "startedAt",
   "pausedAt",
   "rewind",
-  "early",
+  "firstEvents",
   "check",
   "review",
   "stop",
@@ -305,8 +305,10 @@ export function agent<V, S extends Schema = Schema<unknown, string>>(options: Ag
     return { store, vars: undefined, ...rest, ...stop, messages: messagesOf(options) };
   }
 
-  function handle(given: Given): RunHandle<Infer<S>> {
-    const options = typeof given === "object" && given !== null ? given : { prompt: given };
+  function handle(promptOrOptions: Given): RunHandle<Infer<S>> {
+    const options = typeof promptOrOptions === "object" && promptOrOptions !== null
+      ? promptOrOptions
+      : { prompt: promptOrOptions };
     expectRunOptions(options);
     return runHandle((sink) => start(definition, startOptionsOf(options), sink), definition.format?.stream);
   }

@@ -38,15 +38,15 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
   const { run } = stored;
   const lost = !isPaused(stored);
   const questions = lost ? [] : questionsOf(stored);
-  const taken = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
-  const given = new Map<string | undefined, AnsweredQuestion>();
+  const storedAnswers = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
+  const answersByCall = new Map<string | undefined, AnsweredQuestion>();
   for (const answer of answers) {
     const { callId } = answer;
     const question = questions.find((question) => question.callId === callId);
     checkKind(answer, question, stored);
-    const twice = given.has(callId);
-    if (question && !twice) given.set(callId, answeredQuestion(question, answer, run?.position));
-    else if (twice || !taken.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
+    const twice = answersByCall.has(callId);
+    if (question && !twice) answersByCall.set(callId, answeredQuestion(question, answer, run?.position));
+    else if (twice || !storedAnswers.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
       throw new SessionError(
         `Cannot answer ${subjectOf(callId)}: it is ${twice ? "answered twice" : "not asked"}`,
         "unasked",
@@ -55,7 +55,7 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
       );
     }
   }
-  return [...given.values()];
+  return [...answersByCall.values()];
 }
 
 /** Returns an answer with its question, without the schema that the client has seen, and with the decision that led to it. */
@@ -82,10 +82,10 @@ function approvalOf(position: Position | undefined, callId = ""): SavedApproval 
 /** Validates edited inputs against the tools' schemas, while the person can still correct them. */
 export async function validateEdits(
   { messages }: { readonly messages: readonly Message[] },
-  given: readonly AnsweredQuestion[],
+  answered: readonly AnsweredQuestion[],
   tools: readonly AnyTool[],
 ): Promise<void> {
-  for (const each of given) {
+  for (const each of answered) {
     const { question, answer } = each;
     const edit = editOf(each);
     if (edit === undefined || question.path) continue;

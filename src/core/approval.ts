@@ -149,17 +149,17 @@ const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__P
   enter: (name, { guards }) => void guards.set(name, []),
   finalize(answer) {
     const decision = decisionOf(answer);
-    answer.own.guards.set(answer.name, withoutTexts(askedIn(answer.below), askedIn(decision)));
+    answer.locals.guards.set(answer.name, withoutTexts(askedIn(answer.below), askedIn(decision)));
     return combine(answer, decision);
   },
   rescue,
 });
 
 /** Combines a hook's decision with that of the inner layers. */
-function combine<E>({ ctx, called, below, rest }: Answer<E>, returned: Approval): Approval | Promise<Approval> {
+function combine<E>({ ctx, called, below, runInner }: Answer<E>, returned: Approval): Approval | Promise<Approval> {
   if (returned.type === "deny") return returned;
   if (called) return below ? overriding(ctx, returned, below) ?? returned : deny("A guard failed.");
-  return rest().then((inner) => overriding(ctx, returned, inner) ?? stricter(returned, inner)); // the engine asks the inner layers that the hook did not ask
+  return runInner().then((inner) => overriding(ctx, returned, inner) ?? stricter(returned, inner)); // the engine asks the inner layers that the hook did not ask
 }
 
 /**
@@ -178,11 +178,11 @@ function decisionOf<E>({ name, ctx, returned, below }: Answer<E>): Approval {
   if (type !== "ask" || !texts.every(isText) || (key !== undefined && !isText(key))) {
     throw new TypeError(`Cannot leave approval: "${name}" returned no allow(), ask() or deny()`);
   }
-  const own = { middleware: name, ...(key !== undefined && { key }) };
+  const origin = { middleware: name, ...(key !== undefined && { key }) };
   const inner = [...askedIn(below)];
   const asked = (texts.length > 0 ? texts : [`Run ${ctx.name}?`]).map((text) => {
     const index = inner.findIndex((each) => each.text === text); // the hook repeats the question of an inner guard
-    return inner.splice(index, index < 0 ? 0 : 1)[0] ?? { text, ...own };
+    return inner.splice(index, index < 0 ? 0 : 1)[0] ?? { text, ...origin };
   });
   return askOf(asked, more);
 }
@@ -273,17 +273,17 @@ function isOfTool({ middleware }: AskedText): boolean {
  * Decides in place of a guard that failed as it did before the pause: it asks the same, and answers the same questions of inner guards. A guard that had not
  * decided then denies the call.
  */
-async function rescue({ ctx, name, own, error, rest }: HookFailure<ApprovalContext, Approval, Deciding>) {
-  const { engine, before, guards } = own;
+async function rescue({ ctx, name, locals, error, runInner }: HookFailure<ApprovalContext, Approval, Deciding>) {
+  const { engine, before, guards } = locals;
   const [, answered] = before?.guards.find(([guard]) => guard === name) ?? [];
   if (!before || !answered) throw error;
   reportKeptDecision(error, engine);
   guards.set(name, answered);
-  const inner = await rest();
+  const inner = await runInner();
   if (inner.type === "deny" || isEdit(inner, ctx)) return inner;
   const asked = before.asked.filter(({ middleware }) => middleware === name);
-  const open = inner.type === "ask" ? askOf(withoutTexts(askedIn(inner), answered), inner) : inner;
-  return stricter(askOf(asked), open);
+  const unanswered = inner.type === "ask" ? askOf(withoutTexts(askedIn(inner), answered), inner) : inner;
+  return stricter(askOf(asked), unanswered);
 }
 
 /** Reports that a guard failed whose decision from before the pause counts. Throws the error of a run that ends. */

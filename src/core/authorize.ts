@@ -190,14 +190,14 @@ function applyApproval(ctx: ToolContext, call: OpenCall, approval: Approval, che
   if (person?.type === "edited" && !call.revisions.personsEdits.includes(person.answered)) {
     return { type: "revise", name, input: person.input, edited: true, personsEdit: person.answered };
   }
-  const open = openQuestions(approval, call, form, person);
-  if (open.type === "ask") {
-    return isInputUnstable(call, form) ? denyUnstableInput(ctx, call) : askPerson(ctx, call, open, checked);
+  const unanswered = openQuestions(approval, call, form, person);
+  if (unanswered.type === "ask") {
+    return isInputUnstable(call, form) ? denyUnstableInput(ctx, call) : askPerson(ctx, call, unanswered, checked);
   }
   const by = person?.type === "approved" ? "person" : approval.type === "ask" ? "rule" : "policy";
   if (proposed) return decided(ctx, call, "allow", by, { ...proposed, input });
   if (!tool || "invalid" in parsed) return denyChangedTooOften(ctx, call); // not reached: only a proposed result has no tool
-  announce(ctx, call, "allow", by);
+  emitDecision(ctx, call, "allow", by);
   const note = noteOf(call, form);
   return { type: "execute", tool, input: parsed.input, json: input, scope: ctx, approval: saved, note };
 }
@@ -253,30 +253,30 @@ function contextOf(
 function askPerson(
   { emit, name, tool }: ToolContext,
   call: OpenCall,
-  open: Ask,
+  unanswered: Ask,
   { form: { input, parsed }, saved }: CheckedForm,
 ): CallDecision {
   const { scope: { engine }, record: { call: { id } }, place: { turn } } = call;
-  const { type: _, "~asked": __, questions: texts, ...more } = open;
+  const { type: _, "~asked": __, questions: texts, ...more } = unanswered;
   const edit = call.revisions.personsEdits.at(-1)?.answer;
   const isTurned = edit?.type === "approve" && !isSame(edit.input, input);
   const forms = isTurned
     ? [`A hook changed your input ${JSON.stringify(edit.input)} to ${JSON.stringify(parsed)}.`]
     : [];
   const question: Question = { callId: id, tool: name, input: parsed, questions: [...texts, ...forms] };
-  engine.events.announce(emit, { type: "approval.asked", turn, call: id, ...question });
+  engine.events.emitThrough(emit, { type: "approval.asked", turn, call: id, ...question });
   const schema = answerSchema(tool?.definition.schema);
-  const approval = { ...saved, asked: askedIn(open) };
+  const approval = { ...saved, asked: askedIn(unanswered) };
   return { type: "ask", question: { ...question, schema, suggestions, ...more }, approval };
 }
 
-/** Announces a decision that answers the call. */
+/** Emits a decision, and answers the call with it. */
 function decided(ctx: ToolContext, call: OpenCall, verdict: Decision, by: Decider, result: ToolResult): CallDecision {
-  announce(ctx, call, verdict, by, verdict === "deny" ? result : undefined);
+  emitDecision(ctx, call, verdict, by, verdict === "deny" ? result : undefined);
   return { type: "answer", result };
 }
 
-function announce(
+function emitDecision(
   { emit }: ToolContext,
   { scope: { engine }, record: { call }, place: { turn } }: OpenCall,
   decision: Decision,
@@ -285,5 +285,5 @@ function announce(
 ): void {
   const [part] = result?.parts ?? [];
   const event = { type: "approval.decided", turn, call: call.id, decision, by } as const;
-  engine.events.announce(emit, part?.type === "text" ? { ...event, reason: part.text } : event);
+  engine.events.emitThrough(emit, part?.type === "text" ? { ...event, reason: part.text } : event);
 }

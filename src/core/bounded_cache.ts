@@ -65,8 +65,8 @@ export interface BoundedCache<T> {
 }
 
 /** The bytes of the entries that share a bound. */
-interface Usage {
-  readonly most: number;
+interface Budget {
+  readonly limitBytes: number;
   bytes: number;
   /** The bytes of those that must stay. */
   pinned: number;
@@ -77,21 +77,21 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
   /** The entries that must stay, and those that can be evicted, in the order in which they expire. */
   const pinned = new Map<string, Entry<T>>();
   const idle = new Map<string, Entry<T>>();
-  const whole: Usage = { most: maxBytes, bytes: 0, pinned: 0 };
-  const owners = new Map<string, Usage>();
+  const total: Budget = { limitBytes: maxBytes, bytes: 0, pinned: 0 };
+  const owners = new Map<string, Budget>();
 
   /** Returns the usages that an entry of `owner` counts in. */
-  function usagesOf(owner: string | undefined): readonly Usage[] {
-    if (owner === undefined) return [whole];
-    return [owners.get(owner) ?? { most: maxOwnerBytes, bytes: 0, pinned: 0 }, whole];
+  function budgetsOf(owner: string | undefined): readonly Budget[] {
+    if (owner === undefined) return [total];
+    return [owners.get(owner) ?? { limitBytes: maxOwnerBytes, bytes: 0, pinned: 0 }, total];
   }
 
   function count({ owner, bytes, pinned }: EntryOptions, sign: 1 | -1): void {
-    for (const usage of usagesOf(owner)) {
-      usage.bytes += sign * bytes;
-      if (pinned) usage.pinned += sign * bytes;
-      if (owner === undefined || usage === whole) continue;
-      if (usage.bytes > 0) owners.set(owner, usage);
+    for (const budget of budgetsOf(owner)) {
+      budget.bytes += sign * bytes;
+      if (pinned) budget.pinned += sign * bytes;
+      if (owner === undefined || budget === total) continue;
+      if (budget.bytes > 0) owners.set(owner, budget);
       else owners.delete(owner); // an owner without entries takes no room
     }
   }
@@ -121,20 +121,20 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
   }
 
   /** Evicts entries that count in `usage`, the oldest first, until there is room for `bytes`. */
-  function evict(usage: Usage, bytes: number, owner: string | undefined): void {
+  function evict(budget: Budget, bytes: number, owner: string | undefined): void {
     for (const [id, entry] of idle) {
-      if (usage.bytes + bytes <= usage.most) return;
-      if (usage === whole || entry.owner === owner) remove(id);
+      if (budget.bytes + bytes <= budget.limitBytes) return;
+      if (budget === total || entry.owner === owner) remove(id);
     }
   }
 
   function roomFor(id: string, owner: string | undefined): number {
-    const own = pinned.get(id);
-    const left = usagesOf(owner).map((usage) => {
-      const isCounted = own && (usage === whole || own.owner === owner);
-      return usage.most - usage.pinned + (isCounted ? own.bytes : 0);
+    const pinnedBytes = pinned.get(id);
+    const rooms = budgetsOf(owner).map((budget) => {
+      const isCounted = pinnedBytes && (budget === total || pinnedBytes.owner === owner);
+      return budget.limitBytes - budget.pinned + (isCounted ? pinnedBytes.bytes : 0);
     });
-    return Math.min(...left);
+    return Math.min(...rooms);
   }
 
   return {
@@ -147,12 +147,14 @@ export function boundedCache<T>({ max, maxBytes, maxOwnerBytes, expireIn }: Boun
       const { owner, bytes } = options;
       expire();
       if (bytes > roomFor(id, owner)) {
-        const most = Math.min(...usagesOf(owner).map(({ most }) => most));
-        const advice = bytes > most ? `this alone takes ${bytes} bytes of at most ${most}` : "try again later";
+        const roomBytes = Math.min(...budgetsOf(owner).map(({ limitBytes }) => limitBytes));
+        const advice = bytes > roomBytes
+          ? `this alone takes ${bytes} bytes of at most ${roomBytes}`
+          : "try again later";
         throw new CapacityError(`Cannot store more in memory: it is full; ${advice}`);
       }
       remove(id);
-      for (const usage of usagesOf(owner)) evict(usage, bytes, owner);
+      for (const budget of budgetsOf(owner)) evict(budget, bytes, owner);
       count(options, 1);
       (options.pinned ? pinned : idle).set(id, { ...options, value, expires: Date.now() + expireIn });
       for (const oldest of idle.keys()) {

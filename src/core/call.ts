@@ -65,12 +65,12 @@ function decisionOf(phase: CallPhase): FinalDecision | undefined {
 
 /** Returns the record of a call in a phase. Undefined if the phase saves nothing: the record of an earlier phase stays. */
 function recordOf({ record: { call }, note, inner }: OpenCall, phase: CallPhase): CallRecord | undefined {
-  const given = inner ? { call, inner } : { call };
+  const base = inner ? { call, inner } : { call };
   switch (phase.at) {
     case "allowed":
     case "ran": {
       const { tool: { name }, json: input } = phase.decision;
-      const allowed = { ...given, name, input, ...(note !== undefined && { note }) };
+      const allowed = { ...base, name, input, ...(note !== undefined && { note }) };
       if (phase.at === "allowed") return { ...allowed, state: "running" };
       return { ...allowed, state: "ran", raw: withoutError(phase.raw) };
     }
@@ -79,7 +79,7 @@ function recordOf({ record: { call }, note, inner }: OpenCall, phase: CallPhase)
       // The exit of the run contains the schemas of the questions.
       const questions = phase.questions.map(({ schema: _, suggestions: __, ...question }) => question);
       const more = { ...(approval && { approval }), ...(saved !== undefined && { saved }) };
-      return { ...given, state: "waiting", questions, ...more };
+      return { ...base, state: "waiting", questions, ...more };
     }
     case "closed":
       return { call, state: "done", result: phase.result };
@@ -128,7 +128,7 @@ interface CallPlace {
 export class OpenCall {
   #phase: CallPhase = { at: "received" };
   #revisions = noRevisions;
-  #isAnnounced = false;
+  #isStartEmitted = false;
   #innerCalls: { readonly calls: InnerCalls | undefined } | undefined;
   readonly #failures: unknown[] = [];
   /** Ends the wait of `enter()`. */
@@ -251,8 +251,8 @@ export class OpenCall {
     const { scope: { engine }, record: { call: { id } } } = this;
     const mustWait = cut ? cut.pause !== undefined : this.asks || this.isWaiting;
     this.#setWaiting(mustWait && !engine.isEnding);
-    const given = this.#resultToReview(cut);
-    if (given) this.#resultForHooks?.resolve(given);
+    const unreviewed = this.#resultToReview(cut);
+    if (unreviewed) this.#resultForHooks?.resolve(unreviewed);
     else this.#resultForHooks?.reject(new Paused(id));
     const result = await this.#hooksResult;
     if (this.#failures.some(isPause)) this.#setWaiting(!engine.isEnding);
@@ -310,7 +310,7 @@ export class OpenCall {
     let result: ToolResult | undefined;
     do {
       try {
-        this.#announce();
+        this.#emitStarted();
         const input = this.#input();
         const ctx = this.#context(input instanceof Promise ? await input : input); // a synchronous schema costs no turn of the microtask queue
         result = await engine.definition.onions.tool(ctx, this, toolPolicy);
@@ -326,12 +326,12 @@ export class OpenCall {
   }
 
   /** Emits `tool.started`, once. */
-  #announce(): void {
-    if (this.#isAnnounced) return;
-    this.#isAnnounced = true;
+  #emitStarted(): void {
+    if (this.#isStartEmitted) return;
+    this.#isStartEmitted = true;
     const { scope: { engine, emit }, record: { call: { id: call, name } }, place: { index, batchId: batch, turn } } =
       this;
-    engine.events.announce(emit, { type: "tool.started", turn, call, name, batch, index });
+    engine.events.emitThrough(emit, { type: "tool.started", turn, call, name, batch, index });
   }
 
   /** Returns the input for the hooks. The model's own is repaired before: guards see the input that runs. */
@@ -422,21 +422,21 @@ export class OpenCall {
   }
 
   /** Closes the call with a result. Returns a function that emits it. */
-  #close(given: ToolResult): () => void {
+  #close(finalResult: ToolResult): () => void {
     const { record: { call }, note, inner, scope: { engine } } = this;
-    const reviewed = reviewedResult(call, given, { note, limit: engine.limits.output });
+    const reviewed = reviewedResult(call, finalResult, { note, limit: engine.limits.output });
     const result = inner ? { ...reviewed, inner } : reviewed;
     this.#move({ at: "closed", result });
-    return () => this.#emitResult(given, result);
+    return () => this.#emitResult(finalResult, result);
   }
 
   #emitResult({ person, silent }: ToolResult, reviewed: ReviewedResult): void {
     const { scope: { engine, emit }, place: { turn } } = this;
     try {
-      this.#announce();
+      this.#emitStarted();
       const { inner: _, ...shown } = withoutAdditions(reviewed); // clients have seen the calls
       const result = { ...shown, ...(silent && { parts: [] }) };
-      engine.events.announce(emit, { type: "tool.finished", turn, call: result.callId, result });
+      engine.events.emitThrough(emit, { type: "tool.finished", turn, call: result.callId, result });
       if (person !== undefined && !silent) emit({ type: "notice", text: person });
     } catch (error) {
       this.fail(error);
@@ -459,6 +459,6 @@ const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /
     hint: ": retry at execute",
     late: true,
     derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : call.rename(inner, hook),
-    finalize: ({ name, returned, ctx, own: call }) => call.answer(ctx, toolResultOf(name, "tool", returned)),
+    finalize: ({ name, returned, ctx, locals: call }) => call.answer(ctx, toolResultOf(name, "tool", returned)),
   },
 );

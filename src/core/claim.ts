@@ -52,7 +52,7 @@ interface AnsweredPause {
   /** The pause. */
   readonly exit: Exit;
   /** The answers of the claim, which are the last ones in its `snapshot`. */
-  readonly given: readonly AnsweredQuestion[];
+  readonly newAnswers: readonly AnsweredQuestion[];
 }
 
 /** The state that a run starts from, and how it starts. */
@@ -143,15 +143,17 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
   const state = { ...stateOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
-  const { messages: kept } = state;
+  const { messages: transcript } = state;
   if (messages) {
-    const before = [...kept, ...leftBehind(stored)];
+    const before = [...transcript, ...leftBehind(stored)];
     const keep = stored && options.rewind?.(stored, messages);
     const at = definition.reviewsInput && !parent ? "incoming" : "prompt"; // a parent's prompt to its child does not come from outside
     const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
     return { ...state, type: "new", messages: before, snapshot: fresh(options, position, before.length) };
   }
-  if (compact) return { ...state, type: "new", snapshot: fresh(options, { at: "compact", ...compact }, kept.length) };
+  if (compact) {
+    return { ...state, type: "new", snapshot: fresh(options, { at: "compact", ...compact }, transcript.length) };
+  }
   return await resume(stored, state, beginning);
 }
 
@@ -233,10 +235,10 @@ async function resume(
   }
   const paused = isPaused(stored);
   const lost = !paused && lease?.released !== true;
-  const given = matchAnswers(stored, answers);
-  if (!parent) await validateEdits(stored, given, [...definition.tools, ...options.tools ?? []]);
+  const newAnswers = matchAnswers(stored, answers);
+  if (!parent) await validateEdits(stored, newAnswers, [...definition.tools, ...options.tools ?? []]);
   const run = await reconcile?.(saved) ?? saved;
-  const kept = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
+  const earlierAnswers = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
   const { exit, request: asked, recoveries: earlier = 0, ...rest } = run;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
   const stop = options.stop ?? (lease && stopOf(lease)) ??
@@ -244,12 +246,12 @@ async function resume(
   const request = options.requestId ?? (paused ? undefined : asked);
   const snapshot: RunSnapshot = {
     ...rest,
-    answers: [...kept, ...given],
+    answers: [...earlierAnswers, ...newAnswers],
     ...(request !== undefined && { request }),
     ...(recoveries > 0 && { recoveries }),
   };
   const state = { ...session, snapshot, mail };
-  const pause = exit && { exit: restoreSchemas(exit), given };
+  const pause = exit && { exit: restoreSchemas(exit), newAnswers };
   if (stop) {
     const rollback = options.rollback ?? lease?.rollback === true;
     return { ...state, type: "closing", stored: undefined, stop, rollback, pause };

@@ -42,16 +42,16 @@ export interface Division {
   /** The opening of the conversation. It stays, so that the provider's prompt cache stays valid. */
   readonly opened: readonly Message[];
   /** The messages that may be removed. */
-  readonly left: readonly Message[];
+  readonly removed: readonly Message[];
   /** The messages that stay after them: the person's last message, and the last messages. */
   readonly kept: readonly Message[];
 }
 
 /** The core of `compact`: removes the oldest messages, except the opening, the person's last message, and the last messages. */
 function trim({ transcript, budget }: CompactContext): Promise<Compaction> {
-  const { opened, left, kept } = splitTranscript(transcript, budget);
+  const { opened, removed, kept } = splitTranscript(transcript, budget);
   return Promise.resolve(
-    left.length === 0 ? declined("There is nothing that could be left out.") : compacted([...opened, ...kept]),
+    removed.length === 0 ? declined("There is nothing that could be left out.") : compacted([...opened, ...kept]),
   );
 }
 
@@ -70,7 +70,7 @@ export function splitTranscript(transcript: readonly Message[], budget: number, 
   }
   return {
     opened,
-    left: rest.filter((group) => !kept.has(group)).flat(),
+    removed: rest.filter((group) => !kept.has(group)).flat(),
     kept: rest.filter((group) => kept.has(group)).flat(),
   };
 }
@@ -115,8 +115,8 @@ export function compact<V, O>(
   agent: Agent<V, O>,
   { instructions = "", ...options }: CompactOptions & VarsOption<V>,
 ): RunHandle<O> {
-  const given = { ...options, compact: { instructions } } as StartCompactOptions & VarsOption<V>; // the vars are those of `options`
-  return runHandle((sink) => agent.start(given, sink));
+  const startOptions = { ...options, compact: { instructions } } as StartCompactOptions & VarsOption<V>; // the vars are those of `options`
+  return runHandle((sink) => agent.start(startOptions, sink));
 }
 
 const requireType = /* @__PURE__ */ requireChoice<CompactContext, Compaction, EngineRun>("compact", "type", [
@@ -130,7 +130,7 @@ const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> 
   {
     core: trim,
     finalize(answer) {
-      const { name, own: { loop: { transcript } } } = answer;
+      const { name, locals: { loop: { transcript } } } = answer;
       const returned = requireType(answer);
       return returned.type === "compacted"
         ? { ...returned, messages: transcript.repaired(returned.messages, "compact", name) }
@@ -160,8 +160,8 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
 
   "~steps": {
     /** Compacts the transcript of a session on request. */
-    compact: (async (scope, { instructions: given }) => {
-      const { status, messages: [message], reason = "" } = await reviewInstructions(scope, given);
+    compact: (async (scope, { instructions: requested }) => {
+      const { status, messages: [message], reason = "" } = await reviewInstructions(scope, requested);
       scope.engine.exit.check(); // a hook that swallowed an interrupt changes nothing
       if (status === "cancelled") return { exit: { status: "refused", reason, answer: { text: "" } } };
       const instructions = message ? textOf(message as UserMessage) : ""; // the point accepts nothing else
@@ -222,7 +222,7 @@ async function compactTranscript(
   };
   const compact = () => onions.compact(ctx, engine, policy);
   let failed = false;
-  events.announce(emit, { type: "compact.started", trigger });
+  events.emitThrough(emit, { type: "compact.started", trigger });
   const compaction = trigger === "manual"
     ? await reportFatal(failing, "compact", compact())
     : await retried(failing, "compact", compact, () => {
@@ -235,7 +235,7 @@ async function compactTranscript(
   if (compaction.type === "compacted") {
     await loop.replaceTranscript(compaction.messages);
   }
-  events.announce(emit, {
+  events.emitThrough(emit, {
     type: "compact.finished",
     trigger,
     status: failed ? "failed" : compaction.type,

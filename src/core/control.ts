@@ -130,7 +130,7 @@ export class OpenWork {
   #unwinders: Set<() => () => void> | undefined;
   #unwound: Promise<void> | undefined;
   /** Resolves once the results of unwound calls are emitted, if they wait for a save. */
-  announced: Promise<void> | undefined;
+  resultsEmitted: Promise<void> | undefined;
   #partial: (() => AssistantMessage) | undefined;
   #cleanup: Promise<void> | undefined;
 

@@ -73,15 +73,15 @@ function checkMiddleware(use: readonly Middleware[]): void {
 }
 
 /** Throws a `TypeError` if a value in `use` is not an object that may have hooks. */
-function checkShape(given: unknown, index: number): void {
-  if (typeof given === "function" && given.name !== "") {
-    throw new TypeError(`Cannot use "${given.name}": call it, as ${given.name}()`);
+function checkShape(value: unknown, index: number): void {
+  if (typeof value === "function" && value.name !== "") {
+    throw new TypeError(`Cannot use "${value.name}": call it, as ${value.name}()`);
   }
   const operation = `Cannot use use[${index}]`;
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${operation}: expected a middleware, an object with hooks`);
   }
-  expectNoPromise(operation, given);
+  expectNoPromise(operation, value);
 }
 
 // The order of middleware: the check of the given order, and the sort by declarations.
@@ -256,9 +256,9 @@ export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
 function uniqueNames(names: readonly string[]): readonly string[] {
   const unique = new Set<string>();
   for (const name of names) {
-    let own = name;
-    for (let n = 2; unique.has(own); n++) own = `${name} (${n})`;
-    unique.add(own);
+    let uniqueName = name;
+    for (let n = 2; unique.has(uniqueName); n++) uniqueName = `${name} (${n})`;
+    unique.add(uniqueName);
   }
   return [...unique];
 }
@@ -270,9 +270,9 @@ export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): Agent
   checkOptions(options);
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
   const { observe = [], trace, order, strict = strictByDefault() } = options;
-  const given = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
-  checkMiddleware(given);
-  const use = order === "declared" ? sortByDeclaration(given) : checkOrder(given);
+  const allMiddleware = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
+  checkMiddleware(allMiddleware);
+  const use = order === "declared" ? sortByDeclaration(allMiddleware) : checkOrder(allMiddleware);
   const more = use.map((middleware) => middleware["~steps"] as Steps<StepScope> | undefined); // a feature of this engine made them
   const steps: Steps<StepScope> = Object.assign({}, promptSteps, ...more);
   const parts: AgentParts<StepScope> = {
@@ -333,10 +333,10 @@ function checkOptions<V, S extends Schema>(options: AgentOptions<V, S>): void {
 }
 
 /** Returns all tools, the agent's own first. */
-function collectTools(use: readonly Middleware[], own: readonly AnyTool[]): readonly AnyTool[] {
+function collectTools(use: readonly Middleware[], agentTools: readonly AnyTool[]): readonly AnyTool[] {
   const from = new Map<string, string>();
   const sources = [
-    { name: "tools", tools: own },
+    { name: "tools", tools: agentTools },
     ...use.map((middleware, index) => ({ name: nameOf(middleware, index), tools: middleware.tools ?? [] })),
   ];
   return sources.flatMap(({ name, tools }) => {

@@ -151,7 +151,7 @@ class StoredSession {
   #version: SessionVersion;
   #tried: { readonly version: SessionVersion; readonly draft: Draft; readonly lease: Lease | undefined } | undefined;
   /** The lease that is stored. */
-  #held: Lease | undefined;
+  #storedLease: Lease | undefined;
   /** The draft that is stored, and the one that is saved next. */
   #stored: Draft | undefined;
   #next: Draft | undefined;
@@ -178,7 +178,7 @@ class StoredSession {
 
   /** Milliseconds until the stored lease ends. */
   get #leaseLeft(): number {
-    return (this.#held?.until ?? Infinity) - Date.now();
+    return (this.#storedLease?.until ?? Infinity) - Date.now();
   }
 
   /**
@@ -186,8 +186,8 @@ class StoredSession {
    * over a paused run, which has no lease.
    */
   get #isStopKnown(): boolean {
-    return !this.#run.control.effects.saves || !this.#held ||
-      this.#held.closing === stopToSave(this.#run)?.reason;
+    return !this.#run.control.effects.saves || !this.#storedLease ||
+      this.#storedLease.closing === stopToSave(this.#run)?.reason;
   }
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
@@ -239,10 +239,10 @@ class StoredSession {
   async #put(draft: Draft): Promise<boolean> {
     const session = sessionToStore(draft, this.#run, this.#leaseTime);
     const { lease } = session;
-    const held = this.#held;
-    const movesLease = !lease || !held || draft.released || this.#leaseLeft <= this.#leaseTime * 2 / 3;
+    const storedLease = this.#storedLease;
+    const movesLease = !lease || !storedLease || draft.released || this.#leaseLeft <= this.#leaseTime * 2 / 3;
     const { addition, version } = this.#version.next(session, { holder: this.#holder, isWriter: true, movesLease });
-    this.#tried = { version, draft, lease: movesLease ? lease : { ...lease, until: held.until } };
+    this.#tried = { version, draft, lease: movesLease ? lease : { ...lease, until: storedLease.until } };
     if (!await withRetries(() => this.#store.append(session.id, addition), this.#patience)) return false;
     this.#confirm(version);
     return true;
@@ -251,7 +251,7 @@ class StoredSession {
   /** Notes that the draft which was tried last is stored. */
   #confirm(version: SessionVersion): void {
     this.#version = version;
-    this.#held = this.#tried?.lease;
+    this.#storedLease = this.#tried?.lease;
     this.#stored = this.#tried?.draft;
     this.#tried = undefined;
   }
@@ -279,7 +279,7 @@ class StoredSession {
       return false;
     }
     this.#version = this.#version.followedBy(version);
-    this.#held = lease;
+    this.#storedLease = lease;
     this.#run.steering.receive(arrived);
     this.#late?.push(...arrived);
     for (const draft of new Set([this.#stored, this.#next])) draft?.arrived.push(...arrived);
@@ -303,13 +303,17 @@ class StoredSession {
   async #extend(lease = this.#leaseTime): Promise<boolean> {
     const until = Math.ceil(Date.now() + lease);
     const moved = await withRetries(async (attempt) => {
-      const session = { id: this.#run.session, version: this.#version.n, ...(this.#held && { lease: this.#held }) };
+      const session = {
+        id: this.#run.session,
+        version: this.#version.n,
+        ...(this.#storedLease && { lease: this.#storedLease }),
+      };
       if (await this.#store.touch(session, until)) return true;
       if (attempt === 0) return false;
       const { version, session: { lease } = {} } = await openHead(this.#store, this.#run.session);
       return version.n === this.#version.n && lease?.until === until;
     });
-    if (moved) this.#held = { ...this.#held, until };
+    if (moved) this.#storedLease = { ...this.#storedLease, until };
     return moved;
   }
 

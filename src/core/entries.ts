@@ -150,9 +150,9 @@ function closest(stored: StoredTranscript, messages: readonly Message[]): Stored
 function basedOn(messages: readonly Message[], stored: StoredTranscript, back: readonly Entry[]): TranscriptChange {
   const { messages: old, last } = stored;
   const same = countSame(old, messages);
-  const most = Math.min(old.length, messages.length) - same;
+  const maxSame = Math.min(old.length, messages.length) - same;
   let kept = 0;
-  while (kept < most && isSame(old.at(-1 - kept), messages.at(-1 - kept))) kept++;
+  while (kept < maxSame && isSame(old.at(-1 - kept), messages.at(-1 - kept))) kept++;
   const base = last + back.length + 1;
   return {
     entries: [
@@ -172,9 +172,9 @@ function basedOn(messages: readonly Message[], stored: StoredTranscript, back: r
 
 /** Returns how many messages two transcripts begin with in common. */
 export function countSame(old: readonly Message[], messages: readonly Message[]): number {
-  const most = Math.min(old.length, messages.length);
+  const maxSame = Math.min(old.length, messages.length);
   let same = 0;
-  while (same < most && (old[same] === messages[same] || isSame(old[same], messages[same]))) same++; // most are the same objects
+  while (same < maxSame && (old[same] === messages[same] || isSame(old[same], messages[same]))) same++; // most are the same objects
   return same;
 }
 

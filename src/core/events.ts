@@ -61,7 +61,7 @@ export class Events {
   observers: Audience["observers"];
   readonly #run: string;
   readonly #audience: Audience;
-  /** The type of an announced event, until it arrives. */
+  /** The type of the event that `emitThrough()` emits, until a filter has passed it on. */
   #due: Event["type"] | undefined;
   /** Cancels the release of the gathered events. */
   #cancelRelease: (() => void) | undefined;
@@ -97,8 +97,8 @@ export class Events {
     if (next) this.emit(next);
   };
 
-  /** Emits an event that no filter may drop. */
-  announce(emit: Emit, event: Event): void {
+  /** Emits an event through the filters of `emit`. Throws a `TypeError` if one drops it. */
+  emitThrough(emit: Emit, event: Event): void {
     this.#due = event.type;
     emit(event);
     if (this.#due === event.type && !this.closed) {
@@ -106,7 +106,7 @@ export class Events {
     }
   }
 
-  /** Accepts an announced event that a filter emits later, in its place among the events that the filter holds back. */
+  /** Accepts an event of `emitThrough()` that a filter emits later, in its place among the events that the filter holds back. */
   defer(event: Event): void {
     if (event.type === this.#due) this.#due = undefined;
   }

@@ -65,10 +65,10 @@ async function unwindCalls({ loop, work, control, limits }: EngineRun): Promise<
   const saved = loop.detach({ save: unwinders.length > 0 });
   const done = saved?.then(() => true);
   const isSaved = !done || await withGracePeriod(done, control, limits.grace, () => {}).catch(() => false);
-  const announcements = unwinders.map((unwind) => unwind());
-  const announce = () => announcements.forEach((emitResults) => emitResults());
-  if (isSaved) announce();
-  else work.announced = saved?.then(announce);
+  const emitters = unwinders.map((unwind) => unwind());
+  const emitAll = () => emitters.forEach((emitResults) => emitResults());
+  if (isSaved) emitAll();
+  else work.resultsEmitted = saved?.then(emitAll);
 }
 
 /** Returns the cause of a cleanup. */

@@ -40,13 +40,13 @@ function validate({ source, messages, context }: InputContext, name: string): vo
 
 /** A refusal stands. An acceptance is that of the inner layers, so no hook can bypass a guard inside it. */
 function finalize(
-  { name, returned, called, below, rest }: HookAnswer<InputContext, InputResult, undefined>,
+  { name, returned, called, below, runInner }: HookAnswer<InputContext, InputResult, undefined>,
 ): InputResult | Promise<InputResult> {
   if (returned?.status === "cancelled") return returned;
   if (returned?.status !== "accepted") {
     throw new TypeError(`Cannot leave input: "${name}" returned neither the result of next() nor refused()`);
   }
-  return called ? below ?? refused("A guard failed.") : rest();
+  return called ? below ?? refused("A guard failed.") : runInner();
 }
 
 /** Runs the `input` onion. */

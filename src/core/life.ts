@@ -32,9 +32,9 @@ export async function live(beginning: Beginning, opening: Promise<EngineRun>): P
   try {
     let result: RunResult;
     try {
-      announce(run, beginning.early);
-      const left = run.claimed.type === "new" ? undefined : await takeUp(run);
-      result = left ?? await enterSession(run, beginning);
+      emitFirstEvents(run, beginning.firstEvents);
+      const endResult = run.claimed.type === "new" ? undefined : await takeUp(run);
+      result = endResult ?? await enterSession(run, beginning);
     } catch (error) {
       await exitWith({ ...run.scope(), engine: run }, error, "session");
       run.steering.close();
@@ -61,7 +61,7 @@ function unopened({ control, steering, sink, options, session }: Beginning, erro
 }
 
 /** Emits the first events. */
-function announce(engine: EngineRun, early: readonly Event[]): void {
+function emitFirstEvents(engine: EngineRun, firstEvents: readonly Event[]): void {
   const { id: run, session, events, usage, claimed } = engine;
   const { snapshot: { request } } = claimed;
   const resumed = claimed.type !== "new";
@@ -69,14 +69,14 @@ function announce(engine: EngineRun, early: readonly Event[]): void {
   const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
   events.emit({ type: "run.started", run, session, resumed, ...before });
   events.emit({ type: "session.opened", source: sourceOf(engine) });
-  for (const event of early) events.emit(event);
+  for (const event of firstEvents) events.emit(event);
 }
 
 /** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
 async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
   const { writer, work, loop, claimed } = engine;
-  const left = pauseOf(claimed) ? undefined : await writer.takeOver?.();
-  if (left || claimed.type !== "closing") return left;
+  const endResult = pauseOf(claimed) ? undefined : await writer.takeOver?.();
+  if (endResult || claimed.type !== "closing") return endResult;
   const cause = { reason: claimed.stop.reason, source: "stop" } as const;
   await work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
   return undefined;
@@ -101,15 +101,15 @@ function enterSession(engine: EngineRun, beginning: Beginning): Promise<RunResul
   const { control, limits, claimed } = engine;
   const { review } = beginning.options;
   const result = review && claimed.type === "new"
-    ? refusalOf(engine, review).then((refused) => refused ?? openSession(engine, beginning))
-    : openSession(engine, beginning);
+    ? refusalOf(engine, review).then((refused) => refused ?? runSessionHooks(engine, beginning))
+    : runSessionHooks(engine, beginning);
   return withGracePeriod(result, control, graceFactor * limits.grace, () => {
     engine.events.warn("hook.abandoned", "A hook did not stop when its signal aborted.");
   });
 }
 
 /** Runs the `session` onion with the settings of the run. */
-function openSession(engine: EngineRun, { options: { parent } }: Beginning): Promise<RunResult> {
+function runSessionHooks(engine: EngineRun, { options: { parent } }: Beginning): Promise<RunResult> {
   const { limits, definition, tools } = engine;
   const settings = settingsOf(definition, engine.scope(), { limits, tools, inherited: parent?.settings });
   return settings instanceof Promise
@@ -151,7 +151,7 @@ async function runSession(
   const scope: StepScope = { run, signal, emit, vars, engine, outside: emit };
   try {
     exit.check();
-    engine.open(settings);
+    engine.applySettings(settings);
     if (loop.transcript.messages.length === 0) loop.append(contextMessages(context, "session"));
     if (claimed.type === "closing" && !(claimed.stop === stops.lost && completesFirst(engine))) {
       control.abort(claimed.stop);
@@ -176,21 +176,21 @@ function waitingPrompt(position: Position): Pick<SessionContext, "prompt"> {
 }
 
 /** Emits the last events, and gives the session back. */
-async function end(engine: EngineRun, given: RunResult): Promise<RunResult> {
+async function end(engine: EngineRun, hookResult: RunResult): Promise<RunResult> {
   const { id: run, session, events, loop, work, writer, steering, claimed, exit } = engine;
-  if (work.announced) await work.announced; // before the last messages are taken: the save may bring some
+  if (work.resultsEmitted) await work.resultsEmitted; // before the last messages are taken: the save may bring some
   steering.close();
-  if (engine.control.handedOver) return given;
+  if (engine.control.handedOver) return hookResult;
   const pause = pauseOf(claimed);
   if (!exit.current && pause) exit.offer(pause.exit, undefined); // a hook refused to continue a paused run, which stays paused
-  const stays = restoredSession(engine) !== undefined || exit.current?.status === "paused";
-  if (!stays) loop.append(steering.take()); // the next run reads them, except after a rollback
+  const keepsRun = restoredSession(engine) !== undefined || exit.current?.status === "paused";
+  if (!keepsRun) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { finish, transcript: { messages } } = loop;
-  const raw: RunResult = { ...given, run, session, ...(finish && { finish }), usage: engine.usage, messages };
+  const raw: RunResult = { ...hookResult, run, session, ...(finish && { finish }), usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
   let { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
   try {
-    if (!await writer.end(stays ? undefined : last)) {
+    if (!await writer.end(keepsRun ? undefined : last)) {
       events.warn("session.unsaved", "The session was taken by another process.");
     }
   } catch (error) {

@@ -195,7 +195,7 @@ export class Loop {
 
   /** Applies a move, saves it, and emits its events. Returns no promise if there is nothing to wait for. */
   apply(
-    { to, add, keep, replace, counters, finish, announce, exit, error }: Move,
+    { to, add, keep, replace, counters, finish, events, exit, error }: Move,
     scope: StepScope,
   ): Promise<void> | undefined {
     if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
@@ -210,8 +210,8 @@ export class Loop {
     if (error) throw error.thrown;
     if (exit) return void this.#exit.offer(exit, undefined);
     this.#exit.check(); // an end is saved once, as a whole
-    if (announce) this.#unsent = announce;
-    const urgent = announce !== undefined || replace !== undefined || to?.at === "model" || to?.at === "prompt";
+    if (events) this.#unsent = events;
+    const urgent = events !== undefined || replace !== undefined || to?.at === "model" || to?.at === "prompt";
     const saved = urgent ? this.#checkpoint(this.#position) : undefined;
     if (saved) return saved.then(() => this.sendUnsent(scope));
     if (!urgent && to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
@@ -230,7 +230,7 @@ export class Loop {
   sendUnsent({ emit, outside }: StepScope): void {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
-    for (const event of unsent) this.#events.announce(event.type === "prompt.accepted" ? outside : emit, event);
+    for (const event of unsent) this.#events.emitThrough(event.type === "prompt.accepted" ? outside : emit, event);
   }
 
   /** Sets the answers before the first step. */

@@ -59,7 +59,7 @@ class MemoryWriter implements SessionWriter {
   #version: SessionVersion;
   #saves: boolean;
   /** The lease that is stored. */
-  #held: Lease | undefined;
+  #storedLease: Lease | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -125,7 +125,7 @@ class MemoryWriter implements SessionWriter {
     const { addition, version } = this.#version.next(session, { holder: this.#holder, isWriter: true });
     if (!await this.#store.append(session.id, addition)) return false;
     this.#version = version;
-    this.#held = lease;
+    this.#storedLease = lease;
     this.#saves = true;
     return true;
   }
@@ -143,13 +143,13 @@ class MemoryWriter implements SessionWriter {
 
   /** Moves the end of the lease. If the session has changed meanwhile, the save that changed it has done so. */
   async #renew(): Promise<void> {
-    const lease = this.#held;
+    const lease = this.#storedLease;
     if (!lease) return;
-    const renewed = this.#held = { ...lease, until: this.#leaseEnd() }; // at once, for the next renewal
+    const renewed = this.#storedLease = { ...lease, until: this.#leaseEnd() }; // at once, for the next renewal
     try {
       await this.#store.touch({ id: this.#run.session, version: this.#version.n, lease }, renewed.until);
     } catch (error) {
-      if (this.#held === renewed) this.#held = lease;
+      if (this.#storedLease === renewed) this.#storedLease = lease;
       throw error;
     }
   }
@@ -207,8 +207,8 @@ function openIn(sessions: SessionCache, id: string): OpenedSession | undefined {
 
 /** Returns the entries from `first` to `last`. The first ones may have been deleted. */
 function entriesIn(list: readonly NumberedEntry[], first: number, last: number): readonly NumberedEntry[] {
-  const [begin = 1] = list[0] ?? [];
-  return list.slice(Math.max(first - begin, 0), Math.max(last - begin + 1, 0));
+  const [firstNumber = 1] = list[0] ?? [];
+  return list.slice(Math.max(first - firstNumber, 0), Math.max(last - firstNumber + 1, 0));
 }
 
 /** Saves a session as `StoreAdapter.append()` does. If it does not fit, the entries before its base are deleted, which no run reads. */

@@ -27,7 +27,7 @@ export const askModel: Step<StepScope, "model"> = async (scope, position) => {
   const { turn } = position;
   if (steering.waiting) { // they arrived while the position was saved
     const messages = steering.take();
-    return { to: position, add: messages, announce: [injected(messages)] };
+    return { to: position, add: messages, events: [injected(messages)] };
   }
   const response = await respond(scope, turn, position.shown);
   if (scope.turn) scope.turn.response = response;
@@ -95,7 +95,7 @@ const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> =
       const messages = engine.loop.transcript.repaired(request.messages, "model", name);
       return { ...inner, request: { ...request, messages } };
     },
-    finalize: (answer) => renameCalls(requireParts(answer), answer.own.engine, answer.name),
+    finalize: (answer) => renameCalls(requireParts(answer), answer.locals.engine, answer.name),
   },
 );
 
@@ -107,8 +107,8 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
   const request = requestOf(scope);
   const shownText = new ShownText(emit);
   engine.work.streamPartial(() => shownText.message);
-  events.announce(emit, { type: "model.started", turn, model: request.model.id });
-  const given = await retried(scope, "model", () => {
+  events.emitThrough(emit, { type: "model.started", turn, model: request.model.id });
+  const modelResponse = await retried(scope, "model", () => {
     const { emit } = shownText;
     const ctx: ModelContext = { run, signal, vars, request, turn, attempt: call.attempts + 1, purpose: "turn", emit };
     return definition.onions.model(ctx, call, policy);
@@ -116,13 +116,13 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
     takeBack(shownText.emit, call);
     return reply("");
   });
-  const response = { ...given, finish: finishOf(given), attempts: call.attempts };
+  const response = { ...modelResponse, finish: finishOf(modelResponse), attempts: call.attempts };
   const { finish, usage, attempts } = response;
   const text = textOf(response);
   const differs = text !== shownText.text;
   engine.work.streamPartial(undefined);
   events.gather();
-  events.announce(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
+  events.emitThrough(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
   return response;
 }
 
@@ -168,7 +168,7 @@ function requestOf({ engine, turn }: StepScope): ModelRequest {
 function takeBack(emit: Emit, call: ModelCall): void {
   if (!call.shown) return;
   call.shown = false;
-  call.engine.events.announce(emit, { type: "model.reset", turn: call.turn });
+  call.engine.events.emitThrough(emit, { type: "model.reset", turn: call.turn });
 }
 
 /** The core of `model`: sends the request and reads the response. */
@@ -183,18 +183,18 @@ function request(ctx: ModelContext, call: ModelCall): Promise<ModelResponse> {
   });
 }
 
-async function read(given: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
+async function read(modelContext: ModelContext, call: ModelCall, cancellation: Cancellation): Promise<ModelResponse> {
   const { engine, turn, attempts, quiet = false } = call;
   const { sink, events, settings: { prepare }, definition: { senders } } = engine;
-  const ctx = prepare ? await prepare(given) : given;
+  const ctx = prepare ? await prepare(modelContext) : modelContext;
   const request = senders.reduce((request, change) => change(request), ctx.request);
   const { model } = request;
   const answer = new ResponseAccumulator({
     turn,
     ...(quiet
-      ? { emit: ignore, events: { announce: ignore, warn: events.warn.bind(events) } }
+      ? { emit: ignore, events: { emitThrough: ignore, warn: events.warn.bind(events) } }
       : { emit: ctx.emit, events }),
-    uniqueId: (id, taken) => uniqueId(engine, id, taken),
+    uniqueId: (id, usedIds) => uniqueId(engine, id, usedIds),
   });
   try {
     for await (const events of model.stream(request, { signal: ctx.signal })) {

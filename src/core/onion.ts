@@ -31,16 +31,16 @@ export interface Named<C, D, R> {
 /** A composed point. The fold passes `core` inward, in place of the policy's own, once a hook is open around it. */
 export type Onion<C, D, R> = <E>(
   ctx: C,
-  own: E,
+  locals: E,
   policy: PointPolicy<C, D, R, E>,
-  core?: (ctx: C, own: E, policy: PointPolicy<C, never, R, E>) => Promise<R>,
+  core?: (ctx: C, locals: E, policy: PointPolicy<C, never, R, E>) => Promise<R>,
 ) => Promise<R>;
 
 /** Composes `hooks`. The first is the outermost. */
 export function compose<C, D, R>(hooks: readonly Named<C, D, R>[]): Onion<C, D, R> {
   return hooks.reduceRight<Onion<C, D, R>>(
     around,
-    (ctx, own, policy, core) => core ? core(ctx, own, policy) : policy.core(ctx, own),
+    (ctx, locals, policy, core) => core ? core(ctx, locals, policy) : policy.core(ctx, locals),
   );
 }
 
@@ -50,76 +50,76 @@ function around<C, D, R>(inner: Onion<C, D, R>, { name, hook }: Named<C, D, R>):
   const whole = layerOf(name, hook["~hook"], inner);
   const failing = (error: unknown) => layerOf(name, () => Promise.reject(error), inner); // the hook fails, and a policy may rescue it
   const chosen = (applies: boolean) => applies ? whole : inner;
-  return (ctx, own, policy, core) => {
+  return (ctx, locals, policy, core) => {
     let applies: boolean | Promise<boolean>;
     try {
       applies = hook["~applies"](ctx);
     } catch (error) {
-      return failing(error)(ctx, own, policy);
+      return failing(error)(ctx, locals, policy);
     }
-    if (typeof applies === "boolean") return chosen(applies)(ctx, own, policy, core);
-    return applies.then(chosen, failing).then((layer) => layer(ctx, own, policy, core));
+    if (typeof applies === "boolean") return chosen(applies)(ctx, locals, policy, core);
+    return applies.then(chosen, failing).then((layer) => layer(ctx, locals, policy, core));
   };
 }
 
 function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Onion<C, D, R>): Onion<C, D, R> {
-  return function layer(ctx, own, policy) {
+  return function layer(ctx, locals, policy) {
     let called = false;
-    let open = 0;
-    let left = false;
+    let unsettled = 0;
+    let hasLeft = false;
     let below: R | undefined;
     let result: Promise<R> | undefined;
 
     const settle = (value: R) => {
       below = value;
-      open--;
+      unsettled--;
     };
     const close = () => {
-      open--;
+      unsettled--;
     };
 
     function next(change?: D): Promise<R> {
-      if (left) return Promise.reject(misuse("after it had returned", name, policy));
+      if (hasLeft) return Promise.reject(misuse("after it had returned", name, policy));
       try {
-        if (open > 0) throw misuse("again before the first call has settled", name, policy);
+        if (unsettled > 0) throw misuse("again before the first call has settled", name, policy);
         if (called && !policy.retry) throw misuse("twice", name, policy, policy.hint);
-        const whole = called && policy.retry ? policy.retry(ctx, own) : ctx;
+        const whole = called && policy.retry ? policy.retry(ctx, locals) : ctx;
         called = true;
-        const changed = change ? policy.change(whole, change, name, own) : whole;
-        result = inner(changed, own, policy, awaitedCore);
+        const changed = change ? policy.change(whole, change, name, locals) : whole;
+        result = inner(changed, locals, policy, awaitedCore);
       } catch (error) {
         result = settleLater(Promise.reject(error));
       }
-      open++;
+      unsettled++;
       result.then(settle, close); // a failure reaches the hook that awaits `result`; leave() reports a hook that does not
       return result;
     }
 
-    const rest = () => inner(ctx, own, policy, awaitedCore);
+    const runInner = () => inner(ctx, locals, policy, awaitedCore);
 
     function leave(returned: R): R | Promise<R> {
-      left = true;
-      if (open > 0) throw new TypeError(`Cannot leave ${policy.point}: "${name}" did not await next()`);
+      hasLeft = true;
+      if (unsettled > 0) throw new TypeError(`Cannot leave ${policy.point}: "${name}" did not await next()`);
       if (returned === undefined && !policy.silent) {
         throw new TypeError(
           `Cannot leave ${policy.point}: "${name}" returned nothing; return the result of next(), or an answer`,
         );
       }
       if ((called && returned === below) || !policy.finalize) return returned;
-      return policy.finalize({ name, ctx, own, returned, called, below, rest });
+      return policy.finalize({ name, ctx, locals, returned, called, below, runInner });
     }
 
     function fail(error: unknown): Promise<R> {
-      left = true;
+      hasLeft = true;
       if (!policy.rescue) throw error;
-      return policy.rescue({ name, ctx, own, error, rest: () => result ?? rest() });
+      return policy.rescue({ name, ctx, locals, error, runInner: () => result ?? runInner() });
     }
 
     try {
-      policy.enter?.(name, own);
+      policy.enter?.(name, locals);
       const returned = hook(ctx, next);
-      if (returned !== result || open !== 1) return Promise.resolve(returned).then(leave, fail);
-      left = true; // the hook returned the promise of next() itself, so there is nothing to wait for
+      if (returned !== result || unsettled !== 1) return Promise.resolve(returned).then(leave, fail);
+      hasLeft = true; // the hook returned the promise of next() itself, so there is nothing to wait for
       return returned;
     } catch (error) {
       return new Promise((resolve) => resolve(fail(error)));
@@ -128,8 +128,8 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Onion<C, D, 
 }
 
 /** The core inside an open hook. It settles after a hook that does not await it has left, so that the missing `await` is noticed. */
-function awaitedCore<C, R, E>(ctx: C, own: E, policy: PointPolicy<C, never, R, E>): Promise<R> {
-  const result = policy.core(ctx, own);
+function awaitedCore<C, R, E>(ctx: C, locals: E, policy: PointPolicy<C, never, R, E>): Promise<R> {
+  const result = policy.core(ctx, locals);
   return policy.late ? result : settleLater(result);
 }
 

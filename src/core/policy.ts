@@ -10,14 +10,14 @@ import type { Change, Run, Scope } from "./scope.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Emit, Point } from "../protocol/event.ts";
 
-/** One hook's answer, as a policy sees it. `E` is the engine's own value, which no hook can reach. */
+/** One hook's answer, as a policy sees it. `E` are the engine's values of this onion. */
 export interface HookAnswer<C, R, E> {
   /** The name of the middleware. */
   readonly name: string;
   /** The context that the hook received. */
   readonly ctx: C;
-  /** The engine's own value. */
-  readonly own: E;
+  /** The engine's values of this onion, which no hook can reach. */
+  readonly locals: E;
   /** The value that the hook returned. */
   readonly returned: R;
   /** True if the hook called `next()`. */
@@ -25,7 +25,7 @@ export interface HookAnswer<C, R, E> {
   /** The result of its last `next()` that did not throw. */
   readonly below: R | undefined;
   /** Runs the inner layers, for a hook that did not. After a failure, it returns the result of the hook's `next()`, if it called it. */
-  readonly rest: () => Promise<R>;
+  readonly runInner: () => Promise<R>;
 }
 
 /** The failure of one hook, as a policy sees it. */
@@ -39,9 +39,9 @@ export interface PointPolicy<C, D, R, E> {
   /** The point's name, for errors. */
   readonly point: Point;
   /** The innermost function. */
-  readonly core: (ctx: C, own: E) => Promise<R>;
+  readonly core: (ctx: C, locals: E) => Promise<R>;
   /** Set if `next()` may be called again after the first call has settled. Returns the context for that call. */
-  readonly retry?: (ctx: C, own: E) => C;
+  readonly retry?: (ctx: C, locals: E) => C;
   /** Advice in the error about a second `next()`. */
   readonly hint?: string;
   /** True if the core always settles after every hook that does not wait for it. Default: false. */
@@ -49,9 +49,9 @@ export interface PointPolicy<C, D, R, E> {
   /** True if hooks return nothing. Default: false. */
   readonly silent?: boolean;
   /** Returns the context of the inner layers. */
-  readonly change: (ctx: C, change: D, name: string, own: E) => C;
+  readonly change: (ctx: C, change: D, name: string, locals: E) => C;
   /** Called before each hook with the name of its middleware. */
-  readonly enter?: (name: string, own: E) => void;
+  readonly enter?: (name: string, locals: E) => void;
   /** Replaces an answer that is not the result of the inner layers. Default: the answer stands. */
   readonly finalize?: (answer: HookAnswer<C, R, E>) => R | Promise<R>;
   /** Returns an answer in place of a hook that threw. Default: the error is thrown. */
@@ -59,7 +59,7 @@ export interface PointPolicy<C, D, R, E> {
 }
 
 /** Completes the context of the inner layers after a change. */
-export type Derive<C, E> = (inner: C, outer: C, own: E, name: string) => C;
+export type Derive<C, E> = (inner: C, outer: C, locals: E, name: string) => C;
 
 /** The data of a policy, without the keys that may change. */
 export interface PolicyOptions<C, D, R, E> extends Omit<PointPolicy<C, D, R, E>, "point" | "change"> {
@@ -76,15 +76,15 @@ export function policyOf<C extends Scope, D extends Change, R, E>(
   const allowed: readonly string[] = ["signal", "emit", ...keys];
   return {
     point,
-    change(ctx, change, name, own) {
+    change(ctx, change, name, locals) {
       const stray = Object.keys(change).find((key) => !allowed.includes(key));
       if (stray !== undefined) {
         throw new TypeError(`Cannot change "${stray}" at ${point} in "${name}": expected ${allowed.join(", ")}`);
       }
       expectFields(`Cannot use the change of "${name}" at ${point}`, change, ctx);
-      const given = change.emit ? { ...change, emit: reportingFilter(change.emit, ctx.run) } : change;
-      const inner = merged<Scope>(ctx, given) as C; // the keys were checked: they are the context's
-      return derive ? derive(inner, ctx, own, name) : inner;
+      const filtered = change.emit ? { ...change, emit: reportingFilter(change.emit, ctx.run) } : change;
+      const inner = merged<Scope>(ctx, filtered) as C; // the keys were checked: they are the context's
+      return derive ? derive(inner, ctx, locals, name) : inner;
     },
     finalize(answer) {
       if (point !== "approval") { // the engine checks the decision of all guards
@@ -118,14 +118,14 @@ const fieldTypes: { readonly [key: string]: string } = {
 };
 
 /**
- * Throws a `TypeError` that starts with `operation` if `given` or a field is a promise, has the wrong type, is not JSON, or is an invalid
+ * Throws a `TypeError` that starts with `operation` if `changed` or a field is a promise, has the wrong type, is not JSON, or is an invalid
  * message. Values and items that were in `before` are not checked again: a request may have thousands of messages.
  */
-function expectFields(operation: string, given: unknown, before: unknown): void {
-  if (typeof given !== "object" || given === null) return;
-  expectNoPromise(operation, given);
+function expectFields(operation: string, changed: unknown, before: unknown): void {
+  if (typeof changed !== "object" || changed === null) return;
+  expectNoPromise(operation, changed);
   const known = Object(before);
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries(changed)) {
     const earlier = known[key];
     if (value === undefined || value === earlier || unchecked.includes(key)) continue;
     expectField(operation, key, value, earlier);
@@ -214,7 +214,7 @@ export const endStatuses = ["done", "limit", "cancelled", "aborted", "failed"] a
 
 /** Returns `base` with the defined values of `change`. */
 export function merged<T extends object>(base: T, change: Partial<T>): T {
-  const whole = { ...base };
-  for (const [key, value] of Object.entries(change)) if (value !== undefined) Reflect.set(whole, key, value);
-  return whole;
+  const combined = { ...base };
+  for (const [key, value] of Object.entries(change)) if (value !== undefined) Reflect.set(combined, key, value);
+  return combined;
 }

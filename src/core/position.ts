@@ -325,7 +325,7 @@ export interface Move {
   /** The finish reason of a response that has ended. */
   readonly finish?: FinishReason;
   /** Events to emit after the move is saved: exactly once, also if the process dies in between. */
-  readonly announce?: readonly Event[];
+  readonly events?: readonly Event[];
   /** Ends or pauses the run. */
   readonly exit?: Exit;
   /** Fails after the move. Hooks around the step may catch it. */

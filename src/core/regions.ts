@@ -28,15 +28,15 @@ const turn: Region<StepScope> = {
     const index = "turn" in position ? position.turn : 0;
     const resumed = position.at !== turn.entry;
     const isLast = !resumed && steering.finishing;
-    if (isLast) events.announce(emit, { type: "steering.interrupted" });
-    events.announce(emit, { type: "turn.started", turn: index });
+    if (isLast) events.emitThrough(emit, { type: "steering.interrupted" });
+    events.emitThrough(emit, { type: "turn.started", turn: index });
     const { messages: transcript } = loop.transcript;
     const ctx: TurnContext = { run, signal, emit, vars, index, transcript, context: [], resumed };
     const call: TurnCall = { scope, inner, ctx, answeredBy: undefined };
     const result = await reportFatal(scope, "turn", definition.onions.turn(ctx, call, turnPolicy));
     scope.engine.exit.check(); // a hook that swallowed an interrupt changes nothing
     const added = loop.position.at === "turnEnd" ? [] : answeredMessages(scope.engine, result, call.answeredBy);
-    events.announce(emit, { type: "turn.finished", turn: index });
+    events.emitThrough(emit, { type: "turn.finished", turn: index });
     return afterTurn(scope, index, result, { added, isLast });
   },
 };
@@ -63,18 +63,18 @@ const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /
     late: true,
     core({ run, signal, emit, vars, context, transcript, resumed }, { scope, inner, ctx, answeredBy }) {
       const state: TurnState = { context: resumed ? [] : context };
-      const { transcript: kept } = scope.engine.loop;
-      const replaced = !resumed && transcript !== ctx.transcript && transcript !== kept.messages;
-      const first = replaced ? { replace: kept.repaired(transcript, "turn", answeredBy) } : undefined;
+      const { transcript: stored } = scope.engine.loop;
+      const replaced = !resumed && transcript !== ctx.transcript && transcript !== stored.messages;
+      const first = replaced ? { replace: stored.repaired(transcript, "turn", answeredBy) } : undefined;
       const reached = inner({ ...scope, run, signal, emit, vars, turn: state }, first);
       return reached.then((reached) => turnResult(scope.engine, reached, state));
     },
-    derive: (inner, outer, own, name) => {
-      own.answeredBy = name;
+    derive: (inner, outer, locals, name) => {
+      locals.answeredBy = name;
       return outer.resumed ? { ...inner, context: outer.context, transcript: outer.transcript } : inner;
     },
     finalize(answer) {
-      answer.own.answeredBy = answer.name;
+      answer.locals.answeredBy = answer.name;
       return requireResponse(answer);
     },
   },
@@ -186,17 +186,17 @@ function accept({ engine, prompt }: StepScope, position: PositionAt<"prompt">): 
   const { messages } = position;
   const { transcript } = engine.loop;
   const { message, context } = prompt as NonNullable<StepScope["prompt"]>; // the region has set it
-  const given = [...messages.slice(0, -1), message, ...contextMessages(context, "prompt")];
+  const newMessages = [...messages.slice(0, -1), message, ...contextMessages(context, "prompt")];
   const before = keptMessages(position, transcript.messages);
   const accepted = messages.length === 1
-    ? given
-    : transcript.repaired([...before, ...given], "prompt").slice(before.length);
+    ? newMessages
+    : transcript.repaired([...before, ...newMessages], "prompt").slice(before.length);
   const move = beginTurn(engine, accepted);
   const event = { type: "prompt.accepted", prompt: message } as const;
   return Promise.resolve({
     ...move,
     ...(before !== transcript.messages && { keep: before.length }),
-    announce: [event, ...move.announce ?? []],
+    events: [event, ...move.events ?? []],
   });
 }
 

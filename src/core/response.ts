@@ -69,9 +69,9 @@ interface ResponseOptions {
   readonly turn: number;
   readonly emit: Emit;
   /** Emits the events that no filter may drop. */
-  readonly events: Pick<Events, "announce" | "warn">;
+  readonly events: Pick<Events, "emitThrough" | "warn">;
   /** Returns an id that no other call of the session has. */
-  readonly uniqueId: (id: string, taken: Set<string>) => string;
+  readonly uniqueId: (id: string, usedIds: Set<string>) => string;
 }
 
 /** A response in progress. */
@@ -191,7 +191,7 @@ export class ResponseAccumulator {
     this.#endPart();
     this.#parts.push({ type: "call", ...call });
     this.shown = true;
-    this.#options.events.announce(this.#emit, { type: "call.ready", turn: this.#turn, call });
+    this.#options.events.emitThrough(this.#emit, { type: "call.ready", turn: this.#turn, call });
   }
 
   #call(id: string): StreamingCall {

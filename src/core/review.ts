@@ -72,15 +72,15 @@ export async function reviewJson(
 export async function reviewAnswers(
   engine: EngineRun,
   scope: Scope,
-  given: readonly AnsweredQuestion[],
+  answers: readonly AnsweredQuestion[],
 ): Promise<readonly AnsweredQuestion[]> {
   const accepted: AnsweredQuestion[] = [];
-  for (const each of given) accepted.push({ ...each, answer: await reviewAnswer(engine, scope, each) });
+  for (const each of answers) accepted.push({ ...each, answer: await reviewAnswer(engine, scope, each) });
   return accepted;
 }
 
-async function reviewAnswer(engine: EngineRun, scope: Scope, given: AnsweredQuestion): Promise<PersonAnswer> {
-  const { answer } = given;
+async function reviewAnswer(engine: EngineRun, scope: Scope, answered: AnsweredQuestion): Promise<PersonAnswer> {
+  const { answer } = answered;
   switch (answer.type) {
     case "reply":
       return { ...answer, text: await reviewText(engine, scope, "reply", answer.text) };
@@ -88,7 +88,7 @@ async function reviewAnswer(engine: EngineRun, scope: Scope, given: AnsweredQues
       if (answer.reason === undefined) return answer;
       return { ...answer, reason: await reviewText(engine, scope, "reply", answer.reason) };
     case "approve":
-      if (editOf(given) === undefined) return answer; // the input that the person saw
+      if (editOf(answered) === undefined) return answer; // the input that the person saw
       return { ...answer, input: await reviewJson(engine, scope, "edit", answer.input) };
   }
 }

@@ -60,7 +60,7 @@ export function trackShownText(emit: Emit): Shown {
  * Rewrites a growing text. `text` is the part that was not emitted yet. Returns the rewritten text to emit now, and the original text to hold back.
  * At "more", more text may follow. At "end" and "cut" (the stream was interrupted) nothing follows, and held text is dropped.
  */
-export type Rewriter = (text: string, at: "more" | "end" | "cut") => readonly [out: string, held: string];
+export type Rewriter = (text: string, at: "more" | "end" | "cut") => readonly [out: string, pending: string];
 
 /** The rewriters of a response. */
 export interface RewriteOptions {
@@ -113,8 +113,8 @@ export function windowed(window: number, change: (text: string) => string): Rewr
     for (let cut = text.length - window; cut > 0; cut--) {
       if (/[\uDC00-\uDFFF]/.test(text.charAt(cut))) continue; // inside a surrogate pair
       const out = change(text.slice(0, cut));
-      const held = text.slice(cut);
-      if (out + change(held) === changed) return [out, held]; // no match crosses the cut
+      const pending = text.slice(cut);
+      if (out + change(pending) === changed) return [out, pending]; // no match crosses the cut
     }
     return ["", text];
   };
@@ -128,7 +128,10 @@ class DeltaRewriter {
   readonly #rewriters: RewriteOptions;
   readonly #emit: Emit;
   /** Held text by the number of a part or the id of a call. */
-  readonly #held = new Map<number | string, { readonly event: Growing; readonly rewriter: Rewriter; text: string }>();
+  readonly #pending = new Map<
+    number | string,
+    { readonly event: Growing; readonly rewriter: Rewriter; text: string }
+  >();
 
   constructor(rewriters: RewriteOptions, emit: Emit) {
     this.#rewriters = rewriters;
@@ -155,7 +158,7 @@ class DeltaRewriter {
         this.#release(event.call.id, "end");
         return this.#emit({ ...event, call: rewriteCall(event.call, this.#rewriters.call) });
       case "model.reset":
-        this.#held.clear();
+        this.#pending.clear();
         return this.#emit(event);
       default:
         return this.#emit(event);
@@ -163,30 +166,30 @@ class DeltaRewriter {
   }
 
   flush(at: "end" | "cut"): void {
-    for (const key of [...this.#held.keys()]) this.#release(key, at);
+    for (const key of [...this.#pending.keys()]) this.#release(key, at);
   }
 
   #grow(event: Growing, rewriter: Rewriter | undefined, key: number | string): void {
     if (event.type !== "call.delta") this.#leave(key);
     if (!rewriter) return this.#emit(event);
-    const [out, held] = rewriter((this.#held.get(key)?.text ?? "") + event.text, "more");
-    this.#held.set(key, { event, rewriter, text: held });
+    const [out, pending] = rewriter((this.#pending.get(key)?.text ?? "") + event.text, "more");
+    this.#pending.set(key, { event, rewriter, text: pending });
     if (out !== "") this.#emit({ ...event, text: out });
   }
 
   /** Ends the other text parts: a part ends when another one grows or a call is complete. Calls may grow in parallel. */
   #leave(key: number | string): void {
-    for (const other of [...this.#held.keys()]) {
+    for (const other of [...this.#pending.keys()]) {
       if (typeof other === "number" && other !== key) this.#release(other, "end");
     }
   }
 
   #release(key: number | string, at: "end" | "cut"): void {
-    const held = this.#held.get(key);
-    if (!held) return;
-    this.#held.delete(key);
-    const [out] = held.rewriter(held.text, at);
-    if (out !== "") this.#emit({ ...held.event, text: out });
+    const pending = this.#pending.get(key);
+    if (!pending) return;
+    this.#pending.delete(key);
+    const [out] = pending.rewriter(pending.text, at);
+    if (out !== "") this.#emit({ ...pending.event, text: out });
   }
 }
 

@@ -43,15 +43,15 @@ interface RunSettings {
 export function settingsOf(
   definition: AgentDefinition<StepScope>,
   scope: Scope,
-  given: RunSettings,
+  runSettings: RunSettings,
 ): Settings | Promise<Settings> {
   const { model, instructions, tools } = definition;
-  const { limits, tools: more = [], inherited } = given;
+  const { limits, tools: more = [], inherited } = runSettings;
   if (typeof model === "function" || typeof instructions === "function") {
-    return chosenSettings(definition, scope, given);
+    return chosenSettings(definition, scope, runSettings);
   }
-  const own = more.filter(({ name }) => !tools.some((own) => own.name === name));
-  const settings: Settings = { model, instructions, tools: [...tools, ...own], limits };
+  const runTools = more.filter(({ name }) => !tools.some((agentTool) => agentTool.name === name));
+  const settings: Settings = { model, instructions, tools: [...tools, ...runTools], limits };
   return inherited ? merged(settings, inherited) : settings;
 }
 
@@ -59,7 +59,7 @@ export function settingsOf(
 async function chosenSettings(
   definition: AgentDefinition<StepScope>,
   scope: Scope,
-  given: RunSettings,
+  runSettings: RunSettings,
 ): Promise<Settings> {
   const { model, instructions } = definition;
   const chosen = {
@@ -67,7 +67,7 @@ async function chosenSettings(
     model: typeof model === "function" ? await model(scope) : model,
     instructions: typeof instructions === "function" ? await instructions(scope) : instructions,
   };
-  return await settingsOf(chosen, scope, given);
+  return await settingsOf(chosen, scope, runSettings);
 }
 
 /** The settings of a run whose session is open. */
@@ -76,12 +76,12 @@ type OpenSettings = Settings & ToolTable;
 /** Completes the settings that the `session` hooks decided on. `base` are the limits of the run. */
 function openSettings(
   settings: Settings,
-  { tools, toolTable: own }: AgentDefinition<StepScope>,
+  { tools, toolTable: agentTable }: AgentDefinition<StepScope>,
   base: Limits,
 ): OpenSettings {
   const limits = settings.limits === base ? base : limited(base, settings.limits);
   const isUnchanged = settings.tools.length === tools.length && settings.tools.every((tool, at) => tool === tools[at]);
-  const table = isUnchanged ? own : toolTable(settings.tools as readonly AnyTool[]); // run() requires the vars that they need
+  const table = isUnchanged ? agentTable : toolTable(settings.tools as readonly AnyTool[]); // run() requires the vars that they need
   return { ...settings, ...table, limits };
 }
 
@@ -270,7 +270,7 @@ export class EngineRun {
     this.control = control;
     this.steering = steering;
     this.sink = sink;
-    this.ready = parent ? parent.run.ready : sink.begin?.(snapshot.events);
+    this.ready = parent ? parent.run.ready : sink.startAfter?.(snapshot.events);
     this.events = new Events(snapshot.id, snapshot.events, {
       sink,
       observers: definition.observers,
@@ -341,8 +341,8 @@ export class EngineRun {
     this.#answerFormat = this.definition.format ?? answerFormat;
   }
 
-  /** Opens the session with its settings. */
-  open(settings: Settings): void {
+  /** Sets the settings that the `session` hooks decided on. */
+  applySettings(settings: Settings): void {
     const opened = openSettings(settings, this.definition, this.#limits);
     const { limits } = opened;
     if (limits.time !== this.#limits.time) this.control.setDeadline(limits.time);

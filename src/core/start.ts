@@ -34,7 +34,7 @@ export interface StartOptions extends ClaimOptions, EngineOptions {
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /** Events to emit after the first ones. */
-  readonly early?: readonly Event[] | undefined;
+  readonly firstEvents?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
   readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
   /** Runs the `input` hooks for what a client gave beside its messages, and changes the run accordingly. Throws a `Refusal`. Default: there is nothing. */
@@ -45,7 +45,7 @@ export interface StartOptions extends ClaimOptions, EngineOptions {
 export interface Beginning extends RunBeginning {
   readonly options: StartOptions;
   /** Events of the `input` hooks that ran before the first event. */
-  readonly early: Event[];
+  readonly firstEvents: Event[];
 }
 
 /** A run that has its session. */
@@ -93,13 +93,13 @@ export interface Started {
 /** Discards events. */
 export const nullSink: Sink<NumberedEvent> = { write() {}, cork() {}, uncork() {}, full: undefined, close() {} };
 
-// The opening of a run: it claims its session, and prepares the engine.
+// The claim of the session, and the run that is made with it.
 
 /** Ends the run that has the session. */
 type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
 
-/** Claims the session. A run that has it and must be closed is closed before. */
-async function open(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
+/** Claims the session for a run, and returns the run. Another run that has the session and must be closed is closed before. */
+async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
   const { definition, options, session } = beginning;
   const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
   if (options.compact && !definition.steps.compact) {
@@ -134,15 +134,15 @@ function writerOf({ options: { store, session, parent, lease = 30_000 } }: Begin
   return store.writer(store, run as never, { always: session !== undefined && !parent, lease }); // the writers of this package read runs
 }
 
-/** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `early`. */
-async function reviewGiven(run: EngineRun, { definition, options, early }: Beginning): Promise<void> {
+/** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `firstEvents`. */
+async function reviewGiven(run: EngineRun, { definition, options, firstEvents }: Beginning): Promise<void> {
   const { claimed, claimed: { snapshot: { answers } }, rules, loop } = run;
-  const given = pauseOf(claimed)?.given ?? [];
-  const scope = { ...run.scope(), emit: (event: Event) => void early.push(event) };
-  const accepted = await reviewAnswers(run, scope, given);
+  const newAnswers = pauseOf(claimed)?.newAnswers ?? [];
+  const scope = { ...run.scope(), emit: (event: Event) => void firstEvents.push(event) };
+  const accepted = await reviewAnswers(run, scope, newAnswers);
   await options.review?.(run, scope);
   if (definition.reviewsInput) await validateEdits(loop.transcript, accepted, [...definition.tools, ...run.tools]);
-  loop.receive([...answers.slice(0, answers.length - given.length), ...accepted]);
+  loop.receive([...answers.slice(0, answers.length - newAnswers.length), ...accepted]);
   rules.push(...accepted.flatMap(rulesOf));
 }
 
@@ -232,9 +232,9 @@ export function start(
     const { messages: _, run: __, ...rest } = options;
     return start(definition, { ...rest, answers: [], stop }, nullSink).result;
   };
-  const early = [...options.early ?? []];
-  const beginning = { definition, options, limits, session, sink, control, steering: new Steering(), early };
-  return new StartedRun(beginning, open(beginning, closeOther));
+  const firstEvents = [...options.firstEvents ?? []];
+  const beginning = { definition, options, limits, session, sink, control, steering: new Steering(), firstEvents };
+  return new StartedRun(beginning, claimedRun(beginning, closeOther));
 }
 
 /** A run that has started. A class, because a server keeps one for each stream, and a closure for each operation would take eight times the memory. */
@@ -300,9 +300,9 @@ class StartedRun implements Started {
     expectNames(failure, options, ["after"]);
     expectChoice(failure, "after", options.after ?? "batch", ["batch", "calls"]);
     this.#expectOpen(failure);
-    const given = typeof message === "string" ? user(message) : message;
-    expectMessages(failure, [given], ["user"]);
-    const accepted = run.definition.reviewsInput ? await this.#review(run, given, failure) : [given];
+    const userMessage = typeof message === "string" ? user(message) : message;
+    expectMessages(failure, [userMessage], ["user"]);
+    const accepted = run.definition.reviewsInput ? await this.#review(run, userMessage, failure) : [userMessage];
     this.#expectOpen(failure);
     this.#steering.add(accepted, options);
     await this.#saveNow(run, failure);

@@ -68,19 +68,19 @@ export function state<T>(name: string, init: () => T, options: StateOptions = {}
   const mapOf = ({ run }: Scope) => lifetime === "session" ? run.sessionState : run.state;
 
   function read(at: Scope): T {
-    const held = mapOf(at);
-    const value = held.get(key);
-    const isStored = (value !== undefined || held.has(key)) &&
-      (!schema || validated?.has(held) || fits(schema, value));
+    const values = mapOf(at);
+    const value = values.get(key);
+    const isStored = (value !== undefined || values.has(key)) &&
+      (!schema || validated?.has(values) || fits(schema, value));
     if (!isStored) return write(at, init());
-    validated?.add(held);
+    validated?.add(values);
     return value as T; // only this state writes this key
   }
   function write(at: Scope, value: T): T {
     expectJson(writing, value, { whole: true });
-    const held = mapOf(at);
-    validated?.add(held);
-    held.set(key, value);
+    const values = mapOf(at);
+    validated?.add(values);
+    values.set(key, value);
     const emit = at.emit as Partial<RecordedEmit> | undefined; // code without types may pass a run alone
     emit?.["~set"]?.(lifetime, key, value);
     return value;

@@ -210,8 +210,8 @@ export interface ToolOptions<S extends Schema, O, V> {
  * ```
  */
 export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O, V>): Tool<Infer<S>, O, V> {
-  const given = Object(options) as typeof options; // code without types may pass nothing
-  const { name, description, input, ask, execute } = given;
+  const fields = Object(options) as typeof options; // code without types may pass nothing
+  const { name, description, input, ask, execute } = fields;
   const operation = `Cannot create tool ${JSON.stringify(name)}`;
   if (typeof name !== "string" || !toolNamePattern.test(name)) {
     throw new TypeError(`${operation}: expected a name of ${toolNameRule}`);
@@ -222,9 +222,11 @@ export function tool<S extends Schema, O, V = unknown>(options: ToolOptions<S, O
     throw new TypeError(`${operation}: its \`ask\` is ${ask}; expected true, false or a function`);
   }
   // By name, because a spread has no methods or getters of a class, and the guard may be one.
-  const own = optionNames.map((key) => [key, given[key]] as const).filter(([, value]) => value !== undefined);
+  const definedFields = optionNames.map((key) => [key, fields[key]] as const).filter(([, value]) =>
+    value !== undefined
+  );
   const definition = { name, description, schema: jsonSchemaOf(input, `tool "${name}"`) };
-  return { ...options, ...Object.fromEntries(own), definition };
+  return { ...options, ...Object.fromEntries(definedFields), definition };
 }
 
 const optionNames = [

@@ -180,10 +180,10 @@ const statuses: readonly unknown[] = [
 
 /** Returns a checked copy of a result, in which no field can throw or change once the call is over. */
 function plainResult(returned: ToolResult): ToolResult {
-  const { error, ...given } = returned;
-  expectJson(operation, given);
-  expectJson("Cannot use the artifacts of a tool", given.artifacts, { whole: true });
-  const result = plainCopy(operation, given) as ToolResult; // its fields are checked here
+  const { error, ...fields } = returned;
+  expectJson(operation, fields);
+  expectJson("Cannot use the artifacts of a tool", fields.artifacts, { whole: true });
+  const result = plainCopy(operation, fields) as ToolResult; // its fields are checked here
   const { status, person, silent, handled, rewritten } = result;
   expectParts(result);
   if (!statuses.includes(status)) {

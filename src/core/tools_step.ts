@@ -143,9 +143,9 @@ async function runGroup(
 
 /** Closes the calls of a run that ended without waiting for them. Returns a function that emits their results. */
 function abandon(calls: readonly OpenCall[]): () => void {
-  const announcements = calls.filter(({ phase }) => phase.at !== "closed").map((call) => call.abandon());
+  const emitters = calls.filter(({ phase }) => phase.at !== "closed").map((call) => call.abandon());
   return () => {
-    for (const announce of announcements) announce();
+    for (const emit of emitters) emit();
   };
 }
 
@@ -171,13 +171,13 @@ async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | unde
   if (saved) await saved;
   if (engine.ready) await engine.ready; // if the log fails, the client learns that the run could not begin, and may begin it again
   if (cut || engine.isEnding) return isShown; // also if the save or the log failed
-  const begun: Promise<void>[] = [];
+  const running: Promise<void>[] = [];
   for (const call of calls) {
     if (call.phase.at !== "allowed") continue;
-    begun.push(executeOne(batch, call));
-    if (begun.length % limits.parallel === 0) await undefined; // calls that wait for nothing end before many more begin
+    running.push(executeOne(batch, call));
+    if (running.length % limits.parallel === 0) await undefined; // calls that wait for nothing end before many more begin
   }
-  await Promise.all(begun);
+  await Promise.all(running);
   return isShown;
 }
 
@@ -284,17 +284,17 @@ async function executeTool(call: OpenCall, decision: Execution): Promise<ToolRes
 }
 
 function executeContext(call: OpenCall, { tool, input, scope }: Execution): ExecuteContext {
-  const { scope: { engine }, record, place: { turn, index, batchId } } = call;
+  const { scope: { engine }, record: storeResult, place: { turn, index, batchId } } = call;
   const { run, signal, emit, vars } = scope;
   return {
     run,
     signal,
     emit,
     vars,
-    call: record.call,
+    call: storeResult.call,
     tool,
     input,
-    callId: record.call.id,
+    callId: storeResult.call.id,
     batchId,
     callIndex: index,
     turn,
@@ -317,10 +317,10 @@ async function afterFailure(
   { tool: { name }, scope }: Execution,
   { error, attempt }: { readonly error: unknown; readonly attempt: number },
 ): Promise<ToolResult | Extract<ErrorDecision, { type: "retry" }>> {
-  const { scope: { engine }, record } = call;
+  const { scope: { engine }, record: storeResult } = call;
   if (isInterrupt(error)) throw error;
   if (engine.control.aborted) return stopped;
-  const failure = { error, source: "execute", recoverable: true, attempt, name, call: record.call } as const;
+  const failure = { error, source: "execute", recoverable: true, attempt, name, call: storeResult.call } as const;
   const decision = await decideOnError({ ...scope, engine }, failure);
   if (decision.type === "abort") call.fail(error);
   return decision.type === "retry" && !scope.signal.aborted ? decision : { ...resultOfError(name, error), error };

@@ -60,9 +60,11 @@ export function repairTranscript(messages: readonly Message[]): RepairedTranscri
       const following = messages[index + 1];
       if (kept === message || kept.parts.length > 0) repaired.push(kept);
       if (calls.length > 0) {
-        const given = following?.role === "tool" ? following.results : [];
-        const results = pairResults(calls, given, problems);
-        repaired.push(following?.role === "tool" && results === given ? following : { role: "tool", results });
+        const followingResults = following?.role === "tool" ? following.results : [];
+        const results = pairResults(calls, followingResults, problems);
+        repaired.push(
+          following?.role === "tool" && results === followingResults ? following : { role: "tool", results },
+        );
         if (following?.role === "tool") index++;
       }
     } else if (message) repaired.push(message);
@@ -87,13 +89,15 @@ function dropRepeatedCalls(message: AssistantMessage, callIds: Set<string>, prob
 /** Returns one result for each call, in the order of the calls. */
 function pairResults(
   calls: readonly { readonly id: string; readonly name: string }[],
-  given: readonly CallResult[],
+  toolResults: readonly CallResult[],
   problems: string[],
 ): readonly CallResult[] {
-  if (given.length === calls.length && given.every((result, index) => result.callId === calls[index]?.id)) return given;
+  if (toolResults.length === calls.length && toolResults.every((result, index) => result.callId === calls[index]?.id)) {
+    return toolResults;
+  }
   const before = problems.length;
   const byId = new Map<string, CallResult>();
-  for (const result of given) {
+  for (const result of toolResults) {
     if (byId.has(result.callId)) problems.push(`a second result for call ${result.callId}`);
     else byId.set(result.callId, result);
   }
@@ -183,8 +187,8 @@ export class Transcript {
     if (countSame(this.#messages, messages) === length) return this.push(messages.slice(length));
     this.#compactions++;
     this.#knownIds();
-    const own = new Set(this.#messages.slice(this.#before));
-    const first = messages.findIndex((message) => own.has(message));
+    const runMessages = new Set(this.#messages.slice(this.#before));
+    const first = messages.findIndex((message) => runMessages.has(message));
     this.#before = first < 0 ? messages.length : first;
     this.#messages = messages;
     this.#learn(messages);

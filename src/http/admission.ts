@@ -129,7 +129,7 @@ function acceptedMessages(clientMessages: readonly Message[]): Partial<LaunchInp
   const { messages, notes } = outsideMessages(clientMessages);
   if (notes === 0) return { messages };
   const message = `Notes of a provider, which only this server may write, were left out of the messages: ${notes}`;
-  return { messages, early: [{ type: "warning", code: "note.dropped", message }] };
+  return { messages, firstEvents: [{ type: "warning", code: "note.dropped", message }] };
 }
 
 /** Admits answers to the run that has the session, which may be in a resume token. With a log, a resume token is used once. */

@@ -131,13 +131,13 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
  * themselves. `end` returns the event to encode last; undefined if the response has its end.
  */
 function closingEncoder<T>(encode: (event: Event, id: number) => T) {
-  let open: number | undefined;
+  let lastId: number | undefined;
   return {
     encode(event: Event, id: number): T {
-      open = isLastEvent(event) ? undefined : id;
+      lastId = isLastEvent(event) ? undefined : id;
       return encode(event, id);
     },
-    end: (): NumberedEvent | undefined => open === undefined ? undefined : { id: open + 1, event: unavailable },
+    end: (): NumberedEvent | undefined => lastId === undefined ? undefined : { id: lastId + 1, event: unavailable },
   };
 }
 
@@ -212,9 +212,9 @@ const partLength = 65_536;
 
 /** Yields the lines of a page in parts, since a client that does not read would otherwise hold a whole page in each form on the way to it. */
 function* partsOf({ first, lines }: Lines): Iterable<Lines> {
-  for (let begin = 0, end = 0; begin < lines.length; begin = end) {
-    end = endOfLines(lines, begin, partLength);
-    yield { first: first + begin, lines: lines.slice(begin, end) };
+  for (let start = 0, end = 0; start < lines.length; start = end) {
+    end = endOfLines(lines, start, partLength);
+    yield { first: first + start, lines: lines.slice(start, end) };
   }
 }
 

@@ -112,18 +112,18 @@ interface ProviderDefaults {
   readonly base: string;
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  readonly own: Readonly<Record<string, string>>;
+  readonly adapterHeaders: Readonly<Record<string, string>>;
 }
 
 const optionNames = ["model", "apiKey", "baseURL", "headers", "fetch", "maxTokens", "temperature", "options"];
 
 /** Configures a provider. Throws a `TypeError` for an unknown option, if the model has no name, or if the address, the key or a header is invalid. */
 export function provider(
-  given: ProviderOptions,
-  { name: adapter, options = [], base, path, query = {}, own }: ProviderDefaults,
+  providerOptions: ProviderOptions,
+  { name: adapter, options = [], base, path, query = {}, adapterHeaders }: ProviderDefaults,
 ): Provider {
-  expectNames(`Cannot create ${adapter}()`, given, [...optionNames, ...options]);
-  const { model, apiKey = "", baseURL, headers = {}, fetch: send } = given;
+  expectNames(`Cannot create ${adapter}()`, providerOptions, [...optionNames, ...options]);
+  const { model, apiKey = "", baseURL, headers = {}, fetch: send } = providerOptions;
   if (!model) throw new TypeError("Cannot create a model: expected `model`, the provider's name of it");
   const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
@@ -133,7 +133,7 @@ export function provider(
   return {
     model,
     url: url.href,
-    headers: headersOf({ "content-type": "application/json", ...own }, headers, model),
+    headers: headersOf({ "content-type": "application/json", ...adapterHeaders }, headers, model),
     send: needsKey && apiKey === "" ? () => Promise.reject(missingKey(model)) : send ?? fetch,
     errors: providerErrors(model, secrets.filter((secret) => secret.length >= 8)),
   };
@@ -153,13 +153,13 @@ function urlOf(model: string, baseURL: string): URL {
 
 /** Merges headers. The error does not quote the invalid value, which may be the key. */
 function headersOf(
-  own: Readonly<Record<string, string>>,
-  given: Readonly<Record<string, string>>,
+  defaultHeaders: Readonly<Record<string, string>>,
+  ownersHeaders: Readonly<Record<string, string>>,
   model: string,
 ): Headers {
   try {
-    const headers = new Headers(own);
-    for (const [name, value] of Object.entries(given)) headers.set(name, value);
+    const headers = new Headers(defaultHeaders);
+    for (const [name, value] of Object.entries(ownersHeaders)) headers.set(name, value);
     return headers;
   } catch {
     throw new TypeError(`Cannot reach ${model}: its key or one of its headers contains an invalid character`);

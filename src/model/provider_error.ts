@@ -109,8 +109,8 @@ function errorFields(body: unknown): ErrorFields {
 
 /** Returns the message of an error from the member that contains it. One that is no string is returned as JSON. */
 export function messageOf({ message, detail, msg, error_msg: other }: UnknownObject): string {
-  const given = message || detail || msg || other || "";
-  return typeof given === "string" ? given : JSON.stringify(given);
+  const messageText = message || detail || msg || other || "";
+  return typeof messageText === "string" ? messageText : JSON.stringify(messageText);
 }
 
 /** Returns the milliseconds of Google's retry information, such as `{ retryDelay: "34.5s" }`. */
@@ -153,10 +153,10 @@ function isRecoverable(status: number | undefined, kind: string, headers?: Heade
 function retryAfterOf(headers: Headers): number | undefined {
   const exact = headers.get("retry-after-ms");
   if (exact && Number(exact) >= 0) return Number(exact);
-  const given = headers.get("retry-after");
-  if (!given) return undefined;
-  const seconds = Number(given);
-  const ms = Number.isNaN(seconds) ? Date.parse(given) - Date.now() : seconds * 1_000;
+  const header = headers.get("retry-after");
+  if (!header) return undefined;
+  const seconds = Number(header);
+  const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1_000;
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 

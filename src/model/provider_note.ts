@@ -42,8 +42,8 @@ export function refusalEvent(text: unknown, category?: unknown): ModelEvent {
 }
 
 /** Returns the tokens of a provider's log probabilities; `field` contains that of a token. */
-export function tokensOf(given: unknown, field = "logprob"): readonly TokenLogprob[] {
-  return objectsIn({ logprobs: given }, "logprobs").map((each) => {
+export function tokensOf(value: unknown, field = "logprob"): readonly TokenLogprob[] {
+  return objectsIn({ logprobs: value }, "logprobs").map((each) => {
     const top = tokensOf(each.top_logprobs);
     return {
       token: stringIn(each, "token"),

@@ -28,8 +28,8 @@ export function splitTools(request: ModelRequest, api: ProviderApi, model: strin
   const { tools, options, options: { toolChoice } } = request;
   if (!tools.some(({ provider }) => provider)) return { request, builtIn: [], fields: {}, headers };
   const builtIn: UnknownObject[] = [];
-  const own = { ...request, tools: tools.filter(({ provider }) => !provider) };
-  const split = { request: own, builtIn, fields: {}, headers: new Headers(headers) };
+  const plainRequest = { ...request, tools: tools.filter(({ provider }) => !provider) };
+  const split = { request: plainRequest, builtIn, fields: {}, headers: new Headers(headers) };
   const isFunctionChoice = /^(gemini|openai)$/.test(api); // the API applies the choice only to tools that the agent runs
   for (const { name, provider } of tools) {
     if (!provider || (isFunctionChoice && toolChoice === "none")) continue;
@@ -42,9 +42,9 @@ export function splitTools(request: ModelRequest, api: ProviderApi, model: strin
     if (typeof toolChoice !== "object" || toolChoice.tool !== name) continue;
     if (!choice) throw optionError(model, `${api} cannot force a call of "${name}"`);
     split.fields = joinFields(split.fields, choice);
-    split.request = { ...own, options: { ...options, toolChoice: "auto" } };
+    split.request = { ...plainRequest, options: { ...options, toolChoice: "auto" } };
   }
-  if (own.tools.length > 0 || (toolChoice !== "none" && toolChoice !== "required")) return split;
+  if (plainRequest.tools.length > 0 || (toolChoice !== "none" && toolChoice !== "required")) return split;
   if (isFunctionChoice && toolChoice === "required") throw optionError(model, `${api} cannot force its own tools`);
   if (api === "anthropic") split.fields = joinFields(split.fields, { tool_choice: choices[toolChoice] });
   return split;

@@ -63,22 +63,22 @@ type Delta = Extract<ModelEvent, { readonly text: string }>;
 /** Creates a function that receives the events of one response, read by read, and returns them with whole characters only. */
 export function wholeCharacters(): (events: readonly ModelEvent[]) => readonly ModelEvent[] {
   /** The first half of a character, as a delta that waits for the second. */
-  let held: Delta | undefined;
+  let pending: Delta | undefined;
 
   function join(event: ModelEvent): readonly ModelEvent[] {
-    const first = held;
-    held = undefined;
+    const first = pending;
+    pending = undefined;
     if (!isDelta(event)) return first ? [replaced(first), event] : [event];
     const continues = first && continuesPart(first, event);
     const before = first && !continues ? [replaced(first)] : [];
     const text = continues ? first.text + event.text : event.text;
     const half = "meta" in event ? "" : text.match(/[\ud800-\udbff]$/)?.[0] ?? "";
-    if (half) held = { ...event, text: half };
+    if (half) pending = { ...event, text: half };
     const rest = text.slice(0, text.length - half.length);
     return half && rest === "" ? before : [...before, { ...event, text: rest.toWellFormed() }];
   }
 
-  return (events) => !held && events.every(isWhole) ? events : events.flatMap(join);
+  return (events) => !pending && events.every(isWhole) ? events : events.flatMap(join);
 }
 
 function isDelta(event: ModelEvent): event is Delta {

@@ -74,8 +74,8 @@ export function scripted(...steps: readonly ScriptedAnswer[]): ScriptedModel {
     if (answer === undefined) {
       throw new ModelError(`Cannot answer request ${position}: the script has ${steps.length} steps`);
     }
-    const given = typeof answer === "function" ? answer(request) : answer;
-    const step: ScriptedStep = typeof given === "string" ? { text: given } : given;
+    const scriptedStep = typeof answer === "function" ? answer(request) : answer;
+    const step: ScriptedStep = typeof scriptedStep === "string" ? { text: scriptedStep } : scriptedStep;
     await step.before?.(request, signal);
     for (const read of step.reads ?? readsOf(step)) {
       signal.throwIfAborted();

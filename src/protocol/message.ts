@@ -199,18 +199,18 @@ export function textOf({ parts }: { readonly parts: readonly (AnswerPart | Conte
  * ```
  */
 export function mapText<T extends { readonly parts: readonly (AnswerPart | ContentPart)[] }>(
-  whole: T,
+  total: T,
   change: (text: string) => string,
 ): T {
   let changed = false;
-  const parts = whole.parts.map((part) => {
+  const parts = total.parts.map((part) => {
     if (part.type !== "text") return part;
     const text = change(part.text);
     if (text === part.text) return part;
     changed = true;
     return { ...part, text };
   });
-  return changed ? { ...whole, parts } : whole;
+  return changed ? { ...total, parts } : total;
 }
 
 /** Returns the calls of a message or a response, in the model's order. */

@@ -81,13 +81,13 @@ export function shareSchemas<A extends Asking>(asking: A): A {
 
 /** Returns questions as their run asked them: each contains its schema. */
 export function restoreSchemas<A extends Asking>(asking: A): Omit<A, "schemas"> {
-  const { schemas, ...own } = asking;
-  if (!schemas) return own;
-  const questions = own.questions?.map(({ schema: reference, ...question }) => {
+  const { schemas, ...fields } = asking;
+  if (!schemas) return fields;
+  const questions = fields.questions?.map(({ schema: reference, ...question }) => {
     const schema = schemas[Number(String(reference?.$ref).slice(path.length))];
     return schema ? { ...question, schema } : question;
   });
-  return questions ? { ...own, questions } : own;
+  return questions ? { ...fields, questions } : fields;
 }
 
 /** Returns an event as it is logged and sent. */

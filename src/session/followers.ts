@@ -164,8 +164,8 @@ class LineBuffer {
     const chunk = this.#chunkOf(run, after + 1, ({ first, lines }) => after + 1 < first + lines.length);
     if (!chunk) return undefined;
     this.#use(chunk);
-    const begin = after + 1 - chunk.first;
-    return chunk.lines.slice(begin, endOfLines(chunk.lines, begin, pageLength));
+    const start = after + 1 - chunk.first;
+    return chunk.lines.slice(start, endOfLines(chunk.lines, start, pageLength));
   }
 
   drop(run: FollowedRun): void {
@@ -326,11 +326,11 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
           if (outcome === "late" && run.reading.get(at) === shared) run.reading.delete(at);
           isAlone = outcome === "failed"; // the read of another request may succeed
         } else {
-          const own = new SharedStep();
-          if (!shared) run.reading.set(at, own);
+          const step = new SharedStep();
+          if (!shared) run.reading.set(at, step);
           isAlone = false;
-          const reading = readPage(id, run, at, own);
-          endWait = () => endRead(run, at, own, "over"); // another follower reads
+          const reading = readPage(id, run, at, step);
+          endWait = () => endRead(run, at, step, "over"); // another follower reads
           const page = await reading;
           if (!page || signal.aborted) return;
           if (page.lines.length === 0) emptyUntil = page.last;

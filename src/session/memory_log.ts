@@ -75,9 +75,9 @@ export function memoryLog(options: MemoryLogOptions = {}): Log {
     const stored = cacheOf(run).get(run);
     if (!stored) return Promise.resolve(undefined);
     const { before, lines, ended } = stored;
-    const begin = Math.max(after - before, 0);
-    const page = lines.slice(begin, endOfLines(lines, begin, pageLength));
-    return Promise.resolve({ first: before + begin + 1, lines: page, last: before + lines.length, ended });
+    const start = Math.max(after - before, 0);
+    const page = lines.slice(start, endOfLines(lines, start, pageLength));
+    return Promise.resolve({ first: before + start + 1, lines: page, last: before + lines.length, ended });
   }
 
   function append(run: string, addition: Addition): boolean {

@@ -48,10 +48,10 @@ export function ifOwnedBy<S extends SessionHead>(owner: string | undefined, sess
  */
 export function ownedStore(store: Store, owner: string): Store {
   const prefix = ownerPrefix(owner);
-  const own = ownedSessions(store, owner);
-  const sessions = sessionsOf(own);
+  const scoped = ownedSessions(store, owner);
+  const sessions = sessionsOf(scoped);
   return {
-    ...own,
+    ...scoped,
     ...sessions,
     save: (session) => sessions.save({ ...session, owner }),
     recovery: store.recovery,
@@ -63,8 +63,8 @@ export function ownedStore(store: Store, owner: string): Store {
     async pending(before, limit) {
       for (let size = limit;; size *= 2) { // the index contains the sessions of all owners
         const ids = await store.pending(before, size);
-        const own = ids.filter((id) => id.startsWith(prefix)).slice(0, limit);
-        if (own.length === limit || ids.length < size) return own.map((id) => JSON.parse(id)[1]);
+        const ownedIds = ids.filter((id) => id.startsWith(prefix)).slice(0, limit);
+        if (ownedIds.length === limit || ids.length < size) return ownedIds.map((id) => JSON.parse(id)[1]);
       }
     },
   };

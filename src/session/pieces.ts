@@ -120,10 +120,10 @@ export function collectLines(after: number): LineCollector {
       let lines: string[] = [];
       for (const addition of additions) {
         if (!isWhole(addition.texts)) continue;
-        const begin = Math.max(addition.first, after + 1);
-        if (begin !== first + lines.length) [first, lines] = [begin, []];
+        const firstNumber = Math.max(addition.first, after + 1);
+        if (firstNumber !== first + lines.length) [first, lines] = [firstNumber, []];
         const text = addition.texts.join("");
-        for (const line of text.slice(0, -1).split("\n").slice(begin - addition.first)) lines.push(line);
+        for (const line of text.slice(0, -1).split("\n").slice(firstNumber - addition.first)) lines.push(line);
       }
       return { first, lines };
     },

@@ -17,7 +17,7 @@ export interface Sink<T> {
   /** True if so much is buffered that a writer should leave out what it can, also before the first read. Default: false. */
   readonly congested?: boolean;
   /** Begins to log the items, after item number `after`. Resolves when the first ones are logged, to false if they never will be. Only a sink with a log has it. */
-  begin?(after: number): Promise<boolean> | undefined;
+  startAfter?(after: number): Promise<boolean> | undefined;
   /** Resolves when the items so far are logged, to false if they never will be. Only a sink with a log has it. */
   settled?(): Promise<boolean>;
   /** Stops logging, because another process continues the log. Only a sink with a log has it. */
@@ -68,7 +68,7 @@ class Channel<T, K, C> implements Sink<T>, UnderlyingDefaultSource<C> {
   /** The buffered items, if there are any. */
   #pending: K | undefined;
   /** The size of the buffered items. */
-  #held = 0;
+  #bufferedSize = 0;
   #read = false;
   #corked = false;
   #closed = false;
@@ -92,9 +92,9 @@ class Channel<T, K, C> implements Sink<T>, UnderlyingDefaultSource<C> {
     if (this.#pending !== undefined) this.#pending = this.#options.merge(this.#pending, kept);
     else if (!this.#corked && this.#isDrained()) return this.#options.pack(kept, this.#send);
     else this.#pending = kept;
-    this.#held += this.#options.size?.(kept) ?? 1;
+    this.#bufferedSize += this.#options.size?.(kept) ?? 1;
     if (!this.#corked) this.#endPull();
-    else if (this.#held >= this.#highWater && this.#isDrained()) this.#flush(this.#pending);
+    else if (this.#bufferedSize >= this.#highWater && this.#isDrained()) this.#flush(this.#pending);
   }
 
   cork(): void {
@@ -109,13 +109,15 @@ class Channel<T, K, C> implements Sink<T>, UnderlyingDefaultSource<C> {
   }
 
   get full(): Promise<void> | undefined {
-    if (!(this.#read || this.#options.awaitsReader) || this.#held < this.#highWater || this.#closed) return undefined;
+    if (!(this.#read || this.#options.awaitsReader) || this.#bufferedSize < this.#highWater || this.#closed) {
+      return undefined;
+    }
     this.#room ??= Promise.withResolvers();
     return this.#room.promise;
   }
 
   get congested(): boolean {
-    return this.#held >= (this.#options.congestedAt ?? this.#highWater) && !this.#closed;
+    return this.#bufferedSize >= (this.#options.congestedAt ?? this.#highWater) && !this.#closed;
   }
 
   close(): void {
@@ -135,7 +137,7 @@ class Channel<T, K, C> implements Sink<T>, UnderlyingDefaultSource<C> {
 
   #flush(buffered: K): void {
     this.#pending = undefined;
-    this.#held = 0;
+    this.#bufferedSize = 0;
     this.#options.pack(buffered, this.#send);
     this.#release();
   }
@@ -189,8 +191,8 @@ export class SinkFilter<T, U> implements Sink<T> {
   get congested(): boolean {
     return this.#target.congested ?? false;
   }
-  begin(after: number): Promise<boolean> | undefined {
-    return this.#target.begin?.(after);
+  startAfter(after: number): Promise<boolean> | undefined {
+    return this.#target.startAfter?.(after);
   }
   settled(): Promise<boolean> {
     return this.#target.settled?.() ?? Promise.resolve(true);

@@ -32,11 +32,11 @@ function splitter(): (text: string) => readonly Frame[] {
   /** Whether the last text ended with a carriage return, which a line feed may follow. */
   let endsWithReturn = false;
 
-  return (given) => {
+  return (numbered) => {
     const complete: Frame[] = [];
-    if (given === "") return complete;
-    let text = endsWithReturn && given.startsWith("\n") ? given.slice(1) : given;
-    endsWithReturn = given.endsWith("\r");
+    if (numbered === "") return complete;
+    let text = endsWithReturn && numbered.startsWith("\n") ? numbered.slice(1) : numbered;
+    endsWithReturn = numbered.endsWith("\r");
     if (text.includes("\r")) text = text.replace(/\r\n?/g, "\n");
     if (!text.includes("\n")) {
       pieces.push(text);
@@ -89,9 +89,9 @@ function isPlain(text: string): boolean {
   return true;
 }
 
-/** Returns the index after the line with which those from `begin` on have `length` characters, or after the last line. */
-export function endOfLines(lines: readonly string[], begin: number, length: number): number {
-  let end = begin;
+/** Returns the index after the line with which those from `start` on have `length` characters, or after the last line. */
+export function endOfLines(lines: readonly string[], start: number, length: number): number {
+  let end = start;
   for (let left = length; end < lines.length && left > 0; end++) left -= lines[end]?.length ?? 0;
   return end;
 }

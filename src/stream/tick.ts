@@ -24,8 +24,8 @@ export function nextTick(run: () => void): () => void {
 
 /** Returns a function that returns a timer of the platform. Deno loads its timers when one is read first, so it is read only when it is called. */
 function timer<K extends "setTimeout" | "clearTimeout">(name: K): () => typeof globalThis[K] {
-  const own = Object.getOwnPropertyDescriptor(globalThis, name);
-  if (own?.get) return own.get.bind(globalThis);
+  const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+  if (descriptor?.get) return descriptor.get.bind(globalThis);
   const found = globalThis[name];
   return () => found;
 }

@@ -109,13 +109,13 @@ async function scoresOf(one: EvaluationCase, scorers: readonly Scorer[]): Promis
   const scores: Record<string, number> = {};
   const errors: Record<string, unknown> = {};
   for (const { name, score } of scorers) {
-    let given: number | boolean = 0;
+    let scoreValue: number | boolean = 0;
     try {
-      given = await score({ case: one, result, events });
+      scoreValue = await score({ case: one, result, events });
     } catch (error) {
       errors[name] = error;
     }
-    scores[name] = checked(name, Number(given));
+    scores[name] = checked(name, Number(scoreValue));
   }
   return { name: one.name, status: result.status, scores, errors };
 }

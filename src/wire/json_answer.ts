@@ -29,23 +29,23 @@ function depthCounter(): (piece: string) => number {
 }
 
 /**
- * Returns the text that completes `sent` to the value of the JSON text `answer`: `held`, if it does, or one that repeats the members of the object. Returns
+ * Returns the text that completes `sent` to the value of the JSON text `answer`: `pending`, if it does, or one that repeats the members of the object. Returns
  * undefined if no text does.
  */
-function continuationOf(sent: string, held: string, answer: string): string | undefined {
+function continuationOf(sent: string, pending: string, answer: string): string | undefined {
   const value = parsed(answer);
   if (value === undefined) return answer.startsWith(sent) ? answer.slice(sent.length) : undefined;
   const target = canonicalJson(value);
   const completes = (rest: string) => canonicalJson(parsed(sent + rest)) === target;
   const whole = JSON.stringify(value);
-  if (completes(held)) return held;
+  if (completes(pending)) return pending;
   if (whole.startsWith(sent)) return whole.slice(sent.length);
   const closing = closingOf(sent);
   const inner = closing.slice(0, -1);
   for (const ending of endings(value)) {
-    const begun = parsed(sent + ending + closing);
-    if (begun === undefined) continue;
-    const missing = Array.isArray(value) && Array.isArray(begun) ? value.slice(begun.length) : value;
+    const partial = parsed(sent + ending + closing);
+    if (partial === undefined) continue;
+    const missing = Array.isArray(value) && Array.isArray(partial) ? value.slice(partial.length) : value;
     const members = JSON.stringify(missing).slice(1);
     const rest = [`${ending}${inner},${members}`, `${ending}${inner}${members}`].find(completes);
     if (rest !== undefined) return rest;
@@ -110,7 +110,7 @@ function jsonTexts() {
   let mode: TextMode = "start";
   return {
     /** Begins another text. */
-    begin(next: TextMode = "start"): void {
+    start(next: TextMode = "start"): void {
       start = "";
       mode = next;
     },
@@ -138,7 +138,7 @@ export function appendJson(encode: EventEncoder): EventEncoder {
   const depthAfter = depthCounter();
   let sent = "";
   /** The text from the piece on that closes the outermost bracket. */
-  let held = "";
+  let pending = "";
   let turn = 0;
 
   function delta(text: string, id: number): string {
@@ -148,32 +148,32 @@ export function appendJson(encode: EventEncoder): EventEncoder {
 
   function end(event: EventOf<"run.finished">, id: number): string {
     const { text, status, finish } = event;
-    if (sent + held === "") return encode(event, id);
-    const rest = continuationOf(sent, held, text);
+    if (sent + pending === "") return encode(event, id);
+    const rest = continuationOf(sent, pending, text);
     const isWhole = status === "done" && finish !== "length" && finish !== "filter"; // the client knows the other answers by their finish reason
     if (rest === undefined && isWhole) return encode(failureOf(event), id);
     return delta(rest ?? "", id) + encode(event, id);
   }
 
-  return (given, id) => {
-    const event = answerOnly(given);
+  return (runEvent, id) => {
+    const event = answerOnly(runEvent);
     switch (event.type) {
       case "text.delta": {
         const piece = texts.add(event.text);
         if (piece === "") return "";
-        if (held === "" && depthAfter(piece) > 0) return delta(piece, id);
-        held += piece;
+        if (pending === "" && depthAfter(piece) > 0) return delta(piece, id);
+        pending += piece;
         return "";
       }
       case "model.started":
       case "model.reset":
         ({ turn } = event);
-        held = "";
-        texts.begin(sent === "" ? "start" : "dropped");
+        pending = "";
+        texts.start(sent === "" ? "start" : "dropped");
         return encode(event, id);
       case "run.paused": {
-        const rest = held;
-        held = "";
+        const rest = pending;
+        pending = "";
         return delta(rest, id) + encode(event, id);
       }
       case "run.finished":
@@ -205,8 +205,8 @@ export function replaceJson(encode: EventEncoder): EventEncoder {
     return isSent && finished ? encode({ ...finished, text: "" }, id) : "";
   }
 
-  return (given, id) => {
-    const event = answerOnly(given);
+  return (runEvent, id) => {
+    const event = answerOnly(runEvent);
     switch (event.type) {
       case "text.delta": {
         const text = texts.add(event.text);
@@ -218,7 +218,7 @@ export function replaceJson(encode: EventEncoder): EventEncoder {
         const before = takeBack(id);
         sent = "";
         finished = undefined;
-        texts.begin();
+        texts.start();
         return before + encode(event, id);
       }
       case "model.finished":

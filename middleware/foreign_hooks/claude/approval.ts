@@ -97,8 +97,8 @@ export function judgeOf(hooks: Hooks) {
     of: (call: Call): Judgement | undefined => decisions.of(call),
     /** Remembers that a hook denied a call later. */
     denied(call: Call): void {
-      const { name = "", given, input, context = [] } = decisions.of(call) ?? {};
-      decisions.set(call, { name, given, input, context, decision: "deny" });
+      const { name = "", given: askedInput, input, context = [] } = decisions.of(call) ?? {};
+      decisions.set(call, { name, given: askedInput, input, context, decision: "deny" });
     },
     /** Forgets a call that has come out. */
     leave: (ctx: ToolContext): void => decisions.leave(ctx),
@@ -149,9 +149,9 @@ function permissionRequest(
   }
 
   function merged(answers: Answers): Permission | undefined {
-    const given = answers.flatMap(({ specific: { permission } }) => permission?.behavior ? [permission] : []);
+    const permissions = answers.flatMap(({ specific: { permission } }) => permission?.behavior ? [permission] : []);
     const isStrict = hooks.dialect.permission === "strictest";
-    return (isStrict ? given.findLast(({ behavior }) => behavior === "deny") : undefined) ?? given.at(-1);
+    return (isStrict ? permissions.findLast(({ behavior }) => behavior === "deny") : undefined) ?? permissions.at(-1);
   }
 
   async function askFunction(ctx: ApprovalContext, signal: AbortSignal): Promise<Permission | undefined> {
@@ -279,10 +279,10 @@ export function approvalHook(
 function askedBy({ toolName, ruleContent = "" }: BehaviorRule, name: string, inner: Approval): Approval {
   const others = withoutToolQuestion(inner);
   const key = `${toolName}(${ruleContent})`;
-  const own = ask(`A rule that a hook has made asks: run ${name}?`, { key });
-  return own.type === "ask" && others.type === "ask"
-    ? { ...others, ...own, questions: [...own.questions, ...others.questions] }
-    : own;
+  const question = ask(`A rule that a hook has made asks: run ${name}?`, { key });
+  return question.type === "ask" && others.type === "ask"
+    ? { ...others, ...question, questions: [...question.questions, ...others.questions] }
+    : question;
 }
 
 /** Whether an inner guard changes the input: then every guard is asked about the new input. */

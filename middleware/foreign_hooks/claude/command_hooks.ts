@@ -156,13 +156,13 @@ export function command_hooks(
       case "http":
         return httpHandler(config, http, place.env);
       case "prompt":
-        return promptHandler(config, given(model, '"prompt" needs the option `model`'));
+        return promptHandler(config, required(model, '"prompt" needs the option `model`'));
       case "agent":
-        return agentHandler(config, given(agent, '"agent" needs the option `agent`'));
+        return agentHandler(config, required(agent, '"agent" needs the option `agent`'));
       case "mcp_tool":
         return mcpToolHandler(
           config,
-          given(mcp[config.server], `"mcp_tool" needs the option \`mcp.${config.server}\``),
+          required(mcp[config.server], `"mcp_tool" needs the option \`mcp.${config.server}\``),
         );
     }
   }
@@ -180,7 +180,7 @@ export function command_hooks(
   return hookMiddleware(readSettings(settings, dialect, hookOf), { name: "command_hooks", dialect, cwd, groups });
 }
 
-function given<T>(value: T | undefined, need: string): T {
+function required<T>(value: T | undefined, need: string): T {
   if (value === undefined) throw new TypeError(`a handler of type ${need}`);
   return value;
 }

@@ -224,10 +224,10 @@ export function unmatched(event: string, definitions: readonly Definition[], dia
   });
 }
 
-function defined(given: HookCallbackMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {
-  const { hooks, timeout, sequential } = given;
-  const matcher = given.matcher ?? undefined; // some configurations contain null
-  const onFailure = given.onFailure ?? "continue";
+function defined(matcherConfig: HookCallbackMatcher<never>, event: HookEvent, dialect: Dialect): Definition[] {
+  const { hooks, timeout, sequential } = matcherConfig;
+  const matcher = matcherConfig.matcher ?? undefined; // some configurations contain null
+  const onFailure = matcherConfig.onFailure ?? "continue";
   if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== "function")) {
     throw invalidHooks(event, "expected `hooks`, a list of functions");
   }

@@ -43,7 +43,7 @@ interface CallBatch {
 function memoryOf(name: string) {
   const ofRun = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value);
   const ofSession = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value, { lifetime: "session" });
-  const own = ofRun<readonly string[]>("later", []);
+  const laterState = ofRun<readonly string[]>("later", []);
   const ofConversation = ofSession<readonly string[]>("later", []);
   return {
     /** The reason of the hook that ended the run, for the person. */
@@ -63,7 +63,7 @@ function memoryOf(name: string) {
     /** The worktree that the agent is in. */
     worktree: ofSession("worktree", ""),
     /** Texts for the next model request. Those of the outermost run belong to the session, so that its next run sends them. */
-    later: ({ run }: Scope) => run.parent ? own : ofConversation,
+    later: ({ run }: Scope) => run.parent ? laterState : ofConversation,
   };
 }
 
@@ -76,7 +76,7 @@ interface Outcome extends ReadOutput {
   readonly work?: Work | undefined;
   readonly failed?: { readonly error: unknown };
   /** The order of arrival, from 0. */
-  readonly given: number;
+  readonly order: number;
 }
 
 /** Options of a dispatch. */
@@ -84,7 +84,7 @@ interface DispatchOptions {
   readonly toolUseId: string | undefined;
   readonly signal: AbortSignal;
   /** An upper bound of every timeout, in milliseconds. Default: none. */
-  readonly most?: number | undefined;
+  readonly maxTime?: number | undefined;
   readonly dialect: Dialect;
 }
 
@@ -94,14 +94,14 @@ async function dispatch(
   input: HookInput,
   options: DispatchOptions,
 ): Promise<readonly Outcome[]> {
-  let given = 0;
+  let order = 0;
   const ask = async (definition: Definition, input: HookInput): Promise<Outcome> => {
     try {
       const { returned, work } = await call(definition, structuredClone(input), options);
       const read = readAnswer(returned, input, options.dialect);
-      return { ...read, definition, given: given++, work };
+      return { ...read, definition, order: order++, work };
     } catch (error) {
-      return { failed: { error }, invalid: [], definition, given: given++ };
+      return { failed: { error }, invalid: [], definition, order: order++ };
     }
   };
   if (!definitions.some(({ sequential }) => sequential)) {
@@ -125,12 +125,12 @@ async function call(
   input: HookInput,
   options: DispatchOptions,
 ): Promise<{ readonly returned: unknown; readonly work: Work | undefined }> {
-  const { toolUseId, signal, most = Infinity } = options;
+  const { toolUseId, signal, maxTime = Infinity } = options;
   const background = new AbortController();
   const returned = await withinTime((signal) => {
-    const own = anySignal([signal, background.signal]);
-    return hook(input as never, toolUseId, { signal: own }); // a hook receives only the inputs of its own event
-  }, { ms: Math.min(timeout, most), signal, grace });
+    const dispatchSignal = anySignal([signal, background.signal]);
+    return hook(input as never, toolUseId, { signal: dispatchSignal }); // a hook receives only the inputs of its own event
+  }, { ms: Math.min(timeout, maxTime), signal, grace });
   const work = backgroundWork(returned);
   if (work || !isObject(returned) || returned.async !== true) return { returned, work };
   const { asyncTimeout } = returned;
@@ -181,7 +181,7 @@ export interface AskOptions {
   /** Default: the signal of the context. */
   readonly signal?: AbortSignal;
   /** An upper bound of every timeout, in milliseconds. */
-  readonly most?: number;
+  readonly maxTime?: number;
 }
 
 /** The runs that a hook ends. */
@@ -231,18 +231,18 @@ export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksO
     event: E,
     ctx: Scope,
     fields: () => EventFields[E],
-    { call, signal = ctx.signal, most }: AskOptions = {},
+    { call, signal = ctx.signal, maxTime }: AskOptions = {},
   ): Promise<Answers> {
     const all = definitions.get(event) ?? [];
     if (all.length === 0) return [];
-    const own = fields();
-    const value = matchedIn(event, own);
+    const eventFields = fields();
+    const value = matchedIn(event, eventFields);
     const matched = distinct(all.filter(({ matches }) => matches(value)));
     if (matched.length === 0) return [];
     signal.throwIfAborted();
-    const input = { ...commonInput(ctx), hook_event_name: event, ...own } as HookInput; // the fields belong to the event
+    const input = { ...commonInput(ctx), hook_event_name: event, ...eventFields } as HookInput; // the fields belong to the event
     const toolUseId = "tool_use_id" in input ? input.tool_use_id : call;
-    const outcomes = await dispatch(matched, input, { toolUseId, signal, most, dialect });
+    const outcomes = await dispatch(matched, input, { toolUseId, signal, maxTime, dialect });
     signal.throwIfAborted();
     return outcomes.flatMap((outcome) => {
       if (outcome.work) continueLater(outcome.work, event, ctx);
@@ -253,8 +253,8 @@ export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksO
   /** Reads the answer of a hook that continues in the background when it arrives. */
   function continueLater({ done, ...work }: Work, event: HookEvent, ctx: Scope): void {
     const outcome = done.then(
-      (returned): Outcome => ({ ...readOutput(returned, event, voidsInvalid), given: 0 }),
-      (error): Outcome => ({ failed: { error }, invalid: [], given: 0 }),
+      (returned): Outcome => ({ ...readOutput(returned, event, voidsInvalid), order: 0 }),
+      (error): Outcome => ({ failed: { error }, invalid: [], order: 0 }),
     );
     const answered = outcome.then((outcome) => {
       const { systemMessage, ...rest } = outcome.output ?? { specific: {} };
@@ -272,7 +272,7 @@ export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksO
 
   /** Returns the answer of one hook. Emits its message for the person, and a warning about its failure. */
   function answersOf(outcome: Outcome, event: HookEvent, ctx: Scope): Answer[] {
-    const { output, invalid, unknown, failed, given } = outcome;
+    const { output, invalid, unknown, failed, order } = outcome;
     const { systemMessage, suppressOutput } = output ?? {};
     const isHidden = (suppressOutput && dialect.suppresses) || dialect.discardsMessages.includes(event);
     if (systemMessage && !isHidden) ctx.emit({ type: "notice", text: systemMessage });
@@ -283,9 +283,9 @@ export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksO
     if (problem !== "") {
       warn(`A hook of ${event} ${problem}.`, failed?.error);
       const reason = blockedBy(outcome, event);
-      if (reason) return [{ ...output, decision: "deny", reason, specific: output?.specific ?? {}, given }];
+      if (reason) return [{ ...output, decision: "deny", reason, specific: output?.specific ?? {}, order }];
     }
-    return output ? [{ ...output, given }] : [];
+    return output ? [{ ...output, order }] : [];
   }
 
   /** Ends the run. The person sees the reason. */

@@ -55,7 +55,7 @@ const anything = z.unknown().refine((value) => value !== null);
 const text = z.string().transform((text) => text.length > 10_000 ? `${text.slice(0, 10_000).toWellFormed()}…` : text);
 /** Accepts one of `words`, or its older name. */
 const decisionWord = <const T extends string>(...words: readonly T[]) =>
-  z.preprocess((given) => given === "approve" ? "allow" : given === "block" ? "deny" : given, z.enum(words));
+  z.preprocess((word) => word === "approve" ? "allow" : word === "block" ? "deny" : word, z.enum(words));
 
 const common = {
   continue: z.boolean(),
@@ -129,9 +129,9 @@ export function readAnswer(returned: unknown, input: HookInput, dialect: Dialect
   const isVoid = dialect.voidsInvalid && read.invalid.length > 0;
   const known = readMembers(returned, event, dialect.ending.includes(event) && !isVoid);
   const found = guardsCall(event) ? foreignDecision(returned, (member) => known.has(member)) : undefined;
-  const own = [...Object.keys(common), ...Object.keys(specific), ...withoutEffect, ...Object.keys(input)];
+  const ownMembers = [...Object.keys(common), ...Object.keys(specific), ...withoutEffect, ...Object.keys(input)];
   const ofEvent = [...Object.keys(specific), ...withoutEffect, "hookEventName"];
-  const unknown = unknownMembers(withoutMember(returned, found), own) ??
+  const unknown = unknownMembers(withoutMember(returned, found), ownMembers) ??
     unknownMembers(withoutMember(objectOf(returned).hookSpecificOutput, found), ofEvent);
   if (!found) return { ...read, unknown };
   const problem = `${found.member} ${found.type === "deny" ? "denies" : "asks"} in the form of another system`;
@@ -168,9 +168,9 @@ function readMembers(returned: unknown, event: HookEvent, ends: boolean): Readon
 }
 
 /** Returns an object without the member that decides, which is reported as such. */
-function withoutMember(given: unknown, found: ForeignDecision | undefined): UnknownFields {
+function withoutMember(value: unknown, found: ForeignDecision | undefined): UnknownFields {
   const names = found?.member.split(".") ?? [];
-  return Object.fromEntries(Object.entries(objectOf(given)).filter(([name]) => !names.includes(name)));
+  return Object.fromEntries(Object.entries(objectOf(value)).filter(([name]) => !names.includes(name)));
 }
 
 /** Adds a decision in the form of another system to an output, unless the output denies. */
@@ -206,17 +206,17 @@ export function readOutput(returned: unknown, event: HookEvent, voidsInvalid: bo
 }
 
 function specificFields(
-  given: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
   event: HookEvent,
   invalid: string[],
   onInvalid: (name: string, problem: string) => void,
 ): Output["specific"] {
-  const { hookEventName: name } = given;
+  const { hookEventName: name } = members;
   if (name !== event) {
     invalid.push(`hookSpecificOutput ${name === undefined ? "has no hookEventName" : "is for another event"}`);
     return {};
   }
-  const { decision, ...rest } = readFields(specific, given, onInvalid);
+  const { decision, ...rest } = readFields(specific, members, onInvalid);
   return decision ? { ...rest, permission: readFields(permission, decision, onInvalid) } : rest;
 }
 
@@ -235,9 +235,9 @@ function denyIn({ decision, reason, specific }: Output): Output {
 }
 
 /** Reads an answer in place of a person; undefined without a decision. `onForeign` receives the member that denies or asks in the form of another system. */
-export function readPermission(given: unknown, onForeign: (member: string) => void): Permission | undefined {
-  const answer = isObject(given) ? readFields(permission, given, () => {}) : {};
-  const found = foreignDecision(given, (member) => member === "behavior" && answer.behavior !== undefined);
+export function readPermission(value: unknown, onForeign: (member: string) => void): Permission | undefined {
+  const answer = isObject(value) ? readFields(permission, value, () => {}) : {};
+  const found = foreignDecision(value, (member) => member === "behavior" && answer.behavior !== undefined);
   if (!found) return answer.behavior && answer;
   onForeign(found.member);
   if (found.type === "ask") return answer.behavior === "deny" ? answer : undefined;
@@ -249,7 +249,7 @@ export function readPermission(given: unknown, onForeign: (member: string) => vo
 /** The answer of one hook. */
 export interface Answer extends Output {
   /** The order of arrival, from 0. */
-  readonly given: number;
+  readonly order: number;
 }
 
 /** The answers of the hooks that ran, in the order of the configuration. */
@@ -289,6 +289,6 @@ export function decisionOf(
 
 /** Returns the last value that `pick` finds: last in the configuration or last to arrive, as the dialect says. */
 export function lastOf<T>(answers: Answers, { last }: Dialect, pick: (answer: Answer) => T | undefined): T | undefined {
-  const ordered = last === "given" ? answers.toSorted((a, b) => a.given - b.given) : answers;
+  const ordered = last === "given" ? answers.toSorted((a, b) => a.order - b.order) : answers;
   return ordered.map(pick).findLast((picked) => picked !== undefined);
 }

@@ -293,8 +293,8 @@ export function applyUpdates(
   updates: readonly unknown[],
   middleware: string,
 ): void {
-  for (const given of updates) {
-    const { data } = changes.safeParse(given);
+  for (const requested of updates) {
+    const { data } = changes.safeParse(requested);
     if (data) kept.update(ctx, (permissions) => applied(permissions, data));
     else {
       const message = "A hook of PermissionRequest returned an invalid output: unknown change in updatedPermissions.";
@@ -308,12 +308,12 @@ function applied(permissions: Permissions, update: z.output<typeof changes>): Pe
   if (!("rules" in update)) return permissions; // a workspace has one root
   const { rules } = permissions;
   const { type, behavior } = update;
-  const given = update.rules.map((rule) => ({ ...rule, behavior }));
-  if (type === "addRules") return { ...permissions, rules: [...rules, ...given] };
+  const newRules = update.rules.map((rule) => ({ ...rule, behavior }));
+  if (type === "addRules") return { ...permissions, rules: [...rules, ...newRules] };
   if (type === "replaceRules") {
-    return { ...permissions, rules: [...rules.filter((rule) => rule.behavior !== behavior), ...given] };
+    return { ...permissions, rules: [...rules.filter((rule) => rule.behavior !== behavior), ...newRules] };
   }
-  const removed = given.map(keyOf);
+  const removed = newRules.map(keyOf);
   return { ...permissions, rules: rules.filter((rule) => !removed.includes(keyOf(rule))) };
 }
 

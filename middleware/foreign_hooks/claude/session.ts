@@ -181,7 +181,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
   const { memory, background } = hooks;
   const watch = watchEvents(hooks);
 
-  async function open(ctx: SessionContext): Promise<readonly string[]> {
+  async function beginSession(ctx: SessionContext): Promise<readonly string[]> {
     const { source, resumed, run, settings } = ctx;
     memory.model.set(ctx, settings.model.id);
     if (resumed) return [];
@@ -192,10 +192,10 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
 
   /** After a run that was stopped or failed, hooks have the grace period of the run. */
   function lateOptions({ signal, run: { limits: { grace } } }: SessionContext): AskOptions {
-    return signal.aborted ? { signal: new AbortController().signal, most: grace } : {};
+    return signal.aborted ? { signal: new AbortController().signal, maxTime: grace } : {};
   }
 
-  async function close(ctx: SessionContext): Promise<void> {
+  async function endSession(ctx: SessionContext): Promise<void> {
     const { run } = ctx;
     await background.rest(run, run.limits.grace);
     if (run.parent) return;
@@ -215,7 +215,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
 
   return {
     async session(ctx, next) {
-      const context = await open(ctx);
+      const context = await beginSession(ctx);
       const isNew = ctx.source === "new";
       if (!isNew) hooks.addLater(ctx, context);
       let isPaused = false;
@@ -228,7 +228,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
         return await finish(ctx, result);
       } finally {
         if (isPaused) await background.rest(ctx.run, ctx.run.limits.grace);
-        else await close(ctx);
+        else await endSession(ctx);
       }
     },
   };

@@ -172,42 +172,42 @@ class Reader {
   /** Reads commands up to the end of the text, or up to the `)` that closes the list, and goes behind it. */
   #list(depth: number, isClosed: boolean): void {
     if (depth > maxDepth) return this.#giveUp();
-    const open: ("(" | "case")[] = [];
+    const openGroups: ("(" | "case")[] = [];
     const inherited = this.#waiting.length;
     let draft = this.#draft();
     while (this.#at < this.#text.length) {
       const separator = this.#take(/\n|;|\|\||\|&?|&&|&(?!>)|\(\(?|\)/y);
       if (separator === undefined) {
-        this.#part(draft, open, depth);
+        this.#part(draft, openGroups, depth);
         continue;
       }
-      this.#endCommand(draft, open, separator.length);
+      this.#endCommand(draft, openGroups, separator.length);
       if (separator === "((") this.#arithmetic(depth);
-      else if (separator === "(") this.#group(open);
+      else if (separator === "(") this.#group(openGroups);
       else if (separator === "\n") this.#hereDocuments();
-      else if (separator === ")" && open.at(-1) === "(") open.pop();
-      else if (separator === ")" && open.at(-1) !== "case") {
-        const isRight = isClosed && open.length === 0 && this.#waiting.length === inherited;
+      else if (separator === ")" && openGroups.at(-1) === "(") openGroups.pop();
+      else if (separator === ")" && openGroups.at(-1) !== "case") {
+        const isRight = isClosed && openGroups.length === 0 && this.#waiting.length === inherited;
         return isRight ? undefined : this.#giveUp();
       }
       draft = this.#draft();
     }
-    this.#endCommand(draft, open, 0);
-    if (isClosed || open.length > 0) this.#giveUp();
+    this.#endCommand(draft, openGroups, 0);
+    if (isClosed || openGroups.length > 0) this.#giveUp();
   }
 
-  #group(open: ("(" | "case")[]): void {
+  #group(openGroups: ("(" | "case")[]): void {
     this.#found.isPlain = false;
-    open.push("(");
+    openGroups.push("(");
   }
 
   /** Reads a part of a command: blanks, a comment, a redirection, or a part of a word. */
-  #part(draft: Draft, open: ("(" | "case")[], depth: number): void {
+  #part(draft: Draft, openGroups: ("(" | "case")[], depth: number): void {
     const blank = this.#take(/(?:[ \t]|\\\n)+/y); // an escaped line break is nothing
-    if (blank !== undefined) return /[ \t]/.test(blank) ? this.#endWord(draft, open) : undefined;
+    if (blank !== undefined) return /[ \t]/.test(blank) ? this.#endWord(draft, openGroups) : undefined;
     if (draft.word === undefined && this.#take(/#[^\n]*/y) !== undefined) return;
     const redirection = this.#take(/&>>?|<<<|<<-?|<[>&(]?|>[>&|(]?/y);
-    if (redirection !== undefined) return this.#redirect(draft, open, redirection, depth);
+    if (redirection !== undefined) return this.#redirect(draft, openGroups, redirection, depth);
     const quoted = /^\$?['"]|^\\/.test(this.#text.slice(this.#at, this.#at + 2));
     const isLoose = /[[{]/.test(this.#text.charAt(this.#at));
     if (quoted) draft.quotedFrom ??= draft.word?.length ?? 0;
@@ -344,19 +344,19 @@ class Reader {
   /** Reads arithmetic up to its `))`, and the substitutions in it. */
   #arithmetic(depth: number): void {
     this.#found.isPlain = false;
-    let open = 0;
+    let nesting = 0;
     while (this.#at < this.#text.length) {
-      if (open === 0 && this.#take(/\)\)/y)) return;
+      if (nesting === 0 && this.#take(/\)\)/y)) return;
       const bracket = this.#take(/[()]/y);
-      if (bracket === ")" && open === 0) break;
-      if (bracket !== undefined) open += bracket === "(" ? 1 : -1;
+      if (bracket === ")" && nesting === 0) break;
+      if (bracket !== undefined) nesting += bracket === "(" ? 1 : -1;
       else if (this.#take(/['"\\]/y)) break; // it is none, or has quotes, which only a shell reads
       else if (this.#take(/[^()'"\\$`]+/y) === undefined) this.#quotedPiece(depth + 1);
     }
     this.#giveUp();
   }
 
-  #redirect(draft: Draft, open: ("(" | "case")[], operator: string, depth: number): void {
+  #redirect(draft: Draft, openGroups: ("(" | "case")[], operator: string, depth: number): void {
     this.#found.isPlain = false;
     const isNumber = draft.quotedFrom === undefined && /^\d+$/.test(draft.word ?? "");
     if (isNumber && !operator.startsWith("&")) draft.word = undefined; // of the file
@@ -364,7 +364,7 @@ class Reader {
       draft.word = (draft.word ?? "") + this.#substitution(depth);
       return;
     }
-    this.#endWord(draft, open);
+    this.#endWord(draft, openGroups);
     if (draft.next !== undefined) this.#giveUp();
     draft.isStarted = true;
     if (/^<<-?$/.test(operator)) this.#delimiter(draft, operator === "<<-");
@@ -411,20 +411,20 @@ class Reader {
     while (this.#at < this.#text.length) this.#quotedPiece(this.#depth);
   }
 
-  #endWord(draft: Draft, open: ("(" | "case")[]): void {
+  #endWord(draft: Draft, openGroups: ("(" | "case")[]): void {
     const { quotedFrom, next, end } = draft;
     const word = draft.word?.slice(0, end);
     if (word === undefined) return;
     Object.assign(draft, { word: undefined, quotedFrom: undefined, next: undefined, end: undefined });
     if (next === "target") return;
     if (next === "input") return void (draft.input = word.replaceAll(innerBlank, " "));
-    if (draft.words.length === 0 && this.#isPrefix(draft, word, open, quotedFrom)) return;
+    if (draft.words.length === 0 && this.#isPrefix(draft, word, openGroups, quotedFrom)) return;
     draft.words.push(word);
     if (draft.words.length === 2 && draft.words[0] === "function") draft.words.splice(0); // its body follows
   }
 
   /** Whether a first word is an assignment, or a keyword before a command. */
-  #isPrefix(draft: Draft, word: string, open: ("(" | "case")[], quotedFrom = Infinity): boolean {
+  #isPrefix(draft: Draft, word: string, openGroups: ("(" | "case")[], quotedFrom = Infinity): boolean {
     const [name] = /^[A-Za-z_][\w\0]*\+?=/.exec(word) ?? [];
     if (name !== undefined && name.length <= quotedFrom) {
       if (name.includes(unknown)) this.#found.isComplete = false; // an element of an array, or a command with a computed name
@@ -433,14 +433,14 @@ class Reader {
     }
     if (quotedFrom < Infinity || draft.isStarted || !(keywords.has(word) || compounds.has(word))) return false;
     this.#found.isPlain = false;
-    if (word === "case") open.push("case");
-    if (word === "esac" && open.at(-1) === "case") open.pop();
+    if (word === "case") openGroups.push("case");
+    if (word === "esac" && openGroups.at(-1) === "case") openGroups.pop();
     return keywords.has(word);
   }
 
   /** Ends a command before a separator of `length` characters. */
-  #endCommand(draft: Draft, open: ("(" | "case")[], length: number): void {
-    this.#endWord(draft, open);
+  #endCommand(draft: Draft, openGroups: ("(" | "case")[], length: number): void {
+    this.#endWord(draft, openGroups);
     if (draft.next !== undefined) this.#giveUp();
     const { words, start } = draft;
     if (words.length === 0) return;

@@ -207,10 +207,10 @@ function reviewOf(hooks: Hooks, durations: WeakMap<Call, number>) {
 
   /** Returns the output that replaces a result. */
   function outputOf({ name }: ToolContext, answers: Answers): unknown {
-    const taken = (output: unknown) => output === "" && !dialect.takesEmpty ? undefined : output;
-    const output = lastOf(answers, dialect, ({ specific }) => taken(specific.updatedToolOutput));
+    const accepted = (output: unknown) => output === "" && !dialect.takesEmpty ? undefined : output;
+    const output = lastOf(answers, dialect, ({ specific }) => accepted(specific.updatedToolOutput));
     if (output !== undefined || !name.startsWith("mcp__")) return output;
-    return lastOf(answers, dialect, ({ specific }) => taken(specific.updatedMCPToolOutput));
+    return lastOf(answers, dialect, ({ specific }) => accepted(specific.updatedMCPToolOutput));
   }
 
   return {

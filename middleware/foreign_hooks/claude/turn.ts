@@ -27,7 +27,7 @@ function displayOf(hooks: Hooks) {
   const screens = new WeakMap<Run, Screen>();
   return {
     /** Returns the emit function of a turn; undefined without hooks. */
-    begin(ctx: TurnContext): Emit | undefined {
+    start(ctx: TurnContext): Emit | undefined {
       if (!hooks.has("MessageDisplay")) return undefined;
       const screen = new Screen(hooks, ctx);
       screens.set(ctx.run, screen);
@@ -51,7 +51,7 @@ class Screen {
   #message: string = crypto.randomUUID();
   #index = 0;
   /** The text of an incomplete line. */
-  #held: { readonly event: TextDelta; readonly text: string } | undefined;
+  #pending: { readonly event: TextDelta; readonly text: string } | undefined;
   /** Settles when all text so far is shown. */
   #shown: Promise<void> = Promise.resolve();
 
@@ -64,19 +64,19 @@ class Screen {
     if (event.type === "model.reset") {
       this.#message = crypto.randomUUID();
       this.#index = 0;
-      this.#held = undefined;
+      this.#pending = undefined;
     }
     if (event.type !== "text.delta") return this.#ctx.emit(event);
-    const text = (this.#held?.text ?? "") + event.text;
+    const text = (this.#pending?.text ?? "") + event.text;
     const end = text.lastIndexOf("\n") + 1;
-    this.#held = { event, text: text.slice(end) };
+    this.#pending = { event, text: text.slice(end) };
     if (end > 0) this.#show(event, text.slice(0, end), false);
   }
 
   /** Shows the held text, and waits until all text is shown. */
   async finish(): Promise<void> {
-    if (this.#held) this.#show(this.#held.event, this.#held.text, true);
-    this.#held = undefined;
+    if (this.#pending) this.#show(this.#pending.event, this.#pending.text, true);
+    this.#pending = undefined;
     await this.#shown;
   }
 
@@ -121,7 +121,7 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
     async turn(ctx, next) {
       const texts = ctx.resumed ? [] : memory.later(ctx).get(ctx);
       if (texts.length > 0) memory.later(ctx).set(ctx, []);
-      const emit = display.begin(ctx);
+      const emit = display.start(ctx);
       const result = await next({
         ...(texts.length > 0 && { transcript: [...ctx.transcript, messageOf(texts)] }),
         ...(emit && { emit }),

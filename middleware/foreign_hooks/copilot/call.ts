@@ -141,21 +141,21 @@ async function decide(
   return { ...made, args, input: await inputThatRuns({ tool, input: args }), isChange: true };
 }
 
-/** Returns the strictest of several decisions about a call. `own` wins among equals. */
-function strictestOf(own: Decided, others: readonly Decided[]): Decided {
+/** Returns the strictest of several decisions about a call. `ownDecision` wins among equals. */
+function strictestOf(ownDecision: Decided, others: readonly Decided[]): Decided {
   const rank = ({ decision }: Decided) => strict.indexOf(decision);
-  return others.reduce((found, each) => rank(each) > rank(found) ? each : found, own);
+  return others.reduce((found, each) => rank(each) > rank(found) ? each : found, ownDecision);
 }
 
 /** Joins a decision with earlier ones about the same call: the strictest counts, for the newest input. */
-function joined(own: Decided, earlier: readonly Decided[]): Decided {
-  const { args, input, isChange = false } = own;
+function joined(decision: Decided, earlier: readonly Decided[]): Decided {
+  const { args, input, isChange = false } = decision;
   return {
-    ...strictestOf(own, earlier),
+    ...strictestOf(decision, earlier),
     args,
     input,
     isChange,
-    withheld: [own, ...earlier].some((each) => each.withheld),
+    withheld: [decision, ...earlier].some((each) => each.withheld),
   };
 }
 
@@ -215,12 +215,12 @@ export function callHooks(
     if (!hasHook) return { input: ctx.input };
     const input = await inputThatRuns(ctx);
     const isJudged = (made: Decided) => groups || isSameJson(made.input, input);
-    const own = await decisions.enter(ctx, async (before) => {
+    const decision = await decisions.enter(ctx, async (before) => {
       const isOwnChange = before && isSameJson(before.input, ctx.input); // only the schema has changed it since
       const made = await decide(handlers, ctx, "tool", { ...ctx, input }, isOwnChange ? before : undefined);
       return joined(made, before ? [before] : []);
     }, isJudged);
-    return groups ? own : joined(own, decisions.all(ctx));
+    return groups ? decision : joined(decision, decisions.all(ctx));
   }
 
   /** Asks about a call that has succeeded or failed. */
@@ -260,11 +260,13 @@ export function callHooks(
       const { call, name, input } = ctx;
       const before = decisions.of(call);
       const isJudged = before && isSameJson(before.input, input);
-      const own = isJudged ? before : joined(await decide(handlers, ctx, "approval", ctx), before ? [before] : []);
-      decisions.set(call, own);
-      const { decision, reason } = strictestOf(own, decisions.all(ctx));
-      if (decision !== "deny" && own.args !== undefined && !isSameJson(own.input, input)) {
-        return allow({ input: own.args });
+      const ownDecision = isJudged
+        ? before
+        : joined(await decide(handlers, ctx, "approval", ctx), before ? [before] : []);
+      decisions.set(call, ownDecision);
+      const { decision, reason } = strictestOf(ownDecision, decisions.all(ctx));
+      if (decision !== "deny" && ownDecision.args !== undefined && !isSameJson(ownDecision.input, input)) {
+        return allow({ input: ownDecision.args });
       }
       if (decision === "deny") return deny(refusalOf(reason));
       if (decision === "ask") return ask(reason || `Run ${name}?`);

@@ -44,13 +44,13 @@ interface CopilotSettings {
 export function readCopilot({ hooks = {}, disableAllHooks = false }: SettingsFile, place: Place): CopilotSettings {
   const handlers: Partial<Record<HookName, ReturnType<typeof handlerOf>>> = {};
   const silent: string[] = [];
-  for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
+  for (const [event, eventEntries] of disableAllHooks ? [] : Object.entries(hooks)) {
     const name = hookNames.find((name) => name === `on${event.charAt(0).toUpperCase()}${event.slice(1)}`);
     const skip = (...problem: Problem) => silent.push(neverRun(event, ...problem));
     if (/^[A-Z]/.test(event)) skip('they are written for "claude"');
     else if (!name) skip("the event does not occur here");
     else {
-      const entries = parseHooks(event, z.array(entry), given);
+      const entries = parseHooks(event, z.array(entry), eventEntries);
       const usable = entries.filter((entry) => {
         const problem = problemOf(event, entry);
         if (problem) skip(...problem);

@@ -84,11 +84,11 @@ const form = z.object({
 });
 
 /** Applies `modifiedResult` to a result. Absent fields keep their values. Another value becomes a result: its text, or its JSON. */
-export function modified(result: ToolResult, given: unknown): ToolResult {
-  const { data = {} } = form.safeParse(given);
+export function modified(result: ToolResult, value: unknown): ToolResult {
+  const { data = {} } = form.safeParse(value);
   const { textResultForLlm: text, resultForAssistant, binaryResultsForLlm, resultType, sessionLog: person } = data;
   if ([text, resultForAssistant, binaryResultsForLlm, resultType].every((field) => field === undefined)) {
-    return { ...result, parts: [textPart(typeof given === "string" ? given : JSON.stringify(given) ?? "")] };
+    return { ...result, parts: [textPart(typeof value === "string" ? value : JSON.stringify(value) ?? "")] };
   }
   const binary = binaryResultsForLlm ?? result.parts.filter((part) => part.type === "media");
   return {
@@ -156,14 +156,14 @@ const guards: readonly HookName[] = [
 ];
 
 /** Returns the decision in an output that has the form of another system, if the hook guards a call or a prompt. */
-export function foreignOutput(name: HookName, given: unknown): ForeignDecision | undefined {
+export function foreignOutput(name: HookName, output: unknown): ForeignDecision | undefined {
   if (!guards.includes(name)) return undefined;
   const isValid = (decision: unknown) => z.safeParse(schemas.onPreToolUse.permissionDecision, decision).success;
   return foreignDecision(
-    given,
+    output,
     (member) =>
-      member === "permissionDecision" && name === "onPreToolUse" && isObject(given) &&
-      isValid(given.permissionDecision),
+      member === "permissionDecision" && name === "onPreToolUse" && isObject(output) &&
+      isValid(output.permissionDecision),
   );
 }
 
@@ -173,20 +173,20 @@ export function foreignText(name: HookName, text: string): ForeignDecision | und
 }
 
 /** Returns a text that names the members of an output that are unknown, and that the input of the hook does not have. */
-function unknownOutput(name: HookName, given: unknown, input: object): string | undefined {
-  return unknownMembers(given, [...Object.keys(schemas[name]), ...Object.keys(input)]);
+function unknownOutput(name: HookName, output: unknown, input: object): string | undefined {
+  return unknownMembers(output, [...Object.keys(schemas[name]), ...Object.keys(input)]);
 }
 
 /** Reads the output of a hook. `onInvalid` receives one text per invalid field. */
 function readOutput<K extends HookName>(
   name: K,
-  given: unknown,
+  foreign: unknown,
   onInvalid: (problem: string) => void,
 ): Outputs[K] {
-  if (!isObject(given)) onInvalid(`expected an object, received ${typeof given}`);
+  if (!isObject(foreign)) onInvalid(`expected an object, received ${typeof foreign}`);
   const output = readFields<Readonly<Record<string, z.core.$ZodType>>>(
     schemas[name],
-    isObject(given) ? given : {},
+    isObject(foreign) ? foreign : {},
     (field, problem) => {
       onInvalid(`${field}: ${problem}`);
     },

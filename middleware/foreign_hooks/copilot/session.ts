@@ -83,16 +83,16 @@ export function sessionHooks(
 ): Required<Pick<Middleware, "session" | "input" | "prompt" | "stop">> {
   /** Asks about a message. Returns it, the context for it, and whether a hook hides the answer. */
   async function submitted(ctx: Scope, message: UserMessage, point: Point) {
-    const given = textOf(message);
-    const output = await handlers.ask("onUserPromptSubmitted", ctx, point, { prompt: given });
-    const { modifiedPrompt: prompt = given, additionalContext, suppressOutput = false, foreign } = output;
+    const promptText = textOf(message);
+    const output = await handlers.ask("onUserPromptSubmitted", ctx, point, { prompt: promptText });
+    const { modifiedPrompt: prompt = promptText, additionalContext, suppressOutput = false, foreign } = output;
     const fields = { prompt, transformedPrompt: prompt };
     const transformed = await handlers.ask("onUserPromptTransformed", ctx, point, fields);
     const { modifiedTransformedPrompt: text = prompt } = transformed;
     const denial = [foreign, transformed.foreign].find((each) => each?.type === "deny");
     return {
       ...(denial && { refusal: denial.reason ?? "Refused by a hook." }),
-      prompt: text === given ? message : replacePrompt(message, text),
+      prompt: text === promptText ? message : replacePrompt(message, text),
       context: additionalContext,
       suppressOutput,
     };
@@ -120,18 +120,18 @@ export function sessionHooks(
       const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", beginningOf(ctx, beginning));
       const { additionalContext, modifiedConfig = {} } = started;
       if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
-      const held = handlers.has("onSessionEnd") ? holdFinalText(ctx) : undefined;
+      const finalText = handlers.has("onSessionEnd") ? holdFinalText(ctx) : undefined;
       const result = await next({
         settings: settingsOf(modifiedConfig, settings, models, (field) => warnUnused(ctx, field)),
         ...(additionalContext && source === "new" && { context: [...context, additionalContext] }),
-        ...(held && { emit: held.emit }),
+        ...(finalText && { emit: finalText.emit }),
       });
       if (result.status === "paused") {
-        held?.release(true);
+        finalText?.release(true);
         return result;
       }
       const isShown = await ended(ctx, result);
-      held?.release(isShown);
+      finalText?.release(isShown);
       return isShown && !hidden.get(ctx) ? result : { ...result, text: "" };
     },
     async prompt(ctx, next) {
@@ -181,16 +181,16 @@ function withoutAnswer(ctx: Scope): Change {
 
 /** Holds back the text of a turn until it is known whether it is the final answer and whether the person sees it. */
 function holdFinalText({ emit }: Scope) {
-  let held: Event[] = [];
+  let pending: Event[] = [];
   const release = (isShown: boolean) => {
-    const deltas = held;
-    held = [];
+    const deltas = pending;
+    pending = [];
     if (isShown) deltas.forEach(emit);
   };
   return {
     release,
     emit(event: Event) {
-      if (isDelta(event)) return void held.push(event);
+      if (isDelta(event)) return void pending.push(event);
       if (event.type === "model.reset") release(false);
       if (event.type === "turn.started" || event.type === "call.ready") release(true);
       emit(event);

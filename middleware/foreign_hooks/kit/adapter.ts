@@ -8,15 +8,15 @@ import { points } from "../../../src/core/kit.ts";
 
 // The options of an adapter, and the points that its hooks need.
 
-/** Throws a `TypeError` if `given`, the first argument of a factory, has an option and no member of its own: it was to be the second argument. */
+/** Throws a `TypeError` if `adapterOptions`, the first argument of a factory, has an option and no member of its own: it was to be the second argument. */
 export function expectNoOption(
   subject: string,
-  given: object,
-  own: readonly string[],
+  adapterOptions: object,
+  optionNames: readonly string[],
   options: readonly string[],
 ): void {
-  const misplaced = Object.keys(given).find((name) => options.includes(name) && !own.includes(name));
-  if (misplaced === undefined || own.some((name) => name in given)) return;
+  const misplaced = Object.keys(adapterOptions).find((name) => options.includes(name) && !optionNames.includes(name));
+  if (misplaced === undefined || optionNames.some((name) => name in adapterOptions)) return;
   throw new TypeError(`${subject}: "${misplaced}" is an option; expected it in the second argument`);
 }
 

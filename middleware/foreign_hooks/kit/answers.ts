@@ -20,12 +20,12 @@ export type Fields<S extends Shape> = { readonly [K in keyof S]?: z.output<S[K]>
  */
 export function readFields<S extends Shape>(
   shape: S,
-  given: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
   onInvalid: (field: string, problem: string) => void,
 ): Fields<S> {
   const read: Record<string, unknown> = {};
   for (const [name, schema] of Object.entries(shape)) {
-    const value = given[name];
+    const value = members[name];
     if (value === undefined) continue;
     const parsed = z.safeParse(schema, value);
     if (parsed.success) read[name] = parsed.data;
@@ -36,11 +36,11 @@ export function readFields<S extends Shape>(
 
 /** Returns a text that names the members of an answer that its system does not know; undefined if there are none. Null counts as absent. */
 export function unknownMembers(
-  given: unknown,
+  answer: unknown,
   known: readonly string[],
   fold: (name: string) => string = (name) => name,
 ): string | undefined {
-  const names = Object.entries(objectOf(given)).filter(([name, value]) =>
+  const names = Object.entries(objectOf(answer)).filter(([name, value]) =>
     value !== undefined && value !== null && !known.includes(fold(name))
   ).map(([name]) => name.slice(0, 64));
   const more = names.length > 10 ? ` and ${names.length - 10} more` : "";
@@ -51,12 +51,12 @@ export function unknownMembers(
 
 /** Accepts one of `words`, in upper or lower case. */
 export function word<const T extends readonly string[]>(...words: T): z.core.$ZodType<T[number]> {
-  return z.preprocess((given) => typeof given === "string" ? given.trim().toLowerCase() : given, z.enum(words));
+  return z.preprocess((word) => typeof word === "string" ? word.trim().toLowerCase() : word, z.enum(words));
 }
 
 /** Accepts what `schema` accepts, and null or nothing as undefined. */
 export function maybe<S extends z.core.$ZodType>(schema: S): z.core.$ZodType<z.output<S> | undefined> {
-  return z.pipe(z.nullish(schema), z.transform((given) => given ?? undefined));
+  return z.pipe(z.nullish(schema), z.transform((value) => value ?? undefined));
 }
 
 // Reads values of unknown shape, and joins texts.

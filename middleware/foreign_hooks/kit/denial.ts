@@ -31,7 +31,7 @@ export function decisionInText(text: string): ForeignDecision | undefined {
   const whole = parseJson(text);
   if (whole !== undefined) return foreignDecision(whole);
   const pieces = objectsIn(text);
-  if (pieces.length > most.members) return { type: "deny", member: "the answer itself", reason: tooLarge };
+  if (pieces.length > limits.members) return { type: "deny", member: "the answer itself", reason: tooLarge };
   let ask: ForeignDecision | undefined;
   for (const piece of pieces) {
     const parsed = parseJson(piece);
@@ -43,7 +43,7 @@ export function decisionInText(text: string): ForeignDecision | undefined {
 }
 
 /** The deepest nesting, and the most members, of an answer that is searched. A larger one denies. */
-const most = { depth: 20, members: 10_000 };
+const limits = { depth: 20, members: 10_000 };
 const tooLarge = "The answer of a hook is too large.";
 /** The most characters of a reason. */
 const longest = 10_000;
@@ -110,7 +110,7 @@ class Search {
   /** Searches a value, unless the system has read it. */
   value(value: unknown, place: Place): void {
     if (this.deny || value === undefined || value === null) return;
-    if (++this.#count > most.members || place.path.length > most.depth) {
+    if (++this.#count > limits.members || place.path.length > limits.depth) {
       this.#found("deny", { ...place, reason: tooLarge });
     } else if (typeof value === "object") this.#members(value, place);
     else if (place.path.length > 0 && this.#isRead(place.path.join("."))) return;
@@ -118,12 +118,12 @@ class Search {
     else this.#word(value, place);
   }
 
-  #found(type: "deny" | "ask", { path, reason }: Place, own?: unknown): void {
-    const isReason = typeof own === "string" && !/^(?:true|yes|1)?$/i.test(own.trim());
+  #found(type: "deny" | "ask", { path, reason }: Place, ownReason?: unknown): void {
+    const isReason = typeof ownReason === "string" && !/^(?:true|yes|1)?$/i.test(ownReason.trim());
     const found = {
       type,
       member: path.join(".").slice(0, 200) || "the answer itself",
-      reason: isReason ? own.slice(0, longest) : reason,
+      reason: isReason ? ownReason.slice(0, longest) : reason,
     };
     if (type === "deny") this.deny ??= found;
     else this.ask ??= found;
@@ -134,8 +134,8 @@ class Search {
     this.#seen.add(value);
     if (Array.isArray(value)) return value.forEach((each) => this.value(each, place));
     const entries = Object.entries(value);
-    const [, own] = entries.find(([name, text]) => reasons.test(fold(name)) && typeof text === "string") ?? [];
-    const reason = own === undefined ? place.reason : String(own).slice(0, longest);
+    const [, ownReason] = entries.find(([name, text]) => reasons.test(fold(name)) && typeof text === "string") ?? [];
+    const reason = ownReason === undefined ? place.reason : String(ownReason).slice(0, longest);
     for (const [name, member] of entries) {
       const folded = fold(name);
       if (reasons.test(folded) || (data.test(folded) && !denying.test(folded))) continue;
@@ -189,14 +189,14 @@ function objectsIn(text: string): readonly string[] {
 
 /** Returns the position behind the object that begins at `start`. */
 function endOf(text: string, start: number): number {
-  let open = 0;
+  let depth = 0;
   let isText = false;
   for (let at = start; at < text.length; at++) {
     const char = text[at];
     if (char === '"') isText = !isText;
     else if (isText && char === "\\") at++;
-    else if (!isText && char === "{") open++;
-    else if (!isText && char === "}" && --open === 0) return at + 1;
+    else if (!isText && char === "{") depth++;
+    else if (!isText && char === "}" && --depth === 0) return at + 1;
   }
   return text.length;
 }

@@ -41,7 +41,7 @@ export interface Place {
 }
 
 /** The characters of each output that are kept. */
-const most = 1_000_000;
+const maxBytes = 1_000_000;
 /** Milliseconds after the exit in which output is read: a process that the command started may keep its output open. */
 const patience = 200;
 
@@ -132,7 +132,9 @@ function collect(output: NodeJS.ReadableStream, onText: (text: string) => void =
   const decoder = new TextDecoder();
   let text = "";
   output.on("data", (chunk: Uint8Array) => {
-    if (text.length < most) onText(text += decoder.decode(chunk, { stream: true }).slice(0, most - text.length));
+    if (text.length < maxBytes) {
+      onText(text += decoder.decode(chunk, { stream: true }).slice(0, maxBytes - text.length));
+    }
   });
   return () => text;
 }
@@ -182,7 +184,7 @@ type Process = readonly [pid: number, parent: number, group: number, session: nu
 /** Returns the processes of this machine except this one; none if they cannot be listed. */
 function processes(): readonly Process[] {
   try {
-    const { stdout } = spawnSync("sh", ["-c", listing], { encoding: "utf8", timeout: 2_000, maxBuffer: 64 * most });
+    const { stdout } = spawnSync("sh", ["-c", listing], { encoding: "utf8", timeout: 2_000, maxBuffer: 64 * maxBytes });
     return String(stdout).split("\n").flatMap((line): Process[] => {
       const numbers = line.replace(/\(.*\) \S/s, "").trim().split(/\s+/).map(Number); // Linux has the name and the state in between
       const [pid = 0, parent = 0, group = 0, session = 0] = numbers;

@@ -30,8 +30,8 @@ export function forEvent<T>(event: string, create: () => T): T {
 }
 
 /** Parses the hooks of an event. Throws a `TypeError` if they are invalid. */
-export function parseHooks<S extends z.core.$ZodType>(event: string, schema: S, given: unknown): z.output<S> {
-  const { success, data, error } = z.safeParse(schema, given);
+export function parseHooks<S extends z.core.$ZodType>(event: string, schema: S, value: unknown): z.output<S> {
+  const { success, data, error } = z.safeParse(schema, value);
   if (!success) throw invalidHooks(event, z.prettifyError(error));
   return data;
 }

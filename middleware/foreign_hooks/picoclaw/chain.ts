@@ -120,12 +120,12 @@ export function chainOf(hooks: readonly Mounted[], { timeouts, observers, warn }
     async ask<P extends object, R extends Decision>(
       ctx: Scope,
       { stage, mode, reply, change, ends = [] }: Link<P, R>,
-      given: P,
+      stageParams: P,
       turn: number,
     ): Promise<Linked<P, R>> {
       const point = mode === "llm" ? "model" : "tool";
       const question = { stage, reply, point, ms: timeouts.interceptor, onFailure: "is skipped" } as const;
-      let params = given;
+      let params = stageParams;
       for (const hook of inMode(mode)) {
         const by = hook.name;
         const onProblem = (problem: string) => warn(ctx, { hook: by, point, problem });

@@ -137,7 +137,7 @@ export interface RpcHooksConfig {
 
 const common = { enabled: z.boolean().default(false), priority: z.number().default(0) };
 const texts = z.array(z.string()).default([]);
-const time = (ms: number) => z.number().default(ms).transform((given) => given > 0 ? given : ms);
+const time = (ms: number) => z.number().default(ms).transform((value) => value > 0 ? value : ms);
 
 const builtin = { ...common, config: z.unknown().optional() };
 const process = {
@@ -171,20 +171,20 @@ export type Config = z.output<typeof shape>;
 export type Process = Config["processes"][string];
 
 /** Reads a configuration, or a file that contains one under `hooks`. Throws a `TypeError` for an invalid one. */
-export function configOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
-  const read = z.safeParse(shape, contentOf(given));
+export function configOf(config: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): Config {
+  const read = z.safeParse(shape, contentOf(config));
   if (!read.success) throw new TypeError(`Cannot use hooks: ${describeIssues(read.error.issues)}`);
   return read.data;
 }
 
-function contentOf(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): unknown {
-  if (!isObject(given)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
-  return "hooks" in given ? given.hooks : given;
+function contentOf(config: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): unknown {
+  if (!isObject(config)) throw new TypeError("Cannot use hooks: expected an object, what PicoClaw has under `hooks`");
+  return "hooks" in config ? config.hooks : config;
 }
 
 /** Returns the unknown fields of a configuration, which PicoClaw ignores: one may be a misspelt hook. */
-export function ignoredFields(given: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): string[] {
-  const content = objectOf(contentOf(given));
+export function ignoredFields(hooksConfig: RpcHooksConfig | { readonly hooks: RpcHooksConfig }): string[] {
+  const content = objectOf(contentOf(hooksConfig));
   const below = Object.entries(content).flatMap(([field, value]) => {
     if (field.toLowerCase() === "defaults") return unknownIn(value, timeouts, `${field}.`);
     const known = entryFields.get(field.toLowerCase());
@@ -199,9 +199,9 @@ const entryFields: ReadonlyMap<string, object> = new Map<string, object>([["buil
   process,
 ]]);
 
-function unknownIn(given: unknown, known: object, path: string): string[] {
+function unknownIn(value: unknown, known: object, path: string): string[] {
   const names = Object.keys(known).map((name) => name.toLowerCase());
-  return Object.keys(objectOf(given)).filter((name) => !names.includes(name.toLowerCase())).map((name) => path + name);
+  return Object.keys(objectOf(value)).filter((name) => !names.includes(name.toLowerCase())).map((name) => path + name);
 }
 
 const modes: Readonly<Record<string, Mode>> = {
@@ -251,7 +251,7 @@ export function httpWire({ url = "", headers }: Pick<Process, "url" | "headers">
   return () => ({
     async ask(request, signal) {
       const answer: unknown = JSON.parse(
-        await readText(await post(request, signal), { most: mostBytes, operation: unread }),
+        await readText(await post(request, signal), { maxBytes: mostBytes, operation: unread }),
       );
       if (answeredBy(answer) !== request.id) throw new TypeError("Cannot ask the hook: its answer has another id");
       return answer;

@@ -67,8 +67,8 @@ function builtin(name: string, hook: Builtin): Mounted {
     kinds: kindsOf(hook.event ? ["*"] : []),
     start: () => Promise.resolve(),
     async ask(stage, params, signal) {
-      const own = structuredClone(params) as never; // the params belong to the stage
-      return await hook[stage]?.(own, { signal });
+      const copy = structuredClone(params) as never; // the params belong to the stage
+      return await hook[stage]?.(copy, { signal });
     },
     async notify(_, event, signal) {
       await hook.event?.(structuredClone(event), { signal });
@@ -78,7 +78,7 @@ function builtin(name: string, hook: Builtin): Mounted {
 }
 
 /** Creates a hook outside this process. */
-function remote(name: string, process: Process, open: () => Wire): Mounted {
+function remote(name: string, process: Process, connect: () => Wire): Mounted {
   const { modes, kinds } = dutiesOf(process);
   const listed = (["observe", "llm", "tool", "approve"] as const).filter((mode) => modes.has(mode));
   let wire: Wire | undefined;
@@ -100,7 +100,7 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
     modes,
     kinds,
     async start(signal) {
-      wire = open();
+      wire = connect();
       try {
         await call("hook.hello", { name, version: 1, modes: listed }, signal);
       } catch (error) {
@@ -119,7 +119,7 @@ function remote(name: string, process: Process, open: () => Wire): Mounted {
 /** Creates the hooks of a configuration. */
 interface Sources {
   readonly builtin: (name: string, config: unknown) => Builtin;
-  readonly open: (process: Process) => () => Wire;
+  readonly connect: (process: Process) => () => Wire;
 }
 
 /**
@@ -127,13 +127,13 @@ interface Sources {
  */
 export function mountedBy(
   { enabled, builtins, processes }: Config,
-  { builtin: create, open }: Sources,
+  { builtin: create, connect }: Sources,
 ): readonly Mounted[] {
   if (!enabled) return [];
-  const own = used(builtins).filter(([name]) => !processes[name]?.enabled);
+  const builtinHooks = used(builtins).filter(([name]) => !processes[name]?.enabled);
   return [
-    ...own.map(([name, { config }]) => named(name, () => builtin(name, create(name, config)))),
-    ...used(processes).map(([name, process]) => named(name, () => remote(name, process, open(process)))),
+    ...builtinHooks.map(([name, { config }]) => named(name, () => builtin(name, create(name, config)))),
+    ...used(processes).map(([name, process]) => named(name, () => remote(name, process, connect(process)))),
   ];
 }
 
@@ -157,7 +157,7 @@ function named<T>(name: string, create: () => T): T {
 // The hooks that observe events. The run does not wait for them.
 
 /** The most events that wait. Further events are dropped. */
-const most = 64;
+const maxStarted = 64;
 
 /** The observers of one middleware. */
 export type Observers = ReturnType<typeof observersOf>;
@@ -203,7 +203,7 @@ export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: Obs
     has: (...kinds: readonly Kind[]): boolean => kinds.some((kind) => observed.has(kind)),
     /** Sends an event, later. `payload` is called if a hook observes the kind. */
     notify(kind: Kind, ctx: Scope, turn: number, payload: () => Payload): void {
-      if (!observed.has(kind) || waiting.length >= most) return;
+      if (!observed.has(kind) || waiting.length >= maxStarted) return;
       const event = eventOf(kind, ctx, turn, payload(), form);
       waiting.push(() => send(kind, event, ctx));
       if (!isSending) void sendAll();

@@ -343,9 +343,9 @@ function around({ chain, observers, notes, about, warn }: Hooks): Pick<Middlewar
       };
       const { params, end } = await chain.ask(ctx, beforeTool, call, ctx.turn);
       if (end?.action === "deny_tool") return refused(ctx, end.reason);
-      const given = end?.result ?? end?.call?.hook_result;
-      note(ctx, given !== undefined);
-      if (given) return responded(ctx, call, given);
+      const hookResult = end?.result ?? end?.call?.hook_result;
+      note(ctx, hookResult !== undefined);
+      if (hookResult) return responded(ctx, call, hookResult);
       if (end) {
         warn(ctx, {
           hook: end.by,

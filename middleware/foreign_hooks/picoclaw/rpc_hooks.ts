@@ -213,7 +213,7 @@ function sourcesOf({ stdio, fetch: send = fetch, builtins = {} }: RpcHooksOption
       if (!create) throw new TypeError("expected the name of an entry of `builtins`");
       return create(config);
     },
-    open(process: Process): () => Wire {
+    connect(process: Process): () => Wire {
       if (process.transport === "http") return httpWire(process, send);
       if (!stdio) throw new TypeError("a process needs the option `stdio`");
       if (process.command.length === 0) throw new TypeError("its `command` is empty");

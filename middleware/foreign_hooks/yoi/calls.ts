@@ -80,17 +80,20 @@ export function openCalls(ctx: Scope): readonly OpenCall[] {
 
 /** Marks all open calls: this run submits them again. */
 export function markDue(ctx: Scope): void {
-  listOf(ctx).update(ctx, (open) => open.map((call) => ({ ...call, due: true })));
+  listOf(ctx).update(ctx, (openCalls) => openCalls.map((call) => ({ ...call, due: true })));
 }
 
 /** Adds a call to the list. */
 function addOpen(ctx: Scope, { id, name, input }: Call): void {
-  listOf(ctx).update(ctx, (open) => [...open.filter((call) => call.id !== id), { id, name, input, due: false }]);
+  listOf(ctx).update(
+    ctx,
+    (openCalls) => [...openCalls.filter((call) => call.id !== id), { id, name, input, due: false }],
+  );
 }
 
 /** Removes a call from the list: hooks decide about it again. */
 function removeOpen(ctx: Scope, { id }: Call): void {
-  if (isOpen(ctx, id)) listOf(ctx).update(ctx, (open) => open.filter((call) => call.id !== id));
+  if (isOpen(ctx, id)) listOf(ctx).update(ctx, (openCalls) => openCalls.filter((call) => call.id !== id));
 }
 
 /** Whether a call is open. */
@@ -106,10 +109,10 @@ function addOpenBatch(ctx: Scope, id: string, messages: readonly Message[]): voi
 
 /** Returns the calls that this run submits again, as a response with new call ids; undefined if there are none. */
 export function dueResponse(ctx: ModelContext): ModelResponse | undefined {
-  const open = listOf(ctx).get(ctx);
-  if (!open.some(({ due }) => due)) return undefined;
-  listOf(ctx).set(ctx, open.filter(({ due }) => !due));
-  const calls = open.filter(({ due }) => due).map(({ name, input }): Call => ({
+  const openCalls = listOf(ctx).get(ctx);
+  if (!openCalls.some(({ due }) => due)) return undefined;
+  listOf(ctx).set(ctx, openCalls.filter(({ due }) => !due));
+  const calls = openCalls.filter(({ due }) => due).map(({ name, input }): Call => ({
     id: `call_${crypto.randomUUID().replaceAll("-", "")}`,
     name,
     input,

@@ -115,7 +115,7 @@ const messageSchema: z.core.$ZodType<Message> = z.object({
 
 /** A message, or a text of the user. */
 const messageOrText: z.core.$ZodType<Message> = z.preprocess(
-  (given) => typeof given === "string" ? Message.user(given) : given,
+  (message) => typeof message === "string" ? Message.user(message) : message,
   messageSchema,
 );
 
@@ -181,10 +181,10 @@ function because<T extends string>(word: T) {
 }
 
 /** Splits `"Skip"`, `{ Abort: "..." }` and `{ type: "Abort", reason: "..." }` into the word and its value. */
-function split(given: unknown): readonly unknown[] {
-  if (typeof given !== "object" || given === null) return [given ?? "Continue", undefined];
-  const { type, reason, messages } = { type: undefined, reason: undefined, messages: undefined, ...given };
-  return type === undefined ? Object.entries(given)[0] ?? ["Continue", undefined] : [type, reason ?? messages];
+function split(value: unknown): readonly unknown[] {
+  if (typeof value !== "object" || value === null) return [value ?? "Continue", undefined];
+  const { type, reason, messages } = { type: undefined, reason: undefined, messages: undefined, ...value };
+  return type === undefined ? Object.entries(value)[0] ?? ["Continue", undefined] : [type, reason ?? messages];
 }
 
 // The hooks, as users of yoi write them, and their arguments.
@@ -299,7 +299,7 @@ const events = {
       split,
       z.union([
         word("Finish", "Continue", "Paused"),
-        z.tuple([z.literal("ContinueWithMessages"), z.preprocess((given) => [given].flat(), contextSchema)]),
+        z.tuple([z.literal("ContinueWithMessages"), z.preprocess((value) => [value].flat(), contextSchema)]),
       ]),
     ),
   },
@@ -323,11 +323,11 @@ export async function consult<E extends EventName>(
   hooks: readonly YoiHook[],
   event: E,
   ctx: Scope,
-  given: Draft<E>,
+  original: Draft<E>,
   about: object = {},
 ): Promise<Consulted<E>> {
   const schemas: { readonly draft: z.core.$ZodType; readonly answer: z.core.$ZodType } = events[event];
-  let draft = given;
+  let draft = original;
   for (const hook of hooks) {
     const ask = hook[event]?.bind(hook) as ((draft: Draft<E>, options: HookOptions) => unknown) | undefined; // a method receives the draft of its event
     if (!ask) continue;
@@ -344,25 +344,25 @@ export async function consult<E extends EventName>(
 
 /** Returns the decision in an answer besides its known word. Emits a warning about it, or about other unknown members. A prompt is not asked about. */
 function reportForeign(
-  given: unknown,
+  value: unknown,
   word: string | undefined,
   event: EventName,
   ctx: Scope,
 ): ForeignDecision | undefined {
-  if (word !== undefined && !isObject(given)) return undefined;
-  const found = events[event].guards ? foreignDecision(given) : undefined;
+  if (word !== undefined && !isObject(value)) return undefined;
+  const found = events[event].guards ? foreignDecision(value) : undefined;
   if (found && (found.type === "deny" || event === "pre_tool_call")) {
     warn(ctx, event, `${found.type === "deny" ? "denies" : "asks"} in the form of another system: ${found.member}.`);
     return found;
   }
-  const unknown = word === undefined ? undefined : unknownMembers(given, [word, "type", "reason", "messages"]);
+  const unknown = word === undefined ? undefined : unknownMembers(value, [word, "type", "reason", "messages"]);
   if (unknown !== undefined) warn(ctx, event, `returned ${unknown}.`);
   return undefined;
 }
 
 /** Parses a draft or an answer. Emits a warning if it is invalid. */
-function read<T>(given: unknown, schema: z.core.$ZodType, event: EventName, ctx: Scope): T | undefined {
-  const { success, data, error } = z.safeParse(schema, given);
+function read<T>(value: unknown, schema: z.core.$ZodType, event: EventName, ctx: Scope): T | undefined {
+  const { success, data, error } = z.safeParse(schema, value);
   if (success) return data as T; // the caller passes the schema of the type
   warn(ctx, event, `returned an invalid output: ${describeIssues(error.issues)}`);
   return undefined;

@@ -24,28 +24,28 @@ function decodeEscapes(written: string) {
   const decodedIndexes: number[] = [];
   const decoded: string[] = [];
   let length = 0;
-  let open = 0;
+  let writtenLength = 0;
 
-  function add(characters: string, taken: number): void {
-    for (let each = 0; each < taken; each++) decodedIndexes.push(length + Math.min(each, characters.length - 1));
-    for (let each = 0; each < characters.length; each++) writtenIndexes.push(open + each);
+  function add(characters: string, writtenCount: number): void {
+    for (let each = 0; each < writtenCount; each++) decodedIndexes.push(length + Math.min(each, characters.length - 1));
+    for (let each = 0; each < characters.length; each++) writtenIndexes.push(writtenLength + each);
     decoded.push(characters);
     length += characters.length;
-    open += taken;
+    writtenLength += writtenCount;
   }
 
-  for (const [taken] of written.matchAll(piece)) {
-    add(taken.length > 1 && taken.startsWith("\\") ? decodeEscape(taken) : taken, taken.length);
+  for (const [match] of written.matchAll(piece)) {
+    add(match.length > 1 && match.startsWith("\\") ? decodeEscape(match) : match, match.length);
   }
-  const complete = open;
-  add(written.slice(open), written.length - open);
+  const complete = writtenLength;
+  add(written.slice(writtenLength), written.length - writtenLength);
   const toWritten = (index: number) => writtenIndexes[index] ?? written.length;
   const before = (index: number) => decodedIndexes[index] ?? length;
   return {
     /** The decoded text. An escape that is incomplete at the end is copied as written. */
     text: decoded.join(""),
     /** The index in the written text at which an incomplete escape begins; else its length. */
-    open: complete,
+    writtenLength: complete,
     /** Returns the index in the written text of a decoded character. */
     toWritten,
     /** Returns the index of the last decoded character that begins at or before an index in the written text. */
@@ -86,9 +86,9 @@ function partialOf({ source, flags }: RegExp): RegExp | undefined {
 
   function take(piece: RegExp): string | undefined {
     piece.lastIndex = at;
-    const taken = piece.exec(source)?.[0];
-    at += taken?.length ?? 0;
-    return taken;
+    const match = piece.exec(source)?.[0];
+    at += match?.length ?? 0;
+    return match;
   }
 
   /** Copies a lookbehind up to its closing parenthesis. */
@@ -236,12 +236,12 @@ export function maskOf({ secrets, patterns, window }: Hidden) {
     const first = partialFrom(text, from, follows);
     const decoded = decodeEscapes(text);
     if (!decoded) return first;
-    const { open, before, after, toWritten } = decoded;
-    const complete = decoded.text.slice(0, before(open));
-    const most = Math.max(from, Math.min(toWritten(before(first)), open)); // not within an escape, which is masked as a whole
-    if (complete === text) return most;
+    const { writtenLength, before, after, toWritten } = decoded;
+    const complete = decoded.text.slice(0, before(writtenLength));
+    const maxFrom = Math.max(from, Math.min(toWritten(before(first)), writtenLength)); // not within an escape, which is masked as a whole
+    if (complete === text) return maxFrom;
     const inner = openFrom(complete, after(from), follows);
-    return inner === complete.length ? most : Math.min(most, toWritten(inner));
+    return inner === complete.length ? maxFrom : Math.min(maxFrom, toWritten(inner));
   }
 
   /** Masks a complete text. Masking it again changes nothing. */

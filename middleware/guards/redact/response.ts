@@ -27,7 +27,7 @@ class GrowingText {
   readonly #round: number;
   /** The end of the released text, as it was written. */
   #context: string;
-  #held = "";
+  #pending = "";
   #nextScan = 0;
   /** Masks the masked text. Undefined while it would hold nothing back and change nothing. */
   #inner: GrowingText | undefined;
@@ -41,32 +41,32 @@ class GrowingText {
 
   /** True if text waits that may belong to a secret. */
   get isHolding(): boolean {
-    return this.#held !== "" || (this.#inner?.isHolding ?? false);
+    return this.#pending !== "" || (this.#inner?.isHolding ?? false);
   }
 
   /** Adds the next piece. Returns the masked text that can be released. `next` is the text that follows, if some of it is known. */
   add(text: string, next?: Next): string {
-    this.#held += text;
-    return this.#held.length < this.#nextScan ? "" : this.release(next);
+    this.#pending += text;
+    return this.#pending.length < this.#nextScan ? "" : this.release(next);
   }
 
   /** Returns the masked text that can be released although more text may follow. */
   release(next?: Next): string {
     const from = this.#context.length;
-    const text = this.#context + this.#held;
-    const { open, spans } = this.#scan(text, from, next);
-    const cut = beforeSpan(text, spans, open);
+    const text = this.#context + this.#pending;
+    const { undecidedFrom, spans } = this.#scan(text, from, next);
+    const cut = beforeSpan(text, spans, undecidedFrom);
     const covered = cover(text, spans, from, cut);
     const isPlain = cut === text.length && covered === text.slice(from);
     if (!isPlain && this.#round < maxRounds) {
       this.#inner ??= new GrowingText(this.#mask, { context: this.#context, round: this.#round + 1 });
     }
     this.#context = contextOf(text.slice(0, cut));
-    this.#held = text.slice(cut);
+    this.#pending = text.slice(cut);
     const [written, masked] = next ?? ["", ""];
-    const after: Next = [this.#held + written, cover(text, spans, cut) + masked];
+    const after: Next = [this.#pending + written, cover(text, spans, cut) + masked];
     const released = this.#inner ? this.#inner.add(covered, after[0] === "" ? undefined : after) : covered;
-    this.#nextScan = this.#held.length < eagerLength ? 0 : this.#held.length * 1.25;
+    this.#nextScan = this.#pending.length < eagerLength ? 0 : this.#pending.length * 1.25;
     if (this.#inner && !this.#inner.isHolding && this.#inner.#context === this.#context) this.#inner = undefined;
     return released;
   }
@@ -75,11 +75,11 @@ class GrowingText {
    * Finds the spans of a text, and the first index from which on it is not known yet what they are. What the round before holds back completes no secret of this
    * text as it was written, so this round waits only if a mask in its place would.
    */
-  #scan(text: string, from: number, next?: Next): { readonly open: number; readonly spans: readonly Span[] } {
+  #scan(text: string, from: number, next?: Next): { readonly undecidedFrom: number; readonly spans: readonly Span[] } {
     const mask = this.#mask;
-    const open = mask.openFrom(text, from, next !== undefined);
-    if (open === from) return { open, spans: [] };
-    if (next === undefined) return { open, spans: mask.find(text, from) };
+    const undecidedFrom = mask.openFrom(text, from, next !== undefined);
+    if (undecidedFrom === from) return { undecidedFrom, spans: [] };
+    if (next === undefined) return { undecidedFrom, spans: mask.find(text, from) };
     const reach = Math.max(mask.lookahead, contextLength);
     const written = next[0].slice(0, reach);
     const spans = mask.find(text + written, from);
@@ -96,21 +96,21 @@ class GrowingText {
       return true;
     }
 
-    const end = open < text.length && mayBeCompleted() ? open : text.length;
-    return { open: Math.min(end, undecided(next[1].slice(0, reach)), undecided(placeholder)), spans };
+    const end = undecidedFrom < text.length && mayBeCompleted() ? undecidedFrom : text.length;
+    return { undecidedFrom: Math.min(end, undecided(next[1].slice(0, reach)), undecided(placeholder)), spans };
   }
 
   /** Returns the rest, masked: no more text follows. */
   end(): string {
     const from = this.#context.length;
-    const text = this.#context + this.#held;
+    const text = this.#context + this.#pending;
     const masked = cover(text, this.#mask.find(text, from), from);
-    if (this.#round < maxRounds && masked !== this.#held) {
+    if (this.#round < maxRounds && masked !== this.#pending) {
       this.#inner ??= new GrowingText(this.#mask, { context: this.#context, round: this.#round + 1 });
     }
     const rest = this.#inner ? this.#inner.add(masked) + this.#inner.end() : masked;
     this.#context = "";
-    this.#held = "";
+    this.#pending = "";
     this.#inner = undefined;
     return rest;
   }

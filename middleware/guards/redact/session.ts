@@ -90,8 +90,8 @@ function maskPosition(position: Position, maskMessages: MaskMessages, mask: Mask
   }
 }
 
-function maskRecord(given: CallRecord, mask: Mask): CallRecord {
-  const record = maskInner(given, mask);
+function maskRecord(callRecord: CallRecord, mask: Mask): CallRecord {
+  const record = maskInner(callRecord, mask);
   const call = maskCall(record.call, mask);
   switch (record.state) {
     case "pending":

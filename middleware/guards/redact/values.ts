@@ -44,9 +44,9 @@ function maskLeaf(leaf: unknown, whole: Mask["whole"]): unknown {
 /** Masks the values of some fields of an object; its other fields, such as ids and types, stay as they are. */
 export function maskFields<T extends object>(value: T, fields: readonly string[], mask: Pick<Mask, "whole">): T {
   let masked = value;
-  for (const [key, given] of Object.entries(value)) {
-    const kept = fields.includes(key) ? maskValue(given, mask) : given;
-    if (!Object.is(kept, given)) masked = { ...masked, [key]: kept };
+  for (const [key, field] of Object.entries(value)) {
+    const kept = fields.includes(key) ? maskValue(field, mask) : field;
+    if (!Object.is(kept, field)) masked = { ...masked, [key]: kept };
   }
   return masked;
 }
@@ -195,8 +195,8 @@ interface Content {
 }
 
 /** Masks the parts of a message or a result, and the author that a message names. */
-export function maskContent<T extends Content>(given: T, mask: Mask): T {
-  const content = maskFields(given, ["from"], mask);
+export function maskContent<T extends Content>(original: T, mask: Mask): T {
+  const content = maskFields(original, ["from"], mask);
   const parts = maskParts(content.parts, mask);
   return parts === content.parts ? content : { ...content, parts };
 }
@@ -230,19 +230,19 @@ function maskInnerCall(call: InnerCall, mask: Mask): InnerCall {
 
 /** Masks texts that the model reads one after another. A secret that is split over several texts is found too. */
 export function maskContext(context: readonly string[], mask: Mask): readonly string[] {
-  const given = context.map((text) => ({ type: "text", text }) as const);
-  const parts = maskParts(given, mask);
-  return parts === given ? context : parts.map(({ text }) => text);
+  const textParts = context.map((text) => ({ type: "text", text }) as const);
+  const parts = maskParts(textParts, mask);
+  return parts === textParts ? context : parts.map(({ text }) => text);
 }
 
 /** Masks a tool's result: its parts, its context, its artifacts, the text for the person, and the input. */
 export function maskResult(result: ToolResult, mask: Mask): ToolResult {
   const { artifacts, person, input } = result;
-  const given = { artifacts, person, input };
-  const kept = maskValue(given, mask);
+  const fields = { artifacts, person, input };
+  const kept = maskValue(fields, mask);
   const parts = maskParts(result.parts, mask);
   const context = result.context && maskContext(result.context, mask);
-  if (kept === given && parts === result.parts && context === result.context) return result;
+  if (kept === fields && parts === result.parts && context === result.context) return result;
   return {
     ...result,
     parts,

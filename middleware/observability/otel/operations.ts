@@ -354,8 +354,8 @@ function reasonOf(status: RunResult["status"], reason: string | undefined, mask:
 /** Describes the outcome of an aborted run. */
 export function abortOutcome({ reason, source, usage, message }: AbortContext, details: Details): Outcome {
   const status = reason === "deadline" ? "limit" : "aborted";
-  const given = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
-  return runOutcome({ status, ...given, usage, text: message ? textOf(message) : "" }, details);
+  const reasonField = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
+  return runOutcome({ status, ...reasonField, usage, text: message ? textOf(message) : "" }, details);
 }
 
 /** Describes a message from outside that was refused or changed. */

@@ -93,8 +93,8 @@ function resourcePart(resource: UnknownObject): ContentPart {
 }
 
 /** Converts a file. Providers reject a request with one that is no base64 or has no type, so such a file becomes a text. */
-function mediaPart(given: string, type: unknown, subject: string): ContentPart {
-  const [, named, encoded = given] = given.match(/^data:([^;,]*)[^,]*;base64,(.*)$/s) ?? []; // some servers send a data URL
+function mediaPart(base64: string, type: unknown, subject: string): ContentPart {
+  const [, named, encoded = base64] = base64.match(/^data:([^;,]*)[^,]*;base64,(.*)$/s) ?? []; // some servers send a data URL
   const data = encoded.replaceAll(/\s/g, "");
   const mediaType = typeof type === "string" && type !== "" ? type : named;
   if (!mediaType) return textOf(`(The ${subject} cannot be shown: it has no media type.)`);
@@ -330,8 +330,8 @@ function adaptMessages(transport: McpTransport, onMessage: (message: object) => 
   const requested = new Map<string, string>();
   let queue = Promise.resolve();
 
-  function adapt(given: UnknownObject): object {
-    const message = mendMessage(given) as UnknownObject; // an object, as it was
+  function adapt(schema: UnknownObject): object {
+    const message = mendMessage(schema) as UnknownObject; // an object, as it was
     const { id, result } = message;
     const adapter = adapters[requested.get(String(id)) ?? ""];
     if (!adapter || !isObject(result) || result.resultType === "input_required") return message;

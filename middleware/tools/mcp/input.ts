@@ -89,8 +89,8 @@ function choicesOf({ anyOf, oneOf, allOf }: UnknownObject): readonly unknown[] |
 }
 
 /** Returns the types that a schema accepts, or undefined if it does not tell. A schema within itself adds no types: `seen` has those that were visited. */
-function typesOf(given: unknown, root: UnknownObject, seen = new Set<unknown>()): ReadonlySet<string> | undefined {
-  const schema = resolve(given, root);
+function typesOf(schemaPart: unknown, root: UnknownObject, seen = new Set<unknown>()): ReadonlySet<string> | undefined {
+  const schema = resolve(schemaPart, root);
   if (!isObject(schema)) return undefined;
   if (seen.has(schema)) return new Set();
   seen.add(schema);
@@ -106,8 +106,8 @@ function typeOf(value: unknown): string {
 }
 
 /** Returns the schema that describes the inside of a value: of several choices, the only one for objects or lists. */
-function innerOf(given: unknown, root: UnknownObject, left = maxReferences): UnknownObject {
-  const schema = resolve(given, root);
+function innerOf(schemaPart: unknown, root: UnknownObject, left = maxReferences): UnknownObject {
+  const schema = resolve(schemaPart, root);
   if (!isObject(schema) || left === 0) return {};
   const choices = choicesOf(schema)?.filter((choice) => {
     const types = typesOf(choice, root);

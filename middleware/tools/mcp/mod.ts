@@ -76,7 +76,7 @@ export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
     name: "mcp",
     toolPrefixes: all.map(([name]) => prefixOf(name)),
     async session(ctx, next) {
-      const connections = await Promise.all(all.map(([name, server]) => open(name, server, ctx)));
+      const connections = await Promise.all(all.map(([name, server]) => connectServer(name, server, ctx)));
       cleanups.set(ctx, async () => {
         await Promise.all(connections.map((connection) => connection?.close()));
       });
@@ -97,7 +97,7 @@ export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
 }
 
 /** Connects to a server. Returns `undefined` if that fails: the run continues without it. */
-async function open<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
+async function connectServer<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
   try {
     const bounds = { time: server.time ?? 30_000, maxBytes: server.maxBytes ?? 10_000_000 };
     return await connect(await transportOf(server, ctx, bounds), bounds, ctx.signal);
@@ -147,12 +147,12 @@ function addTools<V>(
     throw new TypeError(`Cannot use MCP server "${server}": it has no tool "${missing}"; expected one of ${names}`);
   }
   const names = toolNames(server, [...offered.keys()]);
-  for (const [own, serverTool] of offered) {
-    if (!isWanted(own)) continue;
-    const name = names.get(own);
+  for (const [ownTool, serverTool] of offered) {
+    if (!isWanted(ownTool)) continue;
+    const name = names.get(ownTool);
     const other = tools.findIndex((tool) => tool.name === name);
     if (name === undefined || (other >= 0 && !tools[other]?.["~client"])) {
-      ctx.run.report(new Error(`Cannot add ${subjectOf(own, server)}: its name is in use`));
+      ctx.run.report(new Error(`Cannot add ${subjectOf(ownTool, server)}: its name is in use`));
       continue;
     }
     if (other >= 0) {

@@ -107,8 +107,8 @@ function isListOfTexts(value: unknown): boolean {
 }
 
 function unexpected(subject: string, value: unknown, expected: string): string {
-  const given = value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
-  return `${subject} is ${given}; expected ${expected}`;
+  const shownValue = value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
+  return `${subject} is ${shownValue}; expected ${expected}`;
 }
 
 // Names the tools for the model: unique, and accepted by every provider.

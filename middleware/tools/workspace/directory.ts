@@ -120,7 +120,7 @@ async function openDraft(file: string): Promise<Draft | undefined> {
 /** Wraps a new draft, or deletes it if a link led to another folder while it was created. */
 async function verified(handle: FileHandle, place: string, file: string): Promise<Draft | undefined> {
   const { ino, dev } = await handle.stat();
-  let open = true;
+  let isOpen = true;
 
   /** Returns the real path at which the draft is now. */
   async function realPlace(): Promise<string | undefined> {
@@ -130,8 +130,8 @@ async function verified(handle: FileHandle, place: string, file: string): Promis
   }
 
   async function close(): Promise<void> {
-    if (open) await handle.close();
-    open = false;
+    if (isOpen) await handle.close();
+    isOpen = false;
   }
 
   async function discard(): Promise<void> {
@@ -293,7 +293,7 @@ export function directory(path: string | URL): Files {
 
   async function read(path: string): Promise<FileContent | undefined> {
     const place = await find(path);
-    return place === undefined ? undefined : (await open(path, place))?.content;
+    return place === undefined ? undefined : (await readFileAt(path, place))?.content;
   }
 
   /** Returns the real path of a file that may not exist yet. Its folder is created. */
@@ -316,7 +316,7 @@ export function directory(path: string | URL): Files {
     const draft = await openDraft(place);
     if (!draft) throw refusal(path, "its folder was replaced in the meantime");
     try {
-      const before = await open(path, place);
+      const before = await readFileAt(path, place);
       if (before?.content.version !== version) return undefined;
       const committed = await draft.commit(bytes, before?.mode);
       if (!committed) throw refusal(path, "its folder was replaced in the meantime");
@@ -362,7 +362,7 @@ interface ReadFile {
 }
 
 /** Reads the file at a real path, or returns `undefined` if there is none. Throws a `ToolError` if a link is created at the path in the meantime. */
-async function open(path: string, place: string): Promise<ReadFile | undefined> {
+async function readFileAt(path: string, place: string): Promise<ReadFile | undefined> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const info = await fs.lstat(place).catch(ignoreMissing);
     if (!info) return undefined;

@@ -78,7 +78,7 @@ export class FileEditor {
     return await this.locks.hold(
       path,
       cancellationOf(signal),
-      async () => textOf("read", path, await this.#open("read", path)),
+      async () => textOf("read", path, await this.#read("read", path)),
     );
   }
 
@@ -94,7 +94,7 @@ export class FileEditor {
   async #change(path: string, edit: Edit, caller: Caller): Promise<FileChange["change"] | undefined> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       caller.signal.throwIfAborted();
-      const before = await this.#open("write", path);
+      const before = await this.#read("write", path);
       const bytes = encode(edit(before));
       if (!bytes) throw refusal("write", path, "the text contains half of a surrogate pair");
       if (before && areEqual(before.bytes, bytes)) return undefined;
@@ -118,7 +118,7 @@ export class FileEditor {
   }
 
   /** Returns a file, or `undefined` if there is none. Throws a `ToolError` for a folder, and for a file that is too large. */
-  async #open(operation: Operation, path: string): Promise<FileContent | undefined> {
+  async #read(operation: Operation, path: string): Promise<FileContent | undefined> {
     const stat = await this.files.stat(path);
     if (stat?.type === "folder") throw refusal(operation, path, "it is a folder");
     if (stat && stat.size > this.maxBytes) throw this.#tooLarge(operation, path, stat.size);

@@ -132,7 +132,7 @@ export function workspace<V = unknown>(
   }
 
   const tools = [...readingTools(editorOf), ...writingTools(editorOf), changeDirectory(editorOf)];
-  const own = new Set<unknown>(tools);
+  const ownTools = new Set<unknown>(tools);
 
   /** Resolves the path of a call from the root, so that a guard or a person sees which file is meant. */
   async function resolvePath(ctx: ToolContext<V>, next: Next<ToolChange, ToolResult>): Promise<ToolResult> {
@@ -162,8 +162,8 @@ export function workspace<V = unknown>(
       }
     },
     abort: cleanups.abort,
-    tool: onlyIf(resolvePath, ({ tool }) => own.has(tool)),
-    approval: onlyIf(resolveChanged, ({ tool }) => own.has(tool)),
+    tool: onlyIf(resolvePath, ({ tool }) => ownTools.has(tool)),
+    approval: onlyIf(resolveChanged, ({ tool }) => ownTools.has(tool)),
   };
 }
 

@@ -142,7 +142,7 @@ class ScreenedStream {
   readonly #options: StreamOptions;
   #parts = new Map<number, StreamedPart>();
   /** The text that does not fill a window yet. */
-  #open: Delta | undefined;
+  #pending: Delta | undefined;
   /** Settles when every event so far was released. */
   #tail: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -201,7 +201,7 @@ class ScreenedStream {
   close(): void {
     this.#attempt++;
     this.#parts = new Map();
-    this.#open = undefined;
+    this.#pending = undefined;
   }
 
   /** Waits for the checks, and returns the response as it was released; undefined if it is not the response that was streamed. */
@@ -238,19 +238,19 @@ class ScreenedStream {
 
   /** Adds a delta to the text that waits, and checks its whole windows together. */
   #grow(event: Delta): void {
-    if (this.#open?.part !== event.part) this.#endText();
-    const text = (this.#open?.text ?? "") + event.text;
+    if (this.#pending?.part !== event.part) this.#endText();
+    const text = (this.#pending?.text ?? "") + event.text;
     let end = text.length - text.length % this.#options.window;
     if (/[\ud800-\udbff]/.test(text.charAt(end - 1))) end--; // inside a surrogate pair
-    this.#open = { ...event, text: text.slice(end) };
+    this.#pending = { ...event, text: text.slice(end) };
     this.#checkText({ ...event, text: text.slice(0, end) });
   }
 
   /** Checks the text that waits, as no more of it follows. */
   #endText(): void {
-    const open = this.#open;
-    this.#open = undefined;
-    if (open) this.#checkText(open);
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (pending) this.#checkText(pending);
   }
 
   #checkText({ type, text, part }: Delta): void {

@@ -80,11 +80,11 @@ function setMember(container: MutableJson, key: string | number, value: Json): v
 export class PartialOutput {
   #value: Json | undefined;
   /** The containers on the path of the last change, by depth, unless a reader has received them: these are changed in place, and others are copied first. */
-  #own: MutableJson[] = [];
+  #copies: MutableJson[] = [];
 
   /** The value so far. Later changes do not change it. Undefined before the first change. */
   get value(): Json | undefined {
-    this.#own = [];
+    this.#copies = [];
     return this.#value;
   }
 
@@ -106,13 +106,13 @@ export class PartialOutput {
 
   /** Returns the container itself if it may be changed, or else a copy. */
   #owned(old: Json | undefined, path: OutputChange["path"], depth: number): MutableJson {
-    const own = this.#own[depth];
-    if (own !== undefined && own === old) return own;
+    const levelCopy = this.#copies[depth];
+    if (levelCopy !== undefined && levelCopy === old) return levelCopy;
     if (typeof old !== "object" || old === null) {
       throw new TypeError(`Cannot change the output at ${JSON.stringify(path)}: expected an object or an array`);
     }
     const copy = (Array.isArray(old) ? [...old] : { ...old }) as MutableJson; // isArray() does not narrow readonly arrays
-    this.#own[depth] = copy;
+    this.#copies[depth] = copy;
     return copy;
   }
 }
@@ -130,13 +130,13 @@ interface Container {
 /** The value that a parser reads, as far as the changes of a piece need it. It is the base of the parser, because a call to another object costs too much here. */
 class ValueChanges {
   /** The open containers, outermost first. */
-  protected open: Container[] = [];
+  protected containers: Container[] = [];
   /** The innermost open container. */
   protected container: Container | undefined;
   /** The new text of the string that is read. */
   protected text = "";
   /** Whether the string began in this piece. */
-  protected begun = false;
+  protected isNewString = false;
   /** The path of the string that grows. */
   protected textPath: OutputPath | undefined;
   /** The changes of this piece. */
@@ -144,9 +144,9 @@ class ValueChanges {
 
   /** Emits the new text of a string, which ends or goes on in the next piece. */
   protected growText(): void {
-    if (this.begun) this.place(this.text);
+    if (this.isNewString) this.place(this.text);
     else if (this.text !== "") this.changes.push({ path: this.textPath ??= this.path(), text: this.text });
-    this.begun = false;
+    this.isNewString = false;
     this.text = "";
   }
 
@@ -161,7 +161,7 @@ class ValueChanges {
   }
 
   protected path(): OutputPath {
-    return this.open.map(({ key }) => key);
+    return this.containers.map(({ key }) => key);
   }
 }
 
@@ -209,7 +209,7 @@ class OutputParser extends ValueChanges {
     this.changes = [];
     for (let at = 0; at < text.length;) at = this.#read(text, at);
     if (this.#mode === "text") this.growText();
-    for (const container of this.open) container.fresh = undefined;
+    for (const container of this.containers) container.fresh = undefined;
     return this.changes;
   }
 
@@ -268,13 +268,13 @@ class OutputParser extends ValueChanges {
         return end + 1;
       }
       this.#mode = "text";
-      this.begun = true;
+      this.isNewString = true;
     } else if (char === code.brace || char === code.open) {
       const isArray = char === code.open;
       const fresh: Container["fresh"] = isArray ? [] : {};
       this.place(fresh);
       this.container = { key: isArray ? 0 : "", fresh };
-      this.open.push(this.container);
+      this.containers.push(this.container);
       this.#mode = isArray ? "value" : "key";
     } else {
       this.#token = "";
@@ -295,8 +295,8 @@ class OutputParser extends ValueChanges {
   }
 
   #close(isArray: boolean): void {
-    const container = this.open.pop();
-    this.container = this.open.at(-1);
+    const container = this.containers.pop();
+    this.container = this.containers.at(-1);
     this.#endValue();
     if ((typeof container?.key === "number") !== isArray) this.#mode = "end";
   }

@@ -42,11 +42,14 @@ function inheritFrom(
 }
 
 /** Returns the part of a middleware that subagents inherit: its `approval` hook, unless it declares otherwise. */
-function inheritedPart(given: Middleware, index: number): readonly (Middleware & { readonly "~origin": Middleware })[] {
-  const { inherit, approval, "~origin": origin = given } = given;
-  const part = { name: nameOf(given, index), "~origin": origin };
-  if (inherit) return [{ ...given, ...part }];
-  return inherit === undefined && approval ? [{ ...part, approval: approval.bind(given) }] : [];
+function inheritedPart(
+  middleware: Middleware,
+  index: number,
+): readonly (Middleware & { readonly "~origin": Middleware })[] {
+  const { inherit, approval, "~origin": origin = middleware } = middleware;
+  const part = { name: nameOf(middleware, index), "~origin": origin };
+  if (inherit) return [{ ...middleware, ...part }];
+  return inherit === undefined && approval ? [{ ...part, approval: approval.bind(middleware) }] : [];
 }
 
 // The tool that `asTool()` returns.
@@ -85,8 +88,8 @@ export function asTool<V, O>(
 ): Tool<{ prompt: string }, string, V> {
   expectNames("Cannot create asTool()", options, ["name", "description", "limits"]);
   const { name = agent.name, description = agent.description, limits } = options;
-  const own = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
-  const child = { ...own, limits: limited(own.limits, limits) };
+  const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const child = { ...definition, limits: limited(definition.limits, limits) };
   /** The child of each parent, composed once. */
   const children = new WeakMap<object, AgentDefinition<StepScope>>();
 
@@ -149,11 +152,11 @@ async function runChild(
 
   async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
     const id = saved?.run?.id ?? crypto.randomUUID();
-    events.announce(emit, { type: "subagent.started", call, agent, run: id }); // a filter may refuse it: then the child does not begin
-    const begin = saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] };
+    events.emitThrough(emit, { type: "subagent.started", call, agent, run: id }); // a filter may refuse it: then the child does not begin
+    const startInput = saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] };
     const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
     const options = {
-      ...begin,
+      ...startInput,
       run: id,
       limits: { depth: Math.min(limits.depth, child.limits.depth) }, // the smallest limit of the chain holds
       store,
@@ -166,7 +169,7 @@ async function runChild(
     await ready; // throws the reason why the child cannot begin, which is no result of the child
     const { status, text } = await result;
     const partial = status !== "done" && text !== "" && { text }; // for clients: the model does not read it
-    events.announce(emit, { type: "subagent.finished", call, agent, status, ...partial });
+    events.emitThrough(emit, { type: "subagent.finished", call, agent, status, ...partial });
     return result;
   }
 
@@ -192,9 +195,9 @@ function questionOfChild(call: string, tool: string, { callId = "", path = [], .
 
 /** Returns the answers to the questions that a child asks. */
 function answersForChild(call: string, { loop }: EngineRun): PersonAnswer[] {
-  return loop.answers.flatMap(({ answer: { callId = "", ...answer }, taken }) => {
-    const own = callId.slice(call.length + 1);
-    if (taken || callId !== `${call}/${own}`) return [];
-    return [{ ...answer, ...(own && { callId: own }) } as PersonAnswer]; // the child's own question has no id
+  return loop.answers.flatMap(({ answer: { callId = "", ...answer }, taken: isReceived }) => {
+    const childCallId = callId.slice(call.length + 1);
+    if (isReceived || callId !== `${call}/${childCallId}`) return [];
+    return [{ ...answer, ...(childCallId && { callId: childCallId }) } as PersonAnswer]; // the child's own question has no id
   });
 }

@@ -163,18 +163,18 @@ export class Locks {
     this.#lease = lease;
   }
 
-  /** Returns how many hold the lock of `key` or wait for it. Counts no further than `most`. Default: it counts all. */
-  users(key: string, most = Infinity): number {
+  /** Returns how many hold the lock of `key` or wait for it. Counts no further than `limit`. Default: it counts all. */
+  users(key: string, limit = Infinity): number {
     let users = 0;
     let place = lastAlive(this.#ends.get(key));
-    for (; place && users < most; place = lastAlive(place.before)) users++;
+    for (; place && users < limit; place = lastAlive(place.before)) users++;
     return users;
   }
 
   /** Runs `work` while it holds the lock of `key`. Rejects with the reason if `cancellation` aborts before the lock is free. Default: it waits. */
   async hold<T>(key: string, cancellation: Cancellation | undefined, work: () => Promise<T>): Promise<T> {
-    const taken = this.take(key, cancellation);
-    const release = taken instanceof Promise ? await taken : taken; // a free lock costs no turn of the microtask queue
+    const lock = this.take(key, cancellation);
+    const release = lock instanceof Promise ? await lock : lock; // a free lock costs no turn of the microtask queue
     try {
       return await work();
     } finally {

@@ -25,21 +25,24 @@ export function bordersOf(text: string): Uint32Array {
 /** Options of `readText()`. */
 export interface ReadOptions {
   /** The most bytes. */
-  readonly most: number;
+  readonly maxBytes: number;
   /** The failed operation, for the error. */
   readonly operation: string;
   /** Whether bytes that are not UTF-8 are an error. Default: false, and they are replaced. */
   readonly fatal?: boolean;
 }
 
-/** Reads the text of a response. Throws a `RangeError` if it has more than `most` bytes. */
-export async function readText({ body }: Response, { most, operation, fatal = false }: ReadOptions): Promise<string> {
+/** Reads the text of a response. Throws a `RangeError` if it has more than `maxBytes` bytes. */
+export async function readText(
+  { body }: Response,
+  { maxBytes, operation, fatal = false }: ReadOptions,
+): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal });
   let size = 0;
   let text = "";
   for await (const chunk of body ?? []) {
     size += chunk.length;
-    if (size > most) throw new RangeError(`${operation}: it has more than ${most} bytes`);
+    if (size > maxBytes) throw new RangeError(`${operation}: it has more than ${maxBytes} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

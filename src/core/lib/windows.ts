@@ -89,14 +89,14 @@ function sharedWindow(
     const current = Math.floor(now / length);
     const counter = (slice: number) => `${owner}/${limit}/${window}/${slice}/${key}`;
     // Processes that count at the same time count before they read, so that one of them sees both events.
-    const own = await keyValue.increment(counter(current), { expireIn: 2 * (window + length) });
+    const currentCount = await keyValue.increment(counter(current), { expireIn: 2 * (window + length) });
     const earlier = await Promise.all(
       Array.from({ length: before }, async (_, index) => {
         const slice = current - before + index;
         return { slice, count: Number(await keyValue.get(counter(slice)) ?? 0) };
       }),
     );
-    if (earlier.reduce((sum, { count }) => sum + count, own) <= limit) return undefined;
+    if (earlier.reduce((sum, { count }) => sum + count, currentCount) <= limit) return undefined;
     await keyValue.increment(counter(current), { by: -1 });
     const oldest = earlier.find(({ count }) => count > 0)?.slice ?? current;
     return Math.max(1, Math.ceil(((oldest + before + 1) * length - now) / 1_000));

@@ -80,11 +80,11 @@ function optionFields(request: ModelRequest, model: string, version: string): Un
 
 /** Converts a request to a call, in the form of the model's specification. */
 export function callOf(
-  given: ModelRequest,
+  modelRequest: ModelRequest,
   { modelId, specificationVersion }: AiSdkModel,
   { maxTokens, temperature, providerOptions }: AiSdkOptions,
 ): AiSdkCall {
-  const { request, builtIn, fields, headers } = splitTools(given, "ai_sdk", modelId, new Headers());
+  const { request, builtIn, fields, headers } = splitTools(modelRequest, "ai_sdk", modelId, new Headers());
   const { instructions, messages, tools, options } = request;
   const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
   const schema = strictSchema(options.output);
@@ -139,9 +139,9 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string, version: 
     if (part.type === "reasoning") {
       const { model, options, next: noted } = isObject(part.meta) ? part.meta : {};
       if (model !== modelId) continue;
-      const own = options === undefined ? {} : { providerOptions: options };
+      const providerFields = options === undefined ? {} : { providerOptions: options };
       if (noted) next = { providerOptions: noted };
-      else content.push({ type: "reasoning", text: part.text, ...own });
+      else content.push({ type: "reasoning", text: part.text, ...providerFields });
       continue;
     }
     if (part.type === "source" || part.type === "refusal" || part.type === "logprobs") continue;
@@ -167,10 +167,12 @@ function assistantParts(parts: readonly AnswerPart[], modelId: string, version: 
 function providerPart(part: ProviderCallPart | ProviderResultPart, modelId: string): UnknownObject {
   const { model, toolName, options } = isObject(part.meta) ? part.meta : {};
   if (model !== modelId) return { type: "text", text: providerNotice(part) };
-  const own = { toolCallId: part.callId, toolName, ...(options !== undefined && { providerOptions: options }) };
-  if (part.type === "provider_call") return { type: "tool-call", ...own, input: part.input, providerExecuted: true };
+  const callFields = { toolCallId: part.callId, toolName, ...(options !== undefined && { providerOptions: options }) };
+  if (part.type === "provider_call") {
+    return { type: "tool-call", ...callFields, input: part.input, providerExecuted: true };
+  }
   const type = part.status === "ok" ? "json" : "error-json";
-  return { type: "tool-result", ...own, output: { type, value: part.output } };
+  return { type: "tool-result", ...callFields, output: { type, value: part.output } };
 }
 
 function resultOf(result: CallResult, version: string): UnknownObject {

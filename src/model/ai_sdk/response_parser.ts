@@ -46,8 +46,8 @@ function otherError(error: Error, model: string, streaming: boolean): ModelError
 }
 
 /** Converts headers from the SDK's record. */
-export function headersOf(given: unknown): Headers {
-  const fields = Object.entries(isObject(given) ? given : {});
+export function headersOf(source: unknown): Headers {
+  const fields = Object.entries(isObject(source) ? source : {});
   return new Headers(fields.map(([name, value]) => [name, `${value ?? ""}`]));
 }
 
@@ -77,7 +77,7 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   /** The calls that have begun, and whether their input was streamed. */
   const calls = new Map<string, boolean>();
   /** The end of the last call, if its input is empty, and empty parts after it: SDKs write `{}` also for a call that was cut before its input. */
-  let held: readonly ModelEvent[] = [];
+  let pending: readonly ModelEvent[] = [];
   let metadata: unknown;
   const warned = new Set<string>();
 
@@ -101,13 +101,13 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   function call(part: UnknownObject): readonly ModelEvent[] {
     const id = stringIn(part, "toolCallId");
     const input = stringIn(part, "input");
-    const begun = calls.has(id) ? [] : [{ type: "call.start", id, name: stringIn(part, "toolName") } as const];
+    const startEvents = calls.has(id) ? [] : [{ type: "call.start", id, name: stringIn(part, "toolName") } as const];
     if (!calls.get(id) && /^\s*(\{\s*\})?\s*$/.test(input)) {
-      held = [{ type: "call.end", id }];
-      return [...begun, ...note(part.providerMetadata)];
+      pending = [{ type: "call.end", id }];
+      return [...startEvents, ...note(part.providerMetadata)];
     }
-    const whole = calls.get(id) ? [] : [{ type: "call.delta", id, text: input } as const];
-    return [...begun, ...whole, ...note(part.providerMetadata), { type: "call.end", id }];
+    const deltaEvents = calls.get(id) ? [] : [{ type: "call.delta", id, text: input } as const];
+    return [...startEvents, ...deltaEvents, ...note(part.providerMetadata), { type: "call.end", id }];
   }
 
   /** Returns the event of a call that the provider runs. */
@@ -127,14 +127,14 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   }
 
   return (part) => {
-    const [end, ...after] = held;
-    held = [];
+    const [end, ...after] = pending;
+    pending = [];
     const events = isObject(part) ? eventsOf(part) : [];
     if (!end) return events;
     if (isCut(events.at(-1))) return [...after, ...events];
-    const hasContent = held.length > 0 || events.some((event) => !("text" in event) || event.text !== "");
+    const hasContent = pending.length > 0 || events.some((event) => !("text" in event) || event.text !== "");
     if (hasContent) return [end, ...after, ...events];
-    held = [end, ...after, ...events];
+    pending = [end, ...after, ...events];
     return [];
   };
 

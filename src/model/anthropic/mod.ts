@@ -153,7 +153,7 @@ export function anthropic({ cache = "5m", ...options }: AnthropicOptions): Model
     options: ["cache"],
     base: "https://api.anthropic.com",
     path: "/v1/messages",
-    own: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },
+    adapterHeaders: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },
   });
 
   function send({ request, builtIn, fields: more, headers }: SplitRequest, parser: MessageParser, signal: AbortSignal) {

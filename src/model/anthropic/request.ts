@@ -31,9 +31,9 @@ export function requestFields(
   mark: UnknownObject,
   builtIn: readonly UnknownObject[],
 ): UnknownObject {
-  const own = tools.map((tool) => toolOf(tool, defers(model)));
-  const isSearched = own.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
-  const allTools = [...builtIn, ...(isSearched ? [toolSearch] : []), ...own];
+  const toolFields = tools.map((tool) => toolOf(tool, defers(model)));
+  const isSearched = toolFields.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
+  const allTools = [...builtIn, ...(isSearched ? [toolSearch] : []), ...toolFields];
   return {
     model,
     ...(instructions !== "" && { system: [{ type: "text", text: instructions, ...mark }] }),

@@ -188,8 +188,8 @@ export function responseParser(model: string): MessageParser {
 
   /** Merges counts: later ones are totals, and may leave fields out, or be 0 or null there. */
   function count(from: UnknownObject): void {
-    const given = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
-    counts = { ...counts, ...Object.fromEntries(given) };
+    const entries = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
+    counts = { ...counts, ...Object.fromEntries(entries) };
   }
 
   function end(complete: boolean): readonly ModelEvent[] {

@@ -105,12 +105,12 @@ export function gemini({ thoughts = false, ...options }: GeminiOptions): Model {
     base: "https://generativelanguage.googleapis.com/v1beta",
     path: `/models/${model}:streamGenerateContent`,
     query: { alt: "sse" },
-    own: apiKey ? { "x-goog-api-key": apiKey } : {},
+    adapterHeaders: apiKey ? { "x-goog-api-key": apiKey } : {},
   });
   return {
     id: model,
-    stream(given, { signal }) {
-      const split = splitTools(given, "gemini", model, server.headers);
+    stream(modelRequest, { signal }) {
+      const split = splitTools(modelRequest, "gemini", model, server.headers);
       const { request, builtIn } = split;
       const { output, provider: more } = request.options;
       const layers: readonly UnknownObject[] = [options.options ?? {}, more ?? {}];

@@ -79,14 +79,14 @@ function nameOf({ toolType = "code_execution" }: UnknownObject): string {
 
 /** Returns the parts that a request contains for a call or a result: the provider's own, or a text. */
 function builtInParts(part: ProviderCallPart | ProviderResultPart, model: string): readonly UnknownObject[] {
-  const { part: own, reported } = readNote(part, model);
-  if (!isObject(own)) return reported ? [] : [{ text: providerNotice(part) }];
-  if (part.type === "provider_call") return [own];
-  const { codeExecutionResult: ran, toolResponse: answer } = own;
+  const { part: notedPart, reported } = readNote(part, model);
+  if (!isObject(notedPart)) return reported ? [] : [{ text: providerNotice(part) }];
+  if (part.type === "provider_call") return [notedPart];
+  const { codeExecutionResult: ran, toolResponse: answer } = notedPart;
   return [
     isObject(ran)
-      ? { ...own, codeExecutionResult: { ...ran, output: part.output } }
-      : { ...own, toolResponse: { ...Object(answer), response: part.output } },
+      ? { ...notedPart, codeExecutionResult: { ...ran, output: part.output } }
+      : { ...notedPart, toolResponse: { ...Object(answer), response: part.output } },
   ];
 }
 

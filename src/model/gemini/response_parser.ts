@@ -163,15 +163,15 @@ export function responseParser(model: string): ResponseParser {
   }
 
   /** Returns the id of a call, which no other call of the response has. */
-  function newId(given: unknown): string {
-    let id = stringIn({ id: given }, "id") || `call_${ids.size}`;
+  function newId(value: unknown): string {
+    let id = stringIn({ id: value }, "id") || `call_${ids.size}`;
     while (ids.has(id)) id += "_";
     ids.add(id);
     return id;
   }
 
-  function addCall({ id: given, name, args }: UnknownObject, events: ModelEvent[]): void {
-    const id = newId(given);
+  function addCall({ id: serverId, name, args }: UnknownObject, events: ModelEvent[]): void {
+    const id = newId(serverId);
     events.push({
       type: "call.start",
       id,

@@ -15,7 +15,7 @@ interface OpenCall {
   /** True if it began with a piece that may also repeat the name of the call before it. If it stays without input, it was no call. */
   readonly isEcho: boolean;
   /** The server's own id, or an empty string. */
-  given: string;
+  serverId: string;
   /** The id of its events, once it has begun. */
   id: string;
   name: string;
@@ -75,7 +75,7 @@ export function callParser(model: string): CallParser {
     const call = {
       index,
       isEcho,
-      given: id,
+      serverId: id,
       id: "",
       name: "",
       text: "",
@@ -92,7 +92,7 @@ export function callParser(model: string): CallParser {
   function append(call: OpenCall, { id, name, text, hasObject }: Piece, events: ModelEvent[]): void {
     // an object never continues one that has ended: it repeats the input
     if (name === "" && text.startsWith("{") && call.text.endsWith("}") && jsonOf(text) === jsonOf(call.text)) return;
-    call.given ||= id;
+    call.serverId ||= id;
     call.hasObject ||= hasObject;
     if (call.name === "") call.name = name;
     else if (call.text === "" && name !== call.name) call.name += name;
@@ -100,13 +100,13 @@ export function callParser(model: string): CallParser {
     if (text !== "") call.pieces.push(text);
     if (call.text === "" || call.name === "") return;
     const more = call.id === "" ? call.text : text;
-    begin(call, events);
+    startCall(call, events);
     if (more !== "") events.push({ type: "call.delta", id: call.id, text: more });
   }
 
-  function begin(call: OpenCall, events: ModelEvent[]): void {
+  function startCall(call: OpenCall, events: ModelEvent[]): void {
     if (call.id !== "") return;
-    call.id = unusedId(call.given || `call_${calls.indexOf(call)}`);
+    call.id = unusedId(call.serverId || `call_${calls.indexOf(call)}`);
     events.push({ type: "call.start", id: call.id, name: call.name });
   }
 
@@ -116,7 +116,7 @@ export function callParser(model: string): CallParser {
 
   function end(isWhole: boolean): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
-    const made = calls.filter(({ given, name, text, isEcho }) => text !== "" || (!isEcho && given + name !== ""));
+    const made = calls.filter(({ serverId, name, text, isEcho }) => text !== "" || (!isEcho && serverId + name !== ""));
     for (const [index, call] of made.entries()) {
       const { name, text, hasObject, extra } = call;
       if (name === "") {
@@ -124,7 +124,7 @@ export function callParser(model: string): CallParser {
           `Cannot read the response of ${model}: expected a \`name\` in the \`function\` of each call`,
         );
       }
-      begin(call, events);
+      startCall(call, events);
       if (extra !== undefined) events.push(noteEvent(model, { call: extra }));
       const isClosed = (text !== "" || hasObject) && index < made.length - 1;
       const input = snapshotOf(call);
@@ -139,8 +139,8 @@ export function callParser(model: string): CallParser {
 /** Reads a piece. An id may be a number, and an input an object instead of its text. */
 function pieceOf(delta: UnknownObject): Piece {
   const named = objectIn(delta, "function");
-  const { arguments: given } = named;
-  const input = isObject(given) || Array.isArray(given) ? objectIn(named, "arguments") : undefined;
+  const { arguments: args } = named;
+  const input = isObject(args) || Array.isArray(args) ? objectIn(named, "arguments") : undefined;
   const isEmpty = input !== undefined && Object.keys(input).length === 0;
   return {
     index: delta.index ?? undefined,
@@ -156,17 +156,17 @@ function beginsCall(call: OpenCall, piece: Piece): boolean {
   if (call.name === "") return false;
   if (call.text !== "") return call.name !== piece.name || jsonOf(call.text) !== undefined;
   if (haveOtherIds(call, piece) || (call.hasObject && piece.hasObject && !hasIdOf(call, piece))) return true;
-  const continuesName = piece.id === "" && call.given !== "" && call.index !== undefined;
+  const continuesName = piece.id === "" && call.serverId !== "" && call.index !== undefined;
   return call.name !== piece.name && !continuesName;
 }
 
 /** Whether a call has the id of a piece, and an index that does not contradict it. */
-function hasIdOf({ given, index }: OpenCall, piece: Piece): boolean {
-  return piece.id !== "" && piece.id === given && (piece.index ?? index) === index;
+function hasIdOf({ serverId, index }: OpenCall, piece: Piece): boolean {
+  return piece.id !== "" && piece.id === serverId && (piece.index ?? index) === index;
 }
 
 function haveOtherIds(call: OpenCall, { id }: Piece): boolean {
-  return id !== "" && call.given !== "" && id !== call.given;
+  return id !== "" && call.serverId !== "" && id !== call.serverId;
 }
 
 /** Whether a piece has no input. */

@@ -14,10 +14,10 @@ export type { ProviderOptions } from "../provider.ts";
 
 // Converts the options of requests to fields of chat completions.
 
-/** Returns the fields of the options. `own` is true for OpenAI's servers, which alone have an option for caching. */
-function optionFields(request: ModelRequest, model: string, own: boolean): UnknownObject {
-  const api = own ? "chat completions" : "a compatible server";
-  checkOptions(request, { model, api, unsupported: own ? [] : ["cache"] });
+/** Returns the fields of the options. `isOpenAi` is true for OpenAI's servers, which alone have an option for caching. */
+function optionFields(request: ModelRequest, model: string, isOpenAi: boolean): UnknownObject {
+  const api = isOpenAi ? "chat completions" : "a compatible server";
+  checkOptions(request, { model, api, unsupported: isOpenAi ? [] : ["cache"] });
   const { tools, options: { toolChoice, parallelCalls, stop, seed, cache, logprobs } } = request;
   return {
     stop,
@@ -100,22 +100,22 @@ export function openai(options: ProviderOptions): Model {
     name: "openai",
     base: "https://api.openai.com/v1",
     path: "/chat/completions",
-    own: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
+    adapterHeaders: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
   });
-  const own = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(server.url).hostname);
+  const isOpenAi = /(^|\.)openai\.(com|azure\.com)$/.test(new URL(server.url).hostname);
   const fallback = reasoningFallback();
   return {
     id: model,
-    stream(given, { signal }) {
-      const split = splitTools(given, "openai", model, server.headers);
+    stream(modelRequest, { signal }) {
+      const split = splitTools(modelRequest, "openai", model, server.headers);
       const { request } = split;
       const { effort } = request.options;
       const fields = {
-        ...requestFields(request, model, own),
-        ...optionFields(request, model, own),
+        ...requestFields(request, model, isOpenAi),
+        ...optionFields(request, model, isOpenAi),
         reasoning_effort: effort,
         temperature: request.options.temperature ?? temperature,
-        [own ? "max_completion_tokens" : "max_tokens"]: request.options.maxTokens ?? maxTokens,
+        [isOpenAi ? "max_completion_tokens" : "max_tokens"]: request.options.maxTokens ?? maxTokens,
       };
       const send = (more: UnknownObject) => {
         const body = requestBody(joinFields(fields, split.fields), more, options.options, request.options.provider);
@@ -126,7 +126,7 @@ export function openai(options: ProviderOptions): Model {
           signal,
         );
       };
-      return own && request.tools.length > 0 && !effort ? fallback(send) : send({});
+      return isOpenAi && request.tools.length > 0 && !effort ? fallback(send) : send({});
     },
   };
 }

@@ -57,11 +57,11 @@ function continues(last: UnknownObject, item: UnknownObject): boolean {
 
 // The body of a request.
 
-/** Returns the fields of a request. `own` is true for OpenAI's servers and false for compatible ones. */
+/** Returns the fields of a request. `isOpenAi` is true for OpenAI's servers and false for compatible ones. */
 export function requestFields(
   { instructions, messages, tools, options }: ModelRequest,
   model: string,
-  own: boolean,
+  isOpenAi: boolean,
 ): UnknownObject {
   const system = instructions === "" ? [] : [{ role: "system", content: instructions }];
   const format = options.output && formatOf(options.output);
@@ -70,7 +70,7 @@ export function requestFields(
     messages: [...system, ...messages.flatMap((message) => messagesOf(message, model))],
     ...(tools.length > 0 && { tools: tools.map(toolOf) }),
     // servers that enforce a schema by grammar cannot call tools beside it
-    ...(format && (own || tools.length === 0) && { response_format: format }),
+    ...(format && (isOpenAi || tools.length === 0) && { response_format: format }),
     stream: true,
     stream_options: { include_usage: true },
   };

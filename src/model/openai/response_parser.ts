@@ -134,9 +134,9 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     count(choice);
     const delta = objectIn(choice, "delta");
     const message = objectIn(choice, "message");
-    const given = stringIn(choice, "finish_reason");
-    if (failed.test(given)) throw errors.fromBody({ message: failureOf(given, choice, message) });
-    if (given !== "" && given !== "null") reason = given;
+    const finishReason = stringIn(choice, "finish_reason");
+    if (failed.test(finishReason)) throw errors.fromBody({ message: failureOf(finishReason, choice, message) });
+    if (finishReason !== "" && finishReason !== "null") reason = finishReason;
     const before = events.length;
     if (hasDelta || Object.keys(delta).length > 0) {
       parseDelta(delta, events);
@@ -233,8 +233,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   /** Keeps sources until the end: annotations of OpenAI, or pages and addresses in the last chunks of other servers. */
-  function addSources(given: readonly unknown[]): void {
-    for (const source of given) {
+  function addSources(annotations: readonly unknown[]): void {
+    for (const source of annotations) {
       const { url, title }: UnknownObject = isObject(source) ? Object(source.url_citation ?? source) : { url: source };
       if (typeof url === "string" && url !== "" && (title || !sources.has(url))) {
         sources.set(url, sourceEvent({ url, title }));
@@ -253,8 +253,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
 
   /** Merges counts: they may come in several places, and a later chunk may leave them out or report none. */
   function count(from: UnknownObject): void {
-    const given = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
-    if (from.usage) counts = { ...counts, ...Object.fromEntries(given) };
+    const entries = Object.entries(objectIn(from, "usage")).filter(([, value]) => value);
+    if (from.usage) counts = { ...counts, ...Object.fromEntries(entries) };
   }
 
   /** Ends all calls here: only now is it certain that no more input follows. */

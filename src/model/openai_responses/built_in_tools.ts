@@ -37,9 +37,9 @@ export function builtInEvents(
   if (tool === "") return undefined;
   const { [output]: value, ...rest } = item;
   const { sources = null }: UnknownObject = isObject(item.action) ? item.action : {};
-  const given = isObject(item[input]) ? item[input] : { [input]: item[input] };
+  const fields = isObject(item[input]) ? item[input] : { [input]: item[input] };
   return [
-    callEvent({ callId: id, name: tool, input: given }, { ...note, item: rest }),
+    callEvent({ callId: id, name: tool, input: fields }, { ...note, item: rest }),
     resultEvent({
       callId: id,
       name: tool,

@@ -59,9 +59,9 @@ function requestFields(
   model: string,
   builtIn: readonly UnknownObject[],
 ): UnknownObject {
-  const own = tools.map((tool) => toolFields(tool, defers(model)));
-  const isSearched = own.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
-  const allTools = [...builtIn, ...(isSearched ? [{ type: "tool_search" }] : []), ...own];
+  const clientTools = tools.map((tool) => toolFields(tool, defers(model)));
+  const isSearched = clientTools.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
+  const allTools = [...builtIn, ...(isSearched ? [{ type: "tool_search" }] : []), ...clientTools];
   return {
     model,
     ...(instructions !== "" && { instructions }),
@@ -229,7 +229,7 @@ export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions)
     options: ["summary"],
     base: "https://api.openai.com/v1",
     path: "/responses",
-    own: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
+    adapterHeaders: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
   });
   return {
     id: model,

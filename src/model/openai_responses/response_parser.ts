@@ -25,7 +25,7 @@ interface Item {
   /** The name of a call. It is empty until the call begins. */
   name: string;
   /** The input of a call that arrived before its name. */
-  early: string;
+  bufferedInput: string;
   /** The texts that have arrived, by their place in the item. */
   readonly texts: Set<string>;
   /** The annotations that have arrived: some servers leave them out of the complete item. */
@@ -96,7 +96,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
         return false;
       case "response.function_call_arguments.done": {
         const call = itemAt(frame, "function_call", events);
-        begin(call, frame, events);
+        startCall(call, frame, events);
         if (!call.texts.has(input)) appendInput(call, inputIn(frame, "arguments"), events);
         return false;
       }
@@ -120,8 +120,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   function openItem(index: unknown, { type, id }: UnknownObject): Item | undefined {
-    const open = items.filter((item) => !item.isClosed && item.type === type);
-    return open.find(({ added }) => id && added.id === id) ?? open.find((item) => item.index === index);
+    const openItems = items.filter((item) => !item.isClosed && item.type === type);
+    return openItems.find(({ added }) => id && added.id === id) ?? openItems.find((item) => item.index === index);
   }
 
   /** Appends a text to the item of an event. */
@@ -158,7 +158,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   function appendInput(call: Item, text: string, events: ModelEvent[]): void {
     if (text === "") return;
     call.texts.add(input);
-    if (call.name === "") call.early += text;
+    if (call.name === "") call.bufferedInput += text;
     else events.push({ type: "call.delta", id: call.id, text });
   }
 
@@ -168,25 +168,26 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (opened) return opened;
     if (!wasCut) endUnclosed(events, ({ texts }) => texts.has(input)); // the provider has gone on
     const item: Item = {
-      ...{ index, type, added, id: "", name: "", early: "", texts: new Set<string>(), annotations: [] },
+      ...{ index, type, added, id: "", name: "", bufferedInput: "", texts: new Set<string>(), annotations: [] },
       ...{ isClosed: false, isNoted: false, isFinal: false },
     };
     items.push(item);
-    if (type === "function_call") begin(item, added, events);
+    if (type === "function_call") startCall(item, added, events);
     else if (type === "message" && added.phase) events.push(noteEvent(model, { phase: added.phase }));
     return item;
   }
 
   /** Begins a call once its name is known. What it must carry back is noted. */
-  function begin(call: Item, given: UnknownObject, events: ModelEvent[]): void {
-    const name = stringIn(given, "name");
+  function startCall(call: Item, fields: UnknownObject, events: ModelEvent[]): void {
+    const name = stringIn(fields, "name");
     if (call.name !== "" || name === "") return;
     call.name = name;
-    call.id = stringIn(given, "call_id") || stringIn(call.added, "call_id") || stringIn(given, "id") || `call_${calls}`;
+    call.id = stringIn(fields, "call_id") || stringIn(call.added, "call_id") || stringIn(fields, "id") ||
+      `call_${calls}`;
     calls++;
     events.push({ type: "call.start", id: call.id, name });
-    const { early } = call;
-    if (early !== "") events.push({ type: "call.delta", id: call.id, text: early });
+    const { bufferedInput } = call;
+    if (bufferedInput !== "") events.push({ type: "call.delta", id: call.id, text: bufferedInput });
   }
 
   function close(index: unknown, item: UnknownObject, events: ModelEvent[]): void {
@@ -197,37 +198,37 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   /** Adds the content of a whole item that has not arrived yet. */
-  function fill(item: Item, whole: UnknownObject, events: ModelEvent[]): void {
-    if (item.type === "function_call") fillCall(item, whole, events);
-    else if (item.type === "message") fillMessage(item, whole, events);
+  function fill(item: Item, complete: UnknownObject, events: ModelEvent[]): void {
+    if (item.type === "function_call") fillCall(item, complete, events);
+    else if (item.type === "message") fillMessage(item, complete, events);
     else if (!item.isNoted) {
       item.isNoted = true;
-      if (item.type === "reasoning") fillReasoning(item, whole, events);
-      else addOther(item.type, whole, events);
+      if (item.type === "reasoning") fillReasoning(item, complete, events);
+      else addOther(item.type, complete, events);
     }
     item.isClosed = true;
   }
 
-  function fillCall(call: Item, whole: UnknownObject, events: ModelEvent[]): void {
-    begin(call, whole, events);
+  function fillCall(call: Item, complete: UnknownObject, events: ModelEvent[]): void {
+    startCall(call, complete, events);
     if (call.name === "") {
       throw new ModelError(`Cannot read the response of ${model}: expected a \`name\` in each \`function_call\``);
     }
     if (!call.texts.has(input)) {
-      appendInput(call, inputIn(whole, "arguments") || inputIn(call.added, "arguments"), events);
+      appendInput(call, inputIn(complete, "arguments") || inputIn(call.added, "arguments"), events);
     }
-    carry(call, whole, events);
+    carry(call, complete, events);
     if (call.isClosed) return;
-    wasCut ||= whole.status === "incomplete";
+    wasCut ||= complete.status === "incomplete";
     unclosed.push(call);
-    if (call.texts.has(input) && (whole.status === "completed" || !wasCut)) {
+    if (call.texts.has(input) && (complete.status === "completed" || !wasCut)) {
       endUnclosed(events, (each) => each === call);
     }
   }
 
   /** Notes the members of a call that the next request must contain. */
-  function carry(call: Item, whole: UnknownObject, events: ModelEvent[]): void {
-    const { namespace, caller } = { ...call.added, ...whole };
+  function carry(call: Item, complete: UnknownObject, events: ModelEvent[]): void {
+    const { namespace, caller } = { ...call.added, ...complete };
     if (!call.isNoted && (namespace || caller)) {
       call.isNoted = true;
       const more = { ...namespace ? { namespace } : {}, ...caller ? { caller } : {} };
@@ -235,8 +236,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     }
   }
 
-  function fillMessage(message: Item, whole: UnknownObject, events: ModelEvent[]): void {
-    const parts = objectsIn(whole, "content");
+  function fillMessage(message: Item, complete: UnknownObject, events: ModelEvent[]): void {
+    const parts = objectsIn(complete, "content");
     for (const [at, part] of parts.entries()) {
       const kind = stringIn(part, "type");
       if (kind === "output_text" || kind === "text" || kind === "refusal") {
@@ -258,16 +259,16 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   }
 
   /** Adds reasoning that had no deltas. The item is noted, so that it can be sent back. */
-  function fillReasoning(reasoning: Item, whole: UnknownObject, events: ModelEvent[]): void {
+  function fillReasoning(reasoning: Item, complete: UnknownObject, events: ModelEvent[]): void {
     for (const list of ["summary", "content"]) {
-      for (const [at, part] of objectsIn(whole, list).entries()) {
+      for (const [at, part] of objectsIn(complete, list).entries()) {
         const text = stringIn(part, "text");
         const isNew = text !== "" && !reasoning.texts.has(`${list} ${at}`);
         if (isNew && reasoning.texts.size > 0) events.push({ type: "reasoning", text: "\n\n" });
         if (isNew) appendText(reasoning, `${list} ${at}`, { kind: "reasoning", text }, events);
       }
     }
-    events.push(noteEvent(model, { item: whole }));
+    events.push(noteEvent(model, { item: complete }));
   }
 
   /** Adds an item of a tool. One of another kind is noted, so that it can be sent back. */
@@ -322,11 +323,12 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
 
   /** Adds what only the response at the end contains. Items are found by their id, or by their order among those of their type. */
   function addMissing(output: readonly UnknownObject[], events: ModelEvent[]): void {
-    for (const [index, whole] of output.entries()) {
-      const known = items.filter(({ isFinal, type }) => !isFinal && type === whole.type);
-      const ids = ({ id, added }: Item) => (id !== "" && id === whole.call_id) || (added.id && added.id === whole.id);
-      const item = known.find(ids) ?? known[0] ?? start(index, whole, events);
-      fill(item, whole, events);
+    for (const [index, complete] of output.entries()) {
+      const known = items.filter(({ isFinal, type }) => !isFinal && type === complete.type);
+      const ids = ({ id, added }: Item) =>
+        (id !== "" && id === complete.call_id) || (added.id && added.id === complete.id);
+      const item = known.find(ids) ?? known[0] ?? start(index, complete, events);
+      fill(item, complete, events);
       item.isFinal = true;
     }
     for (const item of items) {

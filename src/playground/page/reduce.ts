@@ -43,8 +43,8 @@ const handlers: Handlers = {
 
   "model.started"(view, at) {
     const { turn, model } = at.event;
-    const begun = entries.putTurn(entries.removeTurn(view, at.path, turn), at.path, { turn, model });
-    return open(begun, at, { place: `model ${turn}`, parent: `turn ${turn}`, name: `model ${model}` });
+    const started = entries.putTurn(entries.removeTurn(view, at.path, turn), at.path, { turn, model });
+    return open(started, at, { place: `model ${turn}`, parent: `turn ${turn}`, name: `model ${model}` });
   },
   "model.reset": (view, { event: { turn }, path }) =>
     spans.annotate(entries.removeTurn(view, path, turn), `${path}model ${turn}`, "started over"),
@@ -68,8 +68,8 @@ const handlers: Handlers = {
   "provider_tool.started"(view, at) {
     const { turn, content: { callId, name, input } } = at.event;
     const call = { name, input: textOfJson(input), status: "at the provider", text: "" };
-    const begun = entries.put(view, { kind: "call", turn, key: `${at.path}provider ${callId}`, ...call });
-    return open(begun, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
+    const started = entries.put(view, { kind: "call", turn, key: `${at.path}provider ${callId}`, ...call });
+    return open(started, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
   },
   "provider_tool.finished"(view, at) {
     const { callId, status, output } = at.event.content;

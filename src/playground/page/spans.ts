@@ -87,8 +87,8 @@ export function closeAll(view: View, now: number): View {
 export function addHook(view: View, now: number, key: string, path: string, event: HookEvent): View {
   const { middleware, point, ms } = event;
   const find = (place: string) => view.spans.findLast((span) => span.place === path + place);
-  const own = find(placeOf(event));
-  const parent = (own ?? find("prompt") ?? find("session"))?.key ?? "";
+  const placed = find(placeOf(event));
+  const parent = (placed ?? find("prompt") ?? find("session"))?.key ?? "";
   const to = offset(view, now);
   const began = Math.max(0, to - ms);
   // hooks finish from the inside out, so those that finished after this one began are inside it
@@ -99,7 +99,7 @@ export function addHook(view: View, now: number, key: string, path: string, even
     key,
     place: "",
     parent,
-    isWrapper: own !== undefined,
+    isWrapper: placed !== undefined,
     kind: "hook",
     point,
     name: `${middleware} at ${point}`,

@@ -103,16 +103,16 @@ function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
 
   /** Continues as many of the runs that have died before as there are places for, and then the others. Resolves when the first ones have begun. */
   async function takeSuspects(waiting: SessionHead[]): Promise<readonly Taken[]> {
-    const taken: Taken[] = [];
+    const claims: Taken[] = [];
     for (let [next] = waiting; next && hasRoomFor(next); [next] = waiting) {
       waiting.shift();
       const work = new SharedWork(host.lease);
       suspects.set(work, placesOf(next));
       const run = await take(next); // never rejects
       if (!run) work.end();
-      else taken.push({ ...run, over: run.over.then(() => takeAfter(work, waiting)) });
+      else claims.push({ ...run, over: run.over.then(() => takeAfter(work, waiting)) });
     }
-    return taken;
+    return claims;
   }
 
   async function takeAfter(work: SharedWork, waiting: SessionHead[]): Promise<void> {
@@ -125,10 +125,10 @@ function leaseRecovery(store: LeaseIndex, host: RecoveryHost): Recover {
     const first = found.filter((session) => !hasDied(session)).slice(0, limit);
     const died = found.filter(hasDied).sort((a, b) => placesOf(a) - placesOf(b)).slice(0, limit - first.length);
     const [suspected, ...others] = await Promise.all([takeSuspects(died), ...first.map(take)]);
-    const taken = [...others, ...suspected];
+    const claims = [...others, ...suspected];
     return {
-      runs: taken.flatMap((run) => run?.id ?? []),
-      over: Promise.all(taken.map((run) => run?.over)).then(() => {}),
+      runs: claims.flatMap((run) => run?.id ?? []),
+      over: Promise.all(claims.map((run) => run?.over)).then(() => {}),
     };
   };
 }

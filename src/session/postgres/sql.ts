@@ -156,20 +156,20 @@ export function inGroups<T>(
 
   /** Takes the changes of the next statement: one for each row, since a statement changes a row once. */
   function take(): readonly Waiting<T>[] {
-    const taken = new Map<string, Waiting<T>>();
+    const batch = new Map<string, Waiting<T>>();
     const left: Waiting<T>[] = [];
     let characters = 0;
     for (const each of waiting) {
-      if (taken.has(each.key) || busy.has(each.key) || taken.size >= mostChanges || characters >= mostCharacters) {
+      if (batch.has(each.key) || busy.has(each.key) || batch.size >= mostChanges || characters >= mostCharacters) {
         left.push(each);
       } else {
-        taken.set(each.key, each);
+        batch.set(each.key, each);
         characters += each.length;
       }
     }
     waiting = left;
-    for (const key of taken.keys()) busy.add(key);
-    return [...taken.values()];
+    for (const key of batch.keys()) busy.add(key);
+    return [...batch.values()];
   }
 
   async function make(group: readonly Waiting<T>[]): Promise<void> {

@@ -39,7 +39,7 @@ export function postgresStore(sql: PostgresSql, options: PostgresOptions = {}): 
       return row && headOf(row);
     },
     async open(id) {
-      const rows = await query(open, id, Date.now());
+      const rows = await query(openQuery, id, Date.now());
       const [row] = rows;
       if (!row) return undefined;
       const head = headOf(row);
@@ -128,7 +128,7 @@ function isAlive(at: number, table = ""): string {
 }
 
 /** The rows to store, and the time at which each expires. */
-const given = `WITH given AS MATERIALIZED (
+const givenQuery = `WITH given AS MATERIALIZED (
   SELECT *, keep + greatest(until, $2::bigint) AS ends FROM json_to_recordset($1::text::json) AS given(
     id text COLLATE "C", from_holder text, from_n bigint, holder text, n bigint, base bigint, last bigint, first bigint,
     body text, head text, until bigint, moves boolean, keep bigint
@@ -146,7 +146,7 @@ SELECT id FROM put UNION ALL SELECT stored.id FROM jizai_session stored JOIN giv
   AND (stored.ends IS NULL OR stored.ends > $2)`;
 
 /** Inserts a session unless there is one that has not expired, and deletes the entries of one that has. */
-const insert = `${given}, put AS (
+const insert = `${givenQuery}, put AS (
   INSERT INTO jizai_session AS stored (id, version, body, holder, base, last, head, until, ends)
     SELECT id, n, '-', holder, base, last, head, until, ends FROM given
   ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body, lease = NULL, expires = NULL,
@@ -162,7 +162,7 @@ const insert = `${given}, put AS (
 )${added}`;
 
 /** Replaces the head that has the mark of the caller. */
-const update = `${given}, put AS (
+const update = `${givenQuery}, put AS (
   UPDATE jizai_session stored SET version = given.n, body = '-', lease = NULL, expires = NULL, holder = given.holder,
       base = given.base, last = given.last, head = given.head,
       until = CASE WHEN given.moves THEN given.until ELSE coalesce(stored.until, stored.lease) END,
@@ -176,7 +176,7 @@ const update = `${given}, put AS (
 const entriesFrom = (id: string, number: string) =>
   `coalesce((SELECT max(first) FROM jizai_session_entry WHERE id = ${id} AND first <= ${number}), 0)`;
 
-const open = `SELECT session.*, entry.first AS entries_first, entry.body AS entries FROM jizai_session session
+const openQuery = `SELECT session.*, entry.first AS entries_first, entry.body AS entries FROM jizai_session session
   LEFT JOIN jizai_session_entry entry ON entry.id = session.id AND entry.first >= ${entriesFrom("$1", "session.base")}
   WHERE session.id = $1 AND ${isAlive(2, "session.")} ORDER BY entry.first`;
 

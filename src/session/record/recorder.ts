@@ -33,7 +33,7 @@ async function endsWith(log: Log, key: string, { after, lines }: Addition): Prom
 
 /** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {
-  begin(after: number): Promise<boolean>;
+  startAfter(after: number): Promise<boolean>;
   settled(): Promise<boolean>;
   /** Resolves when nothing more will be logged. */
   readonly over: Promise<void>;
@@ -183,9 +183,9 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     next.due.resolve();
   }
 
-  function finish(early?: Loss): void {
+  function finish(earlyLoss?: Loss): void {
     if (loss) return;
-    loss = early;
+    loss = earlyLoss;
     clearTimeout(renewal);
     endWait?.();
     for (const { appending, done } of [last, next]) {
@@ -202,7 +202,7 @@ export function recorder({ log, key, owner, out, patience, onLost }: RecorderOpt
     get lostTo() {
       return loss?.to;
     },
-    async begin(after) {
+    async startAfter(after) {
       first = at = after;
       const { done } = next;
       appendAll().then(

@@ -55,7 +55,7 @@ export interface LaunchInput extends
       | "messages"
       | "rewind"
       | "answerFormat"
-      | "early"
+      | "firstEvents"
     >
   > {
   /** The run's id. */

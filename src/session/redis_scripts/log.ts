@@ -57,7 +57,7 @@ export function scriptLog(
 
   /** Reads a page. Returns "missing" for a record that Redis does not have, and "deleted" for one that was deleted lately. */
   async function readPage(id: string, after: number): Promise<LogPage | "missing" | "deleted"> {
-    const [state, last, ended, begin, ...pieces] = listOf(await run(read, keysOf(id), [after]));
+    const [state, last, ended, firstNumber, ...pieces] = listOf(await run(read, keysOf(id), [after]));
     if (state !== 1) return state === 2 ? "deleted" : "missing";
     const collector = collectLines(after);
     for (let at = 0; at + 1 < pieces.length; at += 2) {
@@ -65,7 +65,7 @@ export function scriptLog(
       if (!collector.add(piece)) break;
     }
     const page = { ...collector.lines(), last: Number(last), ended: ended === 1 };
-    const expected = Math.max(after, Number(begin)) + 1;
+    const expected = Math.max(after, Number(firstNumber)) + 1;
     const isWhole = page.lines.length > 0 ? page.first === expected : page.last < expected;
     if (!isWhole) throw lostError(id);
     return page;

@@ -32,7 +32,7 @@ export function scriptStore(run: RunScript, { prefix = "jizai", expireIn = Infin
 
   /** Reads a head, and the entries from number `first` on, or from its base, if they are asked for. */
   async function read(id: string, first?: number, last?: number) {
-    const reply = await run(open, keysOf(id), first === undefined ? [0, 0] : [first, last ?? -1]);
+    const reply = await run(openScript, keysOf(id), first === undefined ? [0, 0] : [first, last ?? -1]);
     const [holder, n, base, end, until, head, from, ...entries] = listOf(reply);
     if (n === undefined) return undefined;
     const stored: StoredHead = {
@@ -215,7 +215,7 @@ end
 `;
 
 /** Reads a head, and the entries from ARGV[1] to ARGV[2]; from the base for -1, and none for 0. */
-const open = `local head = redis.call('HMGET', KEYS[1], 'holder', 'n', 'base', 'last', 'until', 'head')
+const openScript = `local head = redis.call('HMGET', KEYS[1], 'holder', 'n', 'base', 'last', 'until', 'head')
 if not head[2] then return {} end
 local first = tonumber(ARGV[1])
 if first < 0 then first = tonumber(head[3]) end

@@ -37,15 +37,15 @@ export function sharedTransactions(storage: SqlStorage): Transact {
     const group = waiting;
     waiting = [];
     let passOn: readonly (() => void)[];
-    let begun = false;
+    let isOpen = false;
     try {
       passOn = storage.transactionSync(() => {
-        begun = true;
+        isOpen = true;
         return group.map(({ execute }) => execute());
       });
     } catch (error) {
       for (const each of group) {
-        if (begun) each.executeAlone();
+        if (isOpen) each.executeAlone();
         else each.fail(error); // a locked database would make each of them wait again
       }
       return;

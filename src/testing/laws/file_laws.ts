@@ -103,16 +103,16 @@ const laws: Laws<Files> = {
   },
 
   async "never returns a partial write"(files, expect) {
-    let open = true;
+    let isOpen = true;
     const write = async () => {
       let version: string | undefined;
       for (let turn = 1; turn <= 8; turn++) {
         version = await files.write("s", bytesOf(`${turn}`.repeat(200_000)), version);
       }
-      open = false;
+      isOpen = false;
     };
     const look = async () => {
-      while (open) {
+      while (isOpen) {
         const text = await textIn(files, "s");
         if (text) expect("read() during a write", text, text.charAt(0).repeat(200_000));
         await Promise.resolve();
@@ -123,8 +123,8 @@ const laws: Laws<Files> = {
 
   async "lists the entries of a folder"(files, expect) {
     for (const [path, bytes] of Object.entries(contents)) await files.write(path, bytes, undefined);
-    const own = Object.keys(contents).filter((path) => !path.includes("/")).map((name) => ({ name, type: "file" }));
-    expect("list() of the root", await listed(files, "."), sorted([...own, { name: "a", type: "folder" }]));
+    const entries = Object.keys(contents).filter((path) => !path.includes("/")).map((name) => ({ name, type: "file" }));
+    expect("list() of the root", await listed(files, "."), sorted([...entries, { name: "a", type: "folder" }]));
     expect("list() of a folder", await listed(files, "a"), [
       { name: "b", type: "folder" },
       { name: "b.txt", type: "file" },

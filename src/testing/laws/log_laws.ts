@@ -151,7 +151,7 @@ const tailLaws: Laws<Log> = {
 
   async "stops when the signal aborts"(log, expect, signal) {
     await add(log, 0, "a");
-    const stays = readLog(log.tail("r", 0, signal));
+    const following = readLog(log.tail("r", 0, signal));
     const [one, two] = [countedSignal(), countedSignal()];
     const [goes, late] = [readLog(log.tail("r", 0, one.signal)), readLog(log.tail("r", 1, two.signal))];
     await goes.upTo(1);
@@ -161,7 +161,7 @@ const tailLaws: Laws<Log> = {
     expect("tail() whose signal aborted before the events", await late.all, []);
     expect("tail() with an aborted signal", await readLog(log.tail("r", 0, one.signal)).all, []);
     await log.append("r", { after: 1, lines: ["b"], ended: true });
-    expect("tail() of another reader", await stays.all, ["1 a", "2 b"]);
+    expect("tail() of another reader", await following.all, ["1 a", "2 b"]);
   },
 
   async "removes its listeners from the signal"(log, expect) {
@@ -277,9 +277,9 @@ const laws: Laws<Log> = {
     let after = 0;
     for (const length of [1, 100, 500_000]) {
       const lines = ["a", "b", "c", "d"].map((writer) => [`"${writer.repeat(length)}"`, `"${writer}"`]);
-      const taken = await Promise.all(lines.map((lines) => log.append("r", { after, lines, ended: false })));
-      expect("the results of append()", [...taken].sort(), [false, false, false, true]);
-      expect("read() after the writes", await all(log, "r", after), lines[taken.indexOf(true)] ?? []);
+      const appended = await Promise.all(lines.map((lines) => log.append("r", { after, lines, ended: false })));
+      expect("the results of append()", [...appended].sort(), [false, false, false, true]);
+      expect("read() after the writes", await all(log, "r", after), lines[appended.indexOf(true)] ?? []);
       after += 2;
     }
   },

@@ -187,10 +187,10 @@ const laws: Laws<TestedStore> = {
   async "copies what it saves and what it returns"(store, expect) {
     const text = "as it was";
     const parts = [{ type: "text" as const, text }];
-    const given = { ...sessionWith("mine", text), messages: [{ role: "user" as const, parts }] };
-    await store.save(given);
+    const session = { ...sessionWith("mine", text), messages: [{ role: "user" as const, parts }] };
+    await store.save(session);
     parts.push({ type: "text", text: "more" });
-    given.messages.length = 0;
+    session.messages.length = 0;
     const loaded = await store.load("mine");
     expect("load() after the given object has changed", loaded, sessionWith("mine", text, 1));
     try {

@@ -17,15 +17,15 @@ export const transcriptLaws: Laws<TestedStore> = {
   },
 
   async "shares nothing with its callers"(store, expect, _, all) {
-    const given = [user("first"), user("second")];
-    await store.save({ id: "s", version: 0, messages: given });
+    const messages = [user("first"), user("second")];
+    await store.save({ id: "s", version: 0, messages: messages });
     const expected = (version: number, ...texts: readonly string[]) => ({
       id: "s",
       version,
       messages: texts.map((text) => user(text)),
     });
-    given.pop();
-    edit(given[0]);
+    messages.pop();
+    edit(messages[0]);
     for (const each of all) {
       expect("load() after the caller changed its list", await each.load("s"), expected(1, "first", "second"));
     }

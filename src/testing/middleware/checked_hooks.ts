@@ -42,18 +42,18 @@ function inspect<C extends Scope, D extends Change, R>(
   point: Point,
   track: (signal: AbortSignal) => void,
 ): Hook<C, D, R> {
-  return async function inspectedHook(given, next) {
+  return async function inspectedHook(hookContext, next) {
     const thrown: unknown[] = [];
-    const signals = [given.signal];
+    const signals = [hookContext.signal];
     const [inside, outside] = [new LastStream(), new LastStream()];
-    const emitOutside = outside.before(given.emit);
-    const ctx = responseTexts[point] ? { ...given, emit: emitOutside } : given;
-    let open = 0;
+    const emitOutside = outside.before(hookContext.emit);
+    const ctx = responseTexts[point] ? { ...hookContext, emit: emitOutside } : hookContext;
+    let unsettled = 0;
     let below: R | undefined;
 
     async function go(change?: D): Promise<R> {
       if (change?.signal) signals.push(change.signal);
-      open++;
+      unsettled++;
       try {
         below = freeze(await next(checkedChange(change)));
         return below;
@@ -62,7 +62,7 @@ function inspect<C extends Scope, D extends Change, R>(
         thrown.push(error);
         throw error;
       } finally {
-        open--;
+        unsettled--;
       }
     }
 
@@ -89,7 +89,7 @@ function inspect<C extends Scope, D extends Change, R>(
       reportError(error, thrown, signals, report);
       throw error;
     } finally {
-      if (open > 0) report("next", "it did not wait for next()");
+      if (unsettled > 0) report("next", "it did not wait for next()");
     }
   };
 }

@@ -102,12 +102,12 @@ export function watchLeaks(): LeakWatch {
   const listeners = new Map<AbortSignal, Map<unknown, Finding>>();
   const tracked = new Set<AbortSignal>();
 
-  const start: Instead = (begin, name, [run, ms = 0, ...given]) => {
+  const start: Instead = (original, name, [run, ms = 0, ...args]) => {
     const over = () => {
       if (name === "setTimeout") timers.delete(id);
-      if (typeof run === "function") run(...given);
+      if (typeof run === "function") run(...args);
     };
-    const id = begin(over, ms);
+    const id = original(over, ms);
     const place = caller();
     timers.set(id, () => place().runtime ? undefined : `a ${name}() of ${ms} ms, set at ${place().at}`);
     return id;
@@ -168,14 +168,14 @@ export async function exclusively(work: () => Promise<void>): Promise<void> {
 }
 
 /** A replacement of a function. It receives the function, its name, its arguments and `this`. */
-type Instead = (original: (...given: unknown[]) => unknown, name: string, given: unknown[], on: unknown) => unknown;
+type Instead = (original: (...args: unknown[]) => unknown, name: string, args: unknown[], on: unknown) => unknown;
 
 /** Replaces `target[key]`. Returns a function that restores it. */
 function swap<T extends object, K extends keyof T & string>(target: T, key: K, instead: Instead): () => void {
   const original = target[key];
   if (typeof original !== "function") throw new TypeError(`Cannot watch ${key}: there is none`);
   target[key] = new Proxy(original, {
-    apply: (_, on, given) => instead((...all) => Reflect.apply(original, on, all), key, given, on),
+    apply: (_, on, args) => instead((...all) => Reflect.apply(original, on, all), key, args, on),
   });
   return () => {
     target[key] = original;

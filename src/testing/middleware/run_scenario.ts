@@ -105,7 +105,7 @@ async function execute(
   { vars, use, tools, calls: more, time }: TestSetup,
   make: () => readonly Middleware[],
 ): Promise<Outcome> {
-  const { outer, inner, calls = defaultCalls, first, limits, tools: own = [] } = cast?.(scene) ?? {};
+  const { outer, inner, calls = defaultCalls, first, limits, tools: sceneTools = [] } = cast?.(scene) ?? {};
   const onError = () => {}; // scenarios fail on purpose
   const options = { session: "test", store: memory(), vars, signal: scene.signal, onError };
   const results: RunResult[] = [];
@@ -115,7 +115,7 @@ async function execute(
   const nextAgent = () =>
     testAgent({
       use: [...outer ? [outer] : [], ...use, ...make(), ...inner ? [inner] : []],
-      tools: [...own, ...tools],
+      tools: [...sceneTools, ...tools],
       calls: calls.length > 0 ? [...calls, ...more] : [],
       first: results.length === 0 ? first : undefined,
       limits: { time, grace: 200, ...limits },
@@ -168,12 +168,12 @@ const prompts = ["Alpha", "Beta"];
 /** Executes two runs alone, then in parallel and one after another on one agent, and reports differences. */
 export async function checkIsolation(setup: TestSetup, report: Report): Promise<void> {
   const alone = [];
-  for (const prompt of prompts) alone.push(await record(testGroup(setup, report), prompt));
+  for (const prompt of prompts) alone.push(await recordedLines(testGroup(setup, report), prompt));
   const shared = testGroup(setup, report);
-  const beside = await Promise.all(prompts.map((prompt) => record(shared, prompt)));
+  const beside = await Promise.all(prompts.map((prompt) => recordedLines(shared, prompt)));
   for (const [index, prompt] of prompts.entries()) {
     compareRuns("beside another one", alone[index], beside[index], report);
-    compareRuns("after another one", alone[index], await record(shared, prompt), report);
+    compareRuns("after another one", alone[index], await recordedLines(shared, prompt), report);
   }
 }
 
@@ -199,7 +199,7 @@ function testGroup({ make, vars, use, tools, calls, time }: TestSetup, report: R
 }
 
 /** Executes a run, and returns it as lines: first its outline, then everything. */
-async function record({ assistant, vars, requests }: TestGroup, prompt: string): Promise<readonly string[]> {
+async function recordedLines({ assistant, vars, requests }: TestGroup, prompt: string): Promise<readonly string[]> {
   const handle = assistant.run({ prompt, vars, onError: () => {} }); // some calls fail on purpose
   const { events: mixed, result: { status, text, messages } } = await collect(handle, { repairs: true });
   const events = mixed.toSorted((a, b) => workOf(a).localeCompare(workOf(b)));

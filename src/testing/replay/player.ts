@@ -55,7 +55,7 @@ class EntryReader {
   }
 
   /** Opens the next source of a kind: `model`, or the id of a call. Returns undefined if there is none. */
-  open(kind: string): Source | undefined {
+  nextSource(kind: string): Source | undefined {
     const count = (this.#counts.get(kind) ?? 0) + 1;
     const left = this.#sources.get(`${kind}-${count}`);
     if (!left) return undefined;
@@ -64,11 +64,11 @@ class EntryReader {
   }
 
   /** Opens the first unused execution of the same tool with the same input: the ids of calls differ if another model answers. */
-  openByInput(name: string, input: unknown): Source | undefined {
+  nextSourceByInput(name: string, input: unknown): Source | undefined {
     const expected = canonicalJson(input);
     for (const entry of this.#entries) {
       if (entry.type !== "call" || this.#counts.has(entry.call) || entry.name !== name) continue;
-      if (canonicalJson(entry.input) === expected) return this.open(entry.call);
+      if (canonicalJson(entry.input) === expected) return this.nextSource(entry.call);
     }
     return undefined;
   }
@@ -206,7 +206,7 @@ export class Player {
     spend: (usage: Usage) => void = () => {},
   ): Promise<ToolResult> {
     this.executions.push({ call: ctx.callId, name: ctx.tool.name, input: ctx.input });
-    const source = this.#reader.open(ctx.callId) ?? this.#reader.openByInput(ctx.tool.name, ctx.input);
+    const source = this.#reader.nextSource(ctx.callId) ?? this.#reader.nextSourceByInput(ctx.tool.name, ctx.input);
     if (!source) return skipped("The recording has no result for this call.");
     for await (const entry of this.#reader.read(source)) {
       if (entry.type === "emit") ctx.emit(entry.event);
@@ -219,7 +219,7 @@ export class Player {
   }
 
   async *#respond(): AsyncGenerator<readonly ModelEvent[]> {
-    const source = this.#reader.open("model");
+    const source = this.#reader.nextSource("model");
     if (!source) throw new Error("Cannot answer the request: the recording has no further response");
     for await (const entry of this.#reader.read(source)) {
       if (entry.type === "read") yield entry.events;

@@ -80,13 +80,16 @@ type Given = Omit<StartOptions, "store" | "vars"> & RecordOption & {
  */
 export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions = {}): RecordableAgent<V, O> {
   const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
-  const own = memory();
+  const memoryStore = memory();
 
-  function begin(given: object, sink: Sink<NumberedEvent>): Started & { recording: Promise<Recording | undefined> } {
-    const { record = options.record ?? false, prompt, ...rest } = given as Given; // the methods of the agent declare it
+  function startRun(
+    startOptions: object,
+    sink: Sink<NumberedEvent>,
+  ): Started & { recording: Promise<Recording | undefined> } {
+    const { record = options.record ?? false, prompt, ...rest } = startOptions as Given; // the methods of the agent declare it
     expectRunOptions(rest, { ofServer: true });
     const all: StartOptions = {
-      store: own,
+      store: memoryStore,
       vars: undefined,
       ...rest,
       ...(prompt !== undefined && { messages: [user(prompt)] }),
@@ -103,10 +106,13 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
     return Object.assign(ordered(started, tape, all.signal), { recording });
   }
 
-  function handle(given: object | string): RecordedHandle<O> {
+  function handle(promptOrOptions: object | string): RecordedHandle<O> {
     let recording!: Promise<Recording | undefined>;
     const run = runHandle<O>((sink) => {
-      const started = begin(typeof given === "string" ? { prompt: given } : given, sink);
+      const started = startRun(
+        typeof promptOrOptions === "string" ? { prompt: promptOrOptions } : promptOrOptions,
+        sink,
+      );
       recording = started.recording;
       return started;
     }, definition.format?.stream);
@@ -114,7 +120,7 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
   }
 
   const { name, description } = agent;
-  return { name, description, run: handle, resume: handle, start: begin, "~definition": definition };
+  return { name, description, run: handle, resume: handle, start: startRun, "~definition": definition };
 }
 
 /** Returns the agent with the recorder inside its hooks. */

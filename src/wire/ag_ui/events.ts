@@ -122,7 +122,7 @@ interface MessageEncoder {
   /** Encodes an event of this agent. */
   frame(type: string, fields: object): string;
   /** Begins the message of a turn. */
-  begin(id: string): void;
+  start(id: string): void;
   /** Adds a further message of the turn, such as a result. */
   add(message: ClientMessage): void;
   /** Encodes a piece of text. */
@@ -172,7 +172,7 @@ function messageEncoder(history: History, tag: SubagentTag): MessageEncoder {
     return thought ??= add<AgentMessage>({ id: `${id}.thought`, role: "reasoning", ...tag });
   }
 
-  function begin(next: string): void {
+  function start(next: string): void {
     id = next;
     message = thought = undefined;
     ofTurn = [];
@@ -236,7 +236,7 @@ function messageEncoder(history: History, tag: SubagentTag): MessageEncoder {
 
   return {
     frame,
-    begin,
+    start,
     add,
     delta,
     callDelta,
@@ -325,7 +325,7 @@ function agentEncoder(
     const discarded = next === turn ? discard() : ""; // asked again, because the process that asked it first died
     turn = next;
     hasCustom = false;
-    messages.begin(`${runId()}.${turn}`);
+    messages.start(`${runId()}.${turn}`);
     return discarded;
   }
 
@@ -381,7 +381,7 @@ function agentEncoder(
     "subagent.finished": ({ call, status }) => finishSubagent(call, status),
   });
   function wholeText(id: string, text: string): string {
-    messages.begin(id);
+    messages.start(id);
     return messages.replaceText(text);
   }
 

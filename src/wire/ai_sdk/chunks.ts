@@ -67,7 +67,7 @@ interface CallEncoder {
   /** Begins the response. `resumed`: the client may have calls that this encoder has not encoded. */
   open(resumed: boolean): void;
   /** Begins a turn, or begins it again: the client has been told to discard its calls. */
-  begin(turn: number | undefined): void;
+  start(turn: number | undefined): void;
   /** Encodes an event of a call, or of a call inside a subagent. */
   encode(event: Event): string;
   /** Encodes the question whether a call may run. */
@@ -151,7 +151,7 @@ function callEncoder(): CallEncoder {
     open(resumed) {
       gate.resumed = resumed;
     },
-    begin(next) {
+    start(next) {
       turn = next;
       started.clear();
       complete = [];
@@ -207,7 +207,7 @@ export function chunkEncoder(): EventEncoder {
   /** The turn of the current step. */
   let step: number | undefined;
   /** The part that is streamed. */
-  let open: { readonly kind: TextKind; readonly id: string } | undefined;
+  let openText: { readonly kind: TextKind; readonly id: string } | undefined;
   /** The chunks of the current step that are complete at once: files, sources and calls. */
   let added = "";
   /** The reasoning of the current step, by the ids of its parts. */
@@ -217,17 +217,17 @@ export function chunkEncoder(): EventEncoder {
   function delta(kind: TextKind, id: string, text: string): string {
     if (kind === "reasoning") thoughts.set(id, (thoughts.get(id) ?? "") + text);
     const chunk = `data: {"type":"${kind}-delta","id":"${id}","delta":${JSON.stringify(text)}}\n\n`;
-    if (open?.id === id) return chunk;
+    if (openText?.id === id) return chunk;
     const closed = closePart();
-    open = { kind, id };
+    openText = { kind, id };
     hasText ||= kind === "text";
     return `${closed}${frameOf({ type: `${kind}-start`, id })}${chunk}`;
   }
 
   function closePart(): string {
-    if (!open) return "";
-    const { kind, id } = open;
-    open = undefined;
+    if (!openText) return "";
+    const { kind, id } = openText;
+    openText = undefined;
     return frameOf({ type: `${kind}-end`, id });
   }
 
@@ -244,10 +244,10 @@ export function chunkEncoder(): EventEncoder {
 
   /** Begins a step, or tells the client to discard the current one, which begins again. */
   function beginStep(type: "start-step" | "reset-step"): string {
-    open = undefined;
+    openText = undefined;
     added = "";
     thoughts.clear();
-    calls.begin(step);
+    calls.start(step);
     return frameOf({ type });
   }
 
@@ -276,7 +276,7 @@ export function chunkEncoder(): EventEncoder {
     "model.reset": () => beginStep("reset-step"),
     "model.finished"({ turn, text }) {
       if (text === undefined) return closePart();
-      open = undefined; // the client discards the step, and receives it again as a whole
+      openText = undefined; // the client discards the step, and receives it again as a whole
       const thought = [...thoughts].map(([id, text]) => delta("reasoning", id, text) + closePart());
       return frameOf({ type: "reset-step" }) + thought.join("") + wholeText(`${turn}.final`, text) + added;
     },

@@ -54,8 +54,8 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
     const newest = shown.at(-1);
     if (newest?.role === "assistant") return void newest.parts.push(...parts);
     const paused = exit && { status: "paused", pausedAt: current?.events ?? 0 };
-    const own = run !== undefined && index >= before && { id: run, metadata: { run, session, ...paused } };
-    shown.push({ id: `${session}.${index}`, role: "assistant", parts: [...parts], ...own });
+    const runFields = run !== undefined && index >= before && { id: run, metadata: { run, session, ...paused } };
+    shown.push({ id: `${session}.${index}`, role: "assistant", parts: [...parts], ...runFields });
   }
 
   function addUserMessage(message: UserMessage, index: number): void {

@@ -80,9 +80,9 @@ function chatRequest(body: unknown): Pick<ChatInput, "session" | "resumeToken" |
       if (isAnswer) return { answers: isOfRun ? answersOf(submitted, pending) : [] };
       const prompt = promptOf(submitted, path);
       const canReply = !regenerate && (!edit || (isOfRun && pausedAt === pending.pausedAt)); // an edit of an earlier reply is a new prompt
-      const open = pending.questions.filter(({ tool }) => canReply && tool === undefined);
+      const unanswered = pending.questions.filter(({ tool }) => canReply && tool === undefined);
       const replaces = regenerate ? "id-or-content" : edit ? "id" : undefined;
-      return open.length > 0 ? { answers: repliesTo(open, prompt) } : { messages: [prompt], replaces };
+      return unanswered.length > 0 ? { answers: repliesTo(unanswered, prompt) } : { messages: [prompt], replaces };
     },
   };
 }
@@ -95,9 +95,9 @@ function promptOf(submitted: UiMessage, path: string): UserMessage {
 }
 
 /** Returns a new message as the reply to each of the run's open questions. */
-function repliesTo(open: readonly Question[], prompt: UserMessage): readonly PersonAnswer[] {
+function repliesTo(unanswered: readonly Question[], prompt: UserMessage): readonly PersonAnswer[] {
   const text = textOf(prompt);
-  return open.map(({ callId }) => ({ ...(callId !== undefined && { callId }), type: "reply", text }));
+  return unanswered.map(({ callId }) => ({ ...(callId !== undefined && { callId }), type: "reply", text }));
 }
 
 /** Returns the answers in a message to the open questions of this pause. */
@@ -110,12 +110,12 @@ function answersOf({ parts }: UiMessage, pending: PendingQuestions): readonly Pe
 
 /** Returns the answer in the part of a call; none if the part has no answer to this pause. */
 function partAnswers(
-  { state, preliminary, output, errorText, approval: given }: JsonObject,
+  { state, preliminary, output, errorText, approval: approvalFields }: JsonObject,
   callId: string,
   pause: Pause,
 ): PersonAnswer[] {
   if (state === "approval-responded") {
-    const { id, approved, reason } = approval(given, "approval");
+    const { id, approved, reason } = approval(approvalFields, "approval");
     if (id !== questionId(callId, pause)) return [];
     return [approved ? { callId, type: "approve" } : { callId, type: "deny", ...(reason !== undefined && { reason }) }];
   }

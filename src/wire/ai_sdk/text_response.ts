@@ -141,8 +141,8 @@ function textReply(): Reply {
 }
 
 function parse(body: unknown): ParsedRequest {
-  const given = json(body, "");
-  const prompt = typeof given === "string" ? given : JSON.stringify(given);
+  const value = json(body, "");
+  const prompt = typeof value === "string" ? value : JSON.stringify(value);
   return { type: "chat", input: () => ({ messages: [user(prompt)] }), reply: textReply() };
 }
 

@@ -115,9 +115,9 @@ const finishReasons: { readonly [key in FinishReason]?: string } = {
   other: "stop",
 };
 
-/** Returns the fields that every chunk of a completion repeats. The completion begins with the event `begin`, whose number is `number`. */
-function completionHead(begin: EventOf<"run.started">, number: number, model: string): object {
-  return { id: `chatcmpl-${responseName(begin, number)}`, created: Math.floor(Date.now() / 1_000), model };
+/** Returns the fields that every chunk of a completion repeats. The completion begins with the event `started`, whose number is `number`. */
+function completionHead(started: EventOf<"run.started">, number: number, model: string): object {
+  return { id: `chatcmpl-${responseName(started, number)}`, created: Math.floor(Date.now() / 1_000), model };
 }
 
 /** The end of a completion. */
@@ -208,8 +208,8 @@ function addPart(fields: PartFields, part: AddedPart): void {
     case "provider_result": {
       const tools = fields.executed_tools ??= [];
       const output = JSON.stringify(part.output);
-      const begun = tools.find(({ id }) => id === part.callId);
-      if (begun) begun.output = output;
+      const startedTool = tools.find(({ id }) => id === part.callId);
+      if (startedTool) startedTool.output = output;
       else tools.push({ ...toolOf(part), output });
       break;
     }
@@ -297,7 +297,7 @@ export function completionEncoder(model: string, { includeUsage, isJson }: Compl
   }
 
   /** Begins a turn, or begins it again. */
-  function begin(event: EventOf<"model.started" | "model.reset">): string {
+  function startTurn(event: EventOf<"model.started" | "model.reset">): string {
     const discarded = event.turn === turn ? discard(turns.current.reasoning) : "";
     if (event.turn !== turn) endParagraph();
     ({ turn } = event);
@@ -357,8 +357,8 @@ export function completionEncoder(model: string, { includeUsage, isJson }: Compl
       finish = "other"; // a hook may answer the turn without the model
       return "";
     },
-    "model.started": begin,
-    "model.reset": begin,
+    "model.started": startTurn,
+    "model.reset": startTurn,
     "model.finished"(event) {
       finish = event.finish;
       return event.text === undefined ? "" : finishText(event.text);

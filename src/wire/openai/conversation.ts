@@ -92,12 +92,12 @@ export const content: Shape<readonly ContentPart[]> = (value, path) =>
 
 /** Parses one part of content. Only an `output_audio`, a recording that the agent made, has its `data` directly. */
 export const contentPart: Shape<ContentPart> = (value, path) => {
-  const { text, image_url, input_audio, file, ...own } = part(value, path);
+  const { text, image_url, input_audio, file, ...fields } = part(value, path);
   if (text !== undefined) return { type: "text", text };
   if (image_url !== undefined) return fileAt(image_url, "image/*");
-  const { data, format } = input_audio ?? { data: own.data, format: "*" };
+  const { data, format } = input_audio ?? { data: fields.data, format: "*" };
   if (data) return { type: "media", mediaType: `audio/${format}`, data };
-  const { file_data, file_url } = file ?? own;
+  const { file_data, file_url } = file ?? fields;
   const url = file_data ?? file_url;
   if (url === undefined) throw invalid(path, "a text, an image, a recording or a file");
   return fileAt(url, "application/pdf");

@@ -87,8 +87,8 @@ function fileContent({ mediaType, data, url }: MediaPart, transcript = ""): obje
 function builtInItem(part: ProviderCallPart, result?: ProviderResultPart): OutputItem {
   const { callId: id, name, server, input, meta } = part;
   const status = result ? result.status === "ok" ? "completed" : "failed" : "in_progress";
-  const own = providerItem(isObject(meta) ? meta : {}, result); // as OpenAI made it
-  if (typeof own?.type === "string") return { ...own, type: own.type, status };
+  const ownItem = providerItem(isObject(meta) ? meta : {}, result); // as OpenAI made it
+  if (typeof ownItem?.type === "string") return { ...ownItem, type: ownItem.type, status };
   const output = result?.output ?? null;
   const fields = isObject(input) ? input : {};
   const { query = "", queries = [query] } = fields;
@@ -125,7 +125,7 @@ function textOf(output: Json): string {
 /** Encodes the calls of one response. */
 interface CallItems {
   /** Encodes a call, and adds its item to the output. */
-  begin(call: ProviderCallPart): string;
+  start(call: ProviderCallPart): string;
   /** Encodes the result of a call, and replaces its item. */
   end(result: ProviderResultPart): string;
   /** Ends the calls without a result whose items were removed from the output: a client waits for the end of each. */
@@ -133,7 +133,7 @@ interface CallItems {
 }
 
 /** A call and its item. */
-interface BegunCall {
+interface StartedCall {
   readonly call: ProviderCallPart;
   readonly item: OutputItem;
   readonly output_index: number;
@@ -141,44 +141,44 @@ interface BegunCall {
 
 /** Creates the encoder of the calls of `output`. */
 function callItems({ items, place, frame }: ResponseOutput): CallItems {
-  const calls = new Map<string, BegunCall>();
+  const calls = new Map<string, StartedCall>();
   /** The calls without a result. */
-  const open = new Map<string, BegunCall>();
+  const openCalls = new Map<string, StartedCall>();
 
-  function begin(call: ProviderCallPart): string {
+  function start(call: ProviderCallPart): string {
     const { output_index } = place();
     const item = builtInItem(call);
     items.push(item);
-    const begun = { call, item, output_index };
-    calls.set(call.callId, begun);
-    open.set(call.callId, begun);
+    const started = { call, item, output_index };
+    calls.set(call.callId, started);
+    openCalls.set(call.callId, started);
     return frame("output_item.added", { output_index, item });
   }
 
   function end(result: ProviderResultPart): string {
     const { callId, name } = result;
-    const begun = calls.get(callId);
-    if (!begun) return begin({ type: "provider_call", callId, name, input: {} }) + end(result); // a result without a call
-    return replace(begun, builtInItem(begun.call, result));
+    const started = calls.get(callId);
+    if (!started) return start({ type: "provider_call", callId, name, input: {} }) + end(result); // a result without a call
+    return replace(started, builtInItem(started.call, result));
   }
 
-  function replace({ call, item, output_index }: BegunCall, ended: OutputItem): string {
-    open.delete(call.callId);
+  function replace({ call, item, output_index }: StartedCall, ended: OutputItem): string {
+    openCalls.delete(call.callId);
     const index = items.indexOf(item); // -1 if the turn began again
     if (index >= 0) items[index] = ended;
     return frame("output_item.done", { output_index, item: ended });
   }
 
   function closeRemoved(): string {
-    const removed = [...open.values()].filter(({ item }) => !items.includes(item));
+    const removed = [...openCalls.values()].filter(({ item }) => !items.includes(item));
     // a search has no status "incomplete"
-    return removed.map((begun) => {
-      const status = begun.item.type === "web_search_call" ? "failed" : "incomplete";
-      return replace(begun, { ...begun.item, status });
+    return removed.map((started) => {
+      const status = started.item.type === "web_search_call" ? "failed" : "incomplete";
+      return replace(started, { ...started.item, status });
     }).join("");
   }
 
-  return { begin, end, closeRemoved };
+  return { start, end, closeRemoved };
 }
 
 // An item with text that is streamed: a message, or reasoning.
@@ -195,7 +195,7 @@ interface TextItem {
   /** The text so far. */
   text(): string;
   /** Encodes the start of the item. */
-  begin(): string;
+  start(): string;
   /** Encodes a piece of text. */
   delta(piece: string): string;
   /** Encodes a source as an annotation of the text, also after the end of the item. */
@@ -246,20 +246,20 @@ function textItem({ items, place, sequence, frame }: ResponseOutput, kind: TextK
     kind,
     logprobs,
     text: () => text,
-    begin: () => frame("output_item.added", { output_index, item: itemOf("in_progress", []) }),
+    start: () => frame("output_item.added", { output_index, item: itemOf("in_progress", []) }),
     delta(piece) {
-      const begun = beginText();
+      const frames = beginText();
       const json = JSON.stringify(piece);
       text += piece;
-      return `${begun}data: {"type":"response.${kind}.delta","sequence_number":${sequence()},${atJson},"delta":${json}}\n\n`;
+      return `${frames}data: {"type":"response.${kind}.delta","sequence_number":${sequence()},${atJson},"delta":${json}}\n\n`;
     },
     source({ url, title = "" }) {
-      const begun = beginText();
+      const frames = beginText();
       const annotation = url === undefined
         ? { type: "file_citation", file_id: "", filename: title, index: text.length }
         : { type: "url_citation", url, title, start_index: 0, end_index: text.length };
       const annotation_index = annotations.push(annotation) - 1;
-      return begun + frame("output_text.annotation.added", { ...at, annotation_index, annotation });
+      return frames + frame("output_text.annotation.added", { ...at, annotation_index, annotation });
     },
     add(part) {
       const fields = { ...itemPlace, content_index: content.push(part) - 1, part };
@@ -311,21 +311,21 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   const { items, frame } = output;
   const calls = callItems(output);
   /** The item that is streamed, and the newest message with text. */
-  let open: TextItem | undefined;
+  let openText: TextItem | undefined;
   let message: TextItem | undefined;
   /** The sources for the next message: a message without text would not parse as a structured answer. */
-  let held: SourcePart[] = [];
+  let pendingSources: SourcePart[] = [];
   /** The parts in messages of the turn, which stay if the text of the turn is replaced. */
-  let kept: AddedPart[] = [];
+  let pendingParts: AddedPart[] = [];
   /** The number of items, the newest message and the held sources before the turn. */
-  let before = { length: 0, message, held };
+  let before = { length: 0, message, pendingSources };
 
   /** Returns the open item of this kind, or a new one with the frames that begin it. */
   function itemFor(kind: TextKind): readonly [item: TextItem, opening: string] {
-    if (open?.kind === kind) return [open, ""];
+    if (openText?.kind === kind) return [openText, ""];
     const closed = close();
-    open = textItem(output, kind);
-    return [open, closed + open.begin()];
+    openText = textItem(output, kind);
+    return [openText, closed + openText.start()];
   }
 
   function delta(kind: TextKind, text: string): string {
@@ -342,14 +342,14 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
 
   /** Adds the held sources to a message. */
   function annotate(item: TextItem): string {
-    const sources = held;
-    held = [];
+    const sources = pendingSources;
+    pendingSources = [];
     return sources.map(item.source).join("");
   }
 
   function close(status = "completed"): string {
-    const closed = open?.end(status) ?? "";
-    open = undefined;
+    const closed = openText?.end(status) ?? "";
+    openText = undefined;
     return closed;
   }
 
@@ -369,30 +369,30 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
   /** Goes back to the state before the turn, except for the items. */
   function rewind(): void {
     ({ message } = before);
-    held = [...before.held];
-    kept = [];
+    pendingSources = [...before.pendingSources];
+    pendingParts = [];
   }
 
   function part(part: AddedPart): string {
     switch (part.type) {
       case "source":
-        kept.push(part);
-        held.push(part);
-        return open && open === message ? annotate(open) : "";
+        pendingParts.push(part);
+        pendingSources.push(part);
+        return openText && openText === message ? annotate(openText) : "";
       case "logprobs":
-        open?.logprobs.push(...encodeTokens(part.tokens));
+        openText?.logprobs.push(...encodeTokens(part.tokens));
         return "";
       case "refusal":
-        kept.push(part);
+        pendingParts.push(part);
         return addContent({ type: "refusal", refusal: part.text });
       case "media": {
         const image = imageItem(part);
         if (image) return close() + add(image);
-        kept.push(part);
-        return addContent(fileContent(part, open?.text()));
+        pendingParts.push(part);
+        return addContent(fileContent(part, openText?.text()));
       }
       case "provider_call":
-        return close() + calls.begin(part);
+        return close() + calls.start(part);
       case "provider_result":
         return close() + calls.end(part);
     }
@@ -405,7 +405,7 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     wholeText,
     replaceText(text, status) {
       const closed = close("incomplete");
-      const parts = kept;
+      const parts = pendingParts;
       items.push(...items.splice(before.length).filter(({ type }) => type !== "message"));
       rewind();
       return closed + delta("output_text", text) + parts.map(part).join("") + close(status);
@@ -415,13 +415,13 @@ export function itemEncoder(idPrefix: () => string): ItemEncoder {
     close,
     finish(answer) {
       const rest = message ? "" : delta("output_text", answer);
-      if (held.length === 0) return rest;
+      if (pendingSources.length === 0) return rest;
       const [item, opening] = message ? [message, ""] : itemFor("output_text");
       return rest + opening + annotate(item);
     },
     mark() {
-      before = { length: items.length, message, held: [...held] };
-      kept = [];
+      before = { length: items.length, message, pendingSources: [...pendingSources] };
+      pendingParts = [];
     },
     discard() {
       const closed = close("incomplete");

@@ -131,8 +131,8 @@ const answerPart: Shape<AnswerPart> = (value, path) => {
 };
 
 /** Returns the parts of an answer: its texts and files, and then its refusal. */
-function answerParts(given: Json | undefined, path: string): readonly AnswerPart[] {
-  const parts = typeof given === "string" ? user(given).parts : array(answerPart)(given, path);
+function answerParts(value: Json | undefined, path: string): readonly AnswerPart[] {
+  const parts = typeof value === "string" ? user(value).parts : array(answerPart)(value, path);
   const refusal = parts.map((part) => part.type === "refusal" ? part.text : "").join("");
   return [...parts.filter(({ type }) => type !== "refusal"), ...refusalParts(refusal, textOf({ parts }))];
 }

@@ -142,7 +142,7 @@ export function checkHttpOptions(options: HttpHandlerOptions): void {
 }
 
 /** The most bytes of a response. */
-const most = 1_000_000;
+const maxBytes = 1_000_000;
 
 /** Creates the handler. Throws a `TypeError` for an address that is not allowed. */
 export function httpHandler(
@@ -181,7 +181,7 @@ export function httpHandler(
       redirect: "error",
       signal,
     });
-    const stdout = await readText(response, { most, operation: "Cannot read the answer of the hook" });
+    const stdout = await readText(response, { maxBytes: maxBytes, operation: "Cannot read the answer of the hook" });
     const event = input.hook_event_name;
     if (response.ok) return outputOf({ code: 0, stdout, stderr: "" }, { event, dialect, name: url });
     const denial = denialOf(event, parseJson(stdout));

@@ -80,8 +80,8 @@ function denies(json: Fields): boolean {
 /** Returns the output of a command with exit code 2. The reason is the one of a block in its JSON, else its standard error. */
 function blockedOutput(event: HookEvent, json: Fields = {}, stderr: string): unknown {
   const { reason, systemMessage, hookSpecificOutput: specific } = blocking.parse(json);
-  const given = specific?.permissionDecisionReason ?? reason;
-  const why = (denies(json) ? given : undefined) ?? (stderr || given);
+  const reasonText = specific?.permissionDecisionReason ?? reason;
+  const why = (denies(json) ? reasonText : undefined) ?? (stderr || reasonText);
   const { exit2 } = events[event];
   if (exit2 === undefined) return { ...json, systemMessage: joinLines([systemMessage, why]) };
   if (exit2 === "context") {

@@ -126,10 +126,10 @@ const matcher = z.object({
 /** Matchers. Some files contain a handler in place of its matcher. */
 const matchers = z.array(
   z.preprocess(
-    (given) =>
-      isObject(given) && !("hooks" in given) && ("command" in given || "type" in given)
-        ? { ...given, hooks: [given] }
-        : given,
+    (value) =>
+      isObject(value) && !("hooks" in value) && ("command" in value || "type" in value)
+        ? { ...value, hooks: [value] }
+        : value,
     matcher,
   ),
 );
@@ -195,11 +195,11 @@ export function readSettings(
 ): Configured {
   const definitions = new Map<string, readonly Definition[]>();
   const silent: string[] = [];
-  for (const [event, given] of disableAllHooks ? [] : Object.entries(hooks)) {
+  for (const [event, matcherGroups] of disableAllHooks ? [] : Object.entries(hooks)) {
     const reason = silenceOf(event);
     if (reason !== undefined) silent.push(reason);
     if (!occurs(event)) continue;
-    const all = parseHooks(event, matchers, given);
+    const all = parseHooks(event, matchers, matcherGroups);
     for (const { type, onFailure } of all.flatMap(({ hooks }) => hooks).filter(({ type }) => !isKnown(type))) {
       if (onFailure === "block" && isGuard(event)) {
         throw invalidHooks(event, `unknown type "${type}" of handler, which has \`onFailure: "block"\``);
@@ -223,8 +223,8 @@ function defined(
   dialect: Dialect,
   hookOf: HookOf,
 ): Definition[] {
-  return hooks.filter(({ type }) => isKnown(type)).map((given) => {
-    const config = parseHooks(event, handler, given);
+  return hooks.filter(({ type }) => isKnown(type)).map((hookConfig) => {
+    const config = parseHooks(event, handler, hookConfig);
     const { timeout, onFailure, ...same } = config;
     const hook = forEvent(event, () => hookOf(config));
     const { type: kind } = config;

@@ -7,20 +7,25 @@ import { answeredBy, mostBytes, type RpcMessage, type Wire } from "../config.ts"
 import { parseJson } from "../../kit/answers.ts";
 import { cancellationOf, Semaphore, startTimer } from "../../../../src/core/kit.ts";
 
-/** Splits bytes into lines. A line of more than `most` bytes is dropped. */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>, most: number = mostBytes): AsyncGenerator<string> {
+/** Splits bytes into lines. A line of more than `maxBytes` bytes is dropped. */
+export async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number = mostBytes,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pieces: Uint8Array[] = [];
   let size = 0;
 
   function take(piece: Uint8Array): void {
     size += piece.length;
-    if (size <= most) pieces.push(piece);
+    if (size <= maxBytes) pieces.push(piece);
     else pieces = [];
   }
 
   function* line(): Iterable<string> {
-    if (size <= most) yield pieces.map((piece) => decoder.decode(piece, { stream: true })).join("") + decoder.decode();
+    if (size <= maxBytes) {
+      yield pieces.map((piece) => decoder.decode(piece, { stream: true })).join("") + decoder.decode();
+    }
     pieces = [];
     size = 0;
   }

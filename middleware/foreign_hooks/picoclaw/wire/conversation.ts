@@ -157,10 +157,10 @@ const call = { tool: text, arguments: fields };
 
 /** Accepts `{ [name]: value }`, and also the value alone if it has one of `keys`. */
 function nested<S extends z.core.$ZodType>(name: string, keys: readonly string[], schema: S) {
-  return z.preprocess((given) => {
+  return z.preprocess((value) => {
     const has = (keys: readonly string[]) =>
-      isObject(given) && Object.keys(given).some((key) => keys.includes(key.toLowerCase()));
-    return has(keys) && !has([name]) ? { [name]: given } : given;
+      isObject(value) && Object.keys(value).some((key) => keys.includes(key.toLowerCase()));
+    return has(keys) && !has([name]) ? { [name]: value } : value;
   }, schema);
 }
 

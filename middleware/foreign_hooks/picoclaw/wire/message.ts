@@ -28,8 +28,8 @@ export function struct<S extends z.core.$ZodShape>(shape: S): z.core.$ZodType<z.
   return z.preprocess((value) => {
     if (!isObject(value)) return value ?? {};
     return Object.fromEntries(
-      Object.entries(value).flatMap(([given, field]) => {
-        const name = names.get(given.toLowerCase());
+      Object.entries(value).flatMap(([member, field]) => {
+        const name = names.get(member.toLowerCase());
         return name === undefined || field === null ? [] : [[name, field]];
       }),
     );
