@@ -233,7 +233,7 @@ async function sendLine(
   }
 }
 
-// The command.
+// The command `chat`: reads prompts and answers, and prints the events of their runs.
 
 /**
  * Sends each line to the agent that is served at `url`, in one session, and writes its text and calls while they arrive. Asks about calls that need approval. A

@@ -30,7 +30,7 @@ function schemaOf(database: string): string {
   throw new TypeError(`Cannot print the schema of "${database}": expected one of ${[...schemas.keys()].join(", ")}`);
 }
 
-// The commands.
+// The commands by name, with their arguments and their help.
 
 const usage = `Usage: jizai COMMAND
 

@@ -138,7 +138,7 @@ function isOver({ status }: RunState): boolean {
   return status !== "starting" && status !== "running";
 }
 
-// The client.
+// The client of a server: it sends prompts and answers, and follows their runs over broken connections.
 
 /** The input of a run: a prompt, or messages that the client holds, the last of them the user's. */
 export type RunRequest =

@@ -23,7 +23,7 @@ import type { RunStore } from "./store.ts";
 import { type Message, noUsage } from "../protocol/message.ts";
 import { type PersonAnswer, restoreSchemas } from "../protocol/question.ts";
 
-// The outcome of a claim.
+// The outcome of a claim: the saved state that the run starts from, by the way it starts.
 
 /** The saved state that a run starts from: the run itself, and its session. */
 interface ClaimedState {

@@ -47,7 +47,7 @@ function clear(id: string): string {
   return id.replaceAll("/", "_") || "call";
 }
 
-// The accumulator of a response.
+// The accumulator of a response: it adds up the events of the model, and emits those of the run.
 
 const deltas = { text: "text.delta", reasoning: "reasoning.delta" } as const;
 

@@ -113,7 +113,7 @@ function pairResults(
   return results;
 }
 
-// The transcript of a run.
+// The transcript of a run: its messages, which only the loop changes, and the events about repairs.
 
 /** The messages of a session. */
 export class Transcript {

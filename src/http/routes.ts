@@ -206,7 +206,7 @@ function operationOf(parsed: ParsedRequest, addressed: string | undefined): Oper
   return { type: "stopSession", ...named };
 }
 
-// The native routes.
+// The native routes: each one parses its request into an operation.
 
 /** The name of the id in a path. An app that mounts the server may have a parameter `id` of its own, which Hono would return in its place. */
 const idName = "jizai_id";

@@ -60,7 +60,7 @@ function escaped(text: string): string {
 
 export type { DescribedAgent, PlaygroundOptions, Price };
 
-// The playground.
+// The playground: the routes of its page.
 
 /**
  * Creates the page for the option `page` of `serve()`. It shows the conversation, and the trace of each run as nested brackets; if the agent has `trace`, also

@@ -50,7 +50,7 @@ export function answerFields(): Variants<"type", Suggestion> {
   };
 }
 
-// The port.
+// The port of wires: the routes of a client dialect, and the translation of its requests and our events.
 
 /** A client dialect. */
 export interface Wire {

@@ -23,7 +23,7 @@ function wellFormed(value: unknown): unknown {
 
 export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
 
-// The adapter.
+// The adapter: a model of the AI SDK as a model of agents.
 
 /**
  * Creates a model from a language model of an AI SDK provider. The SDK itself is not loaded.

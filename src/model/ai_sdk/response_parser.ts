@@ -51,7 +51,7 @@ export function headersOf(source: unknown): Headers {
   return new Headers(fields.map(([name, value]) => [name, `${value ?? ""}`]));
 }
 
-// The parser of parts.
+// The parser of a response: each part of the AI SDK becomes the events of the model.
 
 const reasons = new Map<unknown, FinishReason>([
   ["stop", "stop"],

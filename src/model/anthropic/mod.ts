@@ -103,7 +103,7 @@ function append(parts: AnswerPart[], event: ModelEvent): void {
   } else parts.push(event);
 }
 
-// The adapter.
+// The adapter: a model behind Anthropic's Messages API.
 
 /** Options of `anthropic()`. */
 export interface AnthropicOptions extends ProviderOptions {

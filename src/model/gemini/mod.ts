@@ -58,7 +58,7 @@ function effortField(model: string, effort: ModelEffort): UnknownObject {
     : { thinkingLevel: optionValue(model, "effort", effort, levels) };
 }
 
-// The adapter.
+// The adapter: a model behind Gemini's generateContent.
 
 /** Options of `gemini()`. */
 export interface GeminiOptions extends ProviderOptions {

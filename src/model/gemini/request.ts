@@ -90,7 +90,7 @@ function builtInParts(part: ProviderCallPart | ProviderResultPart, model: string
   ];
 }
 
-// The body of a request.
+// The body of a request: the transcript, the tools and the options in the form of Gemini.
 
 /** Returns the fields of a request. `builtIn` are the tools that the provider runs. */
 export function requestFields(

@@ -70,7 +70,7 @@ function set(target: Container, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-// The parser of frames.
+// The parser of a streamed response: each frame becomes the events of the model.
 
 /** The reasons of Google's filters, and of a prompt that they blocked. */
 const filtered = /^((IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|MODEL_ARMOR|blocked)$/;

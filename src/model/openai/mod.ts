@@ -59,7 +59,7 @@ function demandsNoReasoning(error: unknown): boolean {
   return error instanceof ModelError && error.status === 400 && /reasoning_effort to 'none'/.test(error.message);
 }
 
-// The adapter.
+// The adapter: a model behind OpenAI's chat completions, or a compatible server.
 
 /**
  * Creates a model that is reached over chat completions: OpenAI's own, or one of Ollama, vLLM, llama.cpp, Groq, OpenRouter and others at its `baseURL`,

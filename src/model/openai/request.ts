@@ -55,7 +55,7 @@ function continues(last: UnknownObject, item: UnknownObject): boolean {
   return same && item.data === undefined && !(last.signature && itemText(item) !== "");
 }
 
-// The body of a request.
+// The body of a request: the transcript, the tools and the options in the form of chat completions.
 
 /** Returns the fields of a request. `isOpenAi` is true for OpenAI's servers and false for compatible ones. */
 export function requestFields(

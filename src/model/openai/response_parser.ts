@@ -72,7 +72,7 @@ function audioParser(model: string): AudioParser {
   };
 }
 
-// The parser of chunks.
+// The parser of a streamed response: each chunk becomes the events of the model.
 
 const reasons = new Map<string, FinishReason>([
   ["stop", "stop"],

@@ -182,7 +182,7 @@ function partFields(part: ContentPart): UnknownObject {
     : { type: "input_file", file_url: url };
 }
 
-// The adapter.
+// The adapter: a model behind OpenAI's Responses API.
 
 /** Options of `openaiResponses()`. */
 export interface OpenAIResponsesOptions extends ProviderOptions {

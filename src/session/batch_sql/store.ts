@@ -94,7 +94,7 @@ export function sweeper(
   };
 }
 
-// The store.
+// The store: sessions in an SQL database that executes statements in batches.
 
 /** Creates a store in a database that has the schema. Each operation is one batch. */
 export function batchStore(execute: ExecuteBatch, { expireIn = Infinity }: BatchOptions): Store {

@@ -68,7 +68,7 @@ const statement = `WITH given AS MATERIALIZED (
   channelIn("head.run")
 }, given.last || ' ' || given.ended) FROM head JOIN given USING (run)`;
 
-// The log.
+// The log: events of runs in Postgres, whose followers are notified with LISTEN.
 
 /** Options of `postgresLog()`. */
 export interface PostgresLogOptions extends PostgresOptions, DeltaOptions {

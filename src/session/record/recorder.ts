@@ -29,7 +29,7 @@ async function endsWith(log: Log, key: string, { after, lines }: Addition): Prom
     page.lines.every((line, index) => line === lines[index]);
 }
 
-// The recorder of a run.
+// The recorder of a run: it logs the events before it passes them on to the response.
 
 /** Logs the events of a run, and passes them on once they are logged. */
 export interface Recorder extends Sink<NumberedEvent> {

@@ -49,7 +49,7 @@ export class RecordError extends Error {
   }
 }
 
-// The port of records.
+// The port of records: what a server asks of the logged events of runs.
 
 /** The records of runs. For a requester, the records of other owners do not exist. */
 export interface Records extends IdempotencyKeys {

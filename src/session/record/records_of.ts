@@ -245,7 +245,7 @@ function runSessions(log: Log, host: RunHost): RunSessions {
   };
 }
 
-// The records that a server uses.
+// The records that a server uses, on its log: they follow, stop and complete runs of any process.
 
 /** The part of a server that uses a log: it keeps the record of each run, lets clients follow it, and takes over runs whose processes have died. */
 export const records: RecordsOf = recordsOf;

@@ -73,7 +73,7 @@ export function sharedTransactions(storage: SqlStorage): Transact {
     });
 }
 
-// The log.
+// The log: events of runs in the tables of a synchronous SQL database.
 
 /** Options of `sqlLog()`. */
 interface SqlLogOptions extends SqlOptions {

@@ -192,7 +192,7 @@ async function add(log: Log, after: number, ...lines: readonly string[]): Promis
   await log.append("r", { after, lines, ended: false });
 }
 
-// The laws of logs.
+// The laws of logs, which the adapter of a user is tested with.
 
 /**
  * Tests a log against the laws of the port. `make` creates a new, empty log for each law. Throws an `Error` that names each broken law, and how it is

@@ -123,7 +123,7 @@ const leaseExpiryLaws: ExpiryLaws<TestedStore> = (pass) => ({
   },
 });
 
-// The laws of stores.
+// The laws of stores, which the adapter of a user is tested with.
 
 /**
  * Tests a store against the laws of the port. `make` creates a new, empty store for each law. Throws an `Error` that names each broken law, and how it

@@ -114,7 +114,7 @@ const helper = asTool(agent({ name: "helper", model: () => testModel({ calls: []
   description: "An agent that helps",
 });
 
-// The scenarios.
+// The scenarios: the runs in which a middleware is tested.
 
 /** The state of a scenario while it runs, and what it can do. */
 export interface Scene {

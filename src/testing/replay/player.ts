@@ -139,7 +139,7 @@ function macrotask(): Promise<void> {
   });
 }
 
-// The player.
+// The player: a model and tools that repeat the answers of a recording.
 
 /** An execution of a call. */
 export interface Execution {

@@ -152,7 +152,7 @@ function entryOf(
   }
 }
 
-// The wire.
+// The wire: the route of chat completions, from its request to its response.
 
 /**
  * Serves clients of OpenAI's chat completions API, and compatible clients. The client holds the conversation. The agent answers, whatever model the request

@@ -275,7 +275,7 @@ function usageOf({ input, output, cached, cacheWrite, reasoning }: Required<Usag
   };
 }
 
-// The wire.
+// The wire: the route of responses, from its request to its response.
 
 /**
  * Serves clients of OpenAI's Responses API. The agent answers, whatever model the request names.
