@@ -116,8 +116,10 @@ export function openQuestions(
     rule.tool === name && canonicalJson(rule.path ?? []) === path &&
     (rule.input === undefined || isSame(rule.input, parsed))
   );
-  const open = withoutTexts(askedIn(approval), answered).filter((each) => !ruled.some((rule) => isRuleFor(rule, each)));
-  return askOf(open, approval);
+  const unanswered = withoutTexts(askedIn(approval), answered).filter((each) =>
+    !ruled.some((rule) => isRuleFor(rule, each))
+  );
+  return askOf(unanswered, approval);
 }
 
 /** Returns true if a rule answers a question. */

@@ -91,10 +91,10 @@ export class InnerCallGate {
 
   /** Returns the first event of a call that clients do not see yet. A hook may have made the call, without an event of the model. */
   #show(path: string, { call: id, turn }: { readonly call: string; readonly turn: number }, name: string): Event[] {
-    const { ready, turn: open } = this.#responseOf(path);
+    const { ready, turn: openTurn } = this.#responseOf(path);
     const event = ready.get(id);
     ready.delete(id);
-    const isKnown = this.#shown.has(path + id) || (this.resumed && open !== turn);
+    const isKnown = this.#shown.has(path + id) || (this.resumed && openTurn !== turn);
     this.#shown.add(path + id);
     if (event) return [event];
     return isKnown ? [] : [{ type: "call.ready", turn, call: { id, name, input: {} } }];

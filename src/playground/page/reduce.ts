@@ -25,26 +25,26 @@ type Handlers = { readonly [T in Event["type"]]?: (view: View, arrival: Arrival<
 /** Reduces the events of the run and of its subagents. */
 const handlers: Handlers = {
   "session.opened"(view, at) {
-    const opened = open(view, at, { place: "session", parent: "", name: "session" }, parentCall(at));
+    const opened = openSpan(view, at, { place: "session", parent: "", name: "session" }, parentCall(at));
     const isResumed = !at.path && view.spans.length > 0; // those from before the pause
     return isResumed ? spans.annotate(opened, "session", "▶ resumed") : opened;
   },
   "session.closed": (view, at) => close(close(view, at, "prompt"), at, "session"),
   "prompt.accepted"(view, at) {
-    const opened = open(view, at, { place: "prompt", parent: "session", name: "prompt" });
+    const opened = openSpan(view, at, { place: "prompt", parent: "session", name: "prompt" });
     const text = textOf(at.event.prompt.parts);
     return at.path ? opened : entries.put(opened, { kind: "you", key: "you", text });
   },
   "turn.started"(view, at) {
     const parent = spans.isOpen(view, at.path + "prompt") ? "prompt" : "session";
-    return open(view, at, { place: `turn ${at.event.turn}`, parent, name: `turn ${at.event.turn}` });
+    return openSpan(view, at, { place: `turn ${at.event.turn}`, parent, name: `turn ${at.event.turn}` });
   },
   "turn.finished": (view, at) => close(view, at, `turn ${at.event.turn}`),
 
   "model.started"(view, at) {
     const { turn, model } = at.event;
     const started = entries.putTurn(entries.removeTurn(view, at.path, turn), at.path, { turn, model });
-    return open(started, at, { place: `model ${turn}`, parent: `turn ${turn}`, name: `model ${model}` });
+    return openSpan(started, at, { place: `model ${turn}`, parent: `turn ${turn}`, name: `model ${model}` });
   },
   "model.reset": (view, { event: { turn }, path }) =>
     spans.annotate(entries.removeTurn(view, path, turn), `${path}model ${turn}`, "started over"),
@@ -69,7 +69,7 @@ const handlers: Handlers = {
     const { turn, content: { callId, name, input } } = at.event;
     const call = { name, input: textOfJson(input), status: "at the provider", text: "" };
     const started = entries.put(view, { kind: "call", turn, key: `${at.path}provider ${callId}`, ...call });
-    return open(started, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
+    return openSpan(started, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
   },
   "provider_tool.finished"(view, at) {
     const { callId, status, output } = at.event.content;
@@ -79,12 +79,12 @@ const handlers: Handlers = {
   "tool.started"(view, at) {
     const { call, turn, name, batch } = at.event;
     const started = entries.change(view, at.path + call, { status: "started" });
-    return open(started, at, { place: `call ${call}`, parent: `turn ${turn}`, name, kind: "call", batch });
+    return openSpan(started, at, { place: `call ${call}`, parent: `turn ${turn}`, name, kind: "call", batch });
   },
   "approval.asked"(view, at) {
     const { call } = at.event;
     const asked = entries.change(view, at.path + call, { status: "asks you" });
-    return open(asked, at, { place: `asked ${call}`, parent: `call ${call}`, name: "a person is asked" });
+    return openSpan(asked, at, { place: `asked ${call}`, parent: `call ${call}`, name: "a person is asked" });
   },
   "approval.decided"(view, { event: { call, decision, by }, path }) {
     const verdict = verdictOf(decision, by);
@@ -103,7 +103,7 @@ const handlers: Handlers = {
   "subagent.event": (view, { event: { call, event }, id, now, path }) =>
     apply(handlers, view, { event, id, now, path: `${path}${call}/` }),
   "compact.started": (view, at) =>
-    open(view, at, { place: "compact", parent: "session", name: `compact (${at.event.trigger})` }),
+    openSpan(view, at, { place: "compact", parent: "session", name: `compact (${at.event.trigger})` }),
   "compact.finished": (view, at) => close(view, at, "compact", at.event.status),
   "notice": (view, { event: { text }, id }) => entries.put(view, { kind: "note", key: `note ${id}`, text }),
   "warning": (view, { event: { message }, id }) =>
@@ -161,13 +161,13 @@ function parentCall({ path }: Moment): string {
   return path.replace(/([^/]*)\/$/, "call $1");
 }
 
-function open(
+function openSpan(
   view: View,
   { id, now, path }: Moment,
   { place, parent, ...span }: Omit<spans.NewSpan, "key">,
   parentPlace: string = path + parent,
 ): View {
-  return spans.open(view, now, { ...span, key: `${id}`, place: path + place, parent: parentPlace });
+  return spans.openSpan(view, now, { ...span, key: `${id}`, place: path + place, parent: parentPlace });
 }
 
 function close(view: View, { now, path }: Moment, place: string, outcome?: string): View {

@@ -32,7 +32,7 @@ export function isOpen({ spans }: View, place: string): boolean {
 }
 
 /** Opens a span. */
-export function open(view: View, now: number, { key, place, parent, name, kind = "point", batch }: NewSpan): View {
+export function openSpan(view: View, now: number, { key, place, parent, name, kind = "point", batch }: NewSpan): View {
   const group = batch === undefined ? undefined : groupOf(view, key, batch);
   const span: Span = {
     key,

@@ -42,7 +42,7 @@ export function messagesOf({ id: session, messages: all, run: current, last }: S
   const asked = questionsOf(current && { run: current }).filter((question) => !isForClient(question));
   const results = [...stored.flatMap((each) => each.role === "tool" ? each.results : []), ...reviewed];
   const inner = new Map(results.map(({ callId, inner }) => [callId, inner]));
-  for (const { call, inner: open } of batch?.calls ?? []) if (open) inner.set(call.id, open);
+  for (const { call, inner: innerCalls } of batch?.calls ?? []) if (innerCalls) inner.set(call.id, innerCalls);
   /** The ids of the calls that are listed. */
   const listed = new Set<string>();
   const innerCalls = [...inner.values()].flatMap((each) => each?.calls ?? []);
