@@ -102,7 +102,9 @@ export function checkViews(received: readonly Received[], messages: readonly Mes
 export function checkResults(events: readonly Event[], messages: readonly Message[]): void {
   const kept = new Map(
     messages.flatMap((message) =>
-      message.role === "tool" ? message.results.map((result) => [result.callId, result]) : []
+      message.role === "tool"
+        ? message.results.map(({ inner: _, ...result }) => [result.callId, result]) // clients receive inner calls in events of their own
+        : []
     ),
   );
   const shown = events.flatMap((event) => event.type === "tool.finished" ? [event.result] : []);
