@@ -68,7 +68,7 @@ export {
   tryAgain,
 } from "./src/core/results.ts";
 export { rewrite, windowed } from "./src/core/rewrite.ts";
-export type { AskOptions, Change, QuestionOptions, Run, Scope } from "./src/core/scope.ts";
+export type { AskOptions, Change, Run, Scope } from "./src/core/scope.ts";
 export { only, when } from "./src/core/select.ts";
 export { type State, state } from "./src/core/state.ts";
 export { mapTexts } from "./src/core/lib/json.ts";
@@ -130,4 +130,4 @@ export type {
   SourcePart,
   TextPart,
 } from "./src/protocol/part.ts";
-export type { PersonAnswer, Question, Suggestion } from "./src/protocol/question.ts";
+export type { PersonAnswer, Question, QuestionOptions, Suggestion } from "./src/protocol/question.ts";

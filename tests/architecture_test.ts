@@ -9,6 +9,7 @@ import {
   linesOfFiles,
   list,
   type Node,
+  partialCopies,
   type Pattern,
   places,
   read,
@@ -371,6 +372,16 @@ banned(
     text: /\bas\b|<\w/,
   },
   "const user = body as unknown as User;",
+);
+
+rule(
+  "src/core has no partial copy of another module's type",
+  src.filter(({ path }) => path.startsWith("src/core/")),
+  partialCopies,
+  {
+    "src/core/sample.ts": 'function end({ reason }: Pick<AbortContext, "reason">) {}',
+    "src/core/other.ts": 'type Failed = Pick<Extract<Event, { type: "run.failed" }>, "code">;',
+  },
 );
 
 rule("a cast says why", library, unexplainedCasts, {

@@ -27,7 +27,7 @@ export function afterTurn(
   { added, isLast }: { readonly added: readonly Message[]; readonly isLast: boolean },
 ): Move {
   const { steering } = engine;
-  const finish = finishOf(response);
+  const finish = finishOf(response.parts, response.finish);
   if (isLast) {
     return { add: added, finish, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
   }

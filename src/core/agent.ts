@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClaimOptions } from "./claim.ts";
+import type { ClaimConditions, ClaimOptions } from "./claim.ts";
 import { defineAgent, partsOf, type WrapHooks } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import type { Limits } from "./limits.ts";
@@ -90,7 +90,7 @@ export interface AgentOptions<V, S extends Schema> {
 }
 
 /** The options of every run. */
-export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost" | "busy"> {
+export interface RunOptions extends ClaimConditions {
   /**
    * The session. It is created if there is none with this id: 1 to 500 characters, without NUL, lone surrogates and U+FFFD, which databases change.
    * Default: a new one, which `session` of the result continues if the run has no `store`; a store keeps it only if the run pauses.
@@ -110,11 +110,13 @@ export interface RunOptions extends Pick<ClaimOptions, "owner" | "lease" | "lost
 export type PromptOptions = RunOptions & ({ readonly prompt: string } | { readonly messages: readonly Message[] });
 
 /** The options of a run that continues after a pause or a crash. */
-export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "reconcile"> {
+export interface ResumeOptions extends RunOptions {
   /** The session. */
   readonly session: string;
   /** A person's answers to the run's questions. Empty for a run whose process died. */
   readonly answers: readonly PersonAnswer[];
+  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
+  readonly reconcile?: ClaimOptions["reconcile"];
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
   readonly closing?: string | undefined;
   /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
@@ -122,7 +124,9 @@ export interface ResumeOptions extends RunOptions, Pick<ClaimOptions, "reconcile
 }
 
 /** The options of a run that only compacts a session. */
-export interface StartCompactOptions extends Omit<RunOptions, "busy">, Required<Pick<ClaimOptions, "compact">> {
+export interface StartCompactOptions extends Omit<RunOptions, "busy"> {
+  /** Only compacts the transcript, with these instructions. Throws if a run has the session. */
+  readonly compact: { readonly instructions: string };
   /** The session. */
   readonly session: string;
 }
@@ -333,7 +337,7 @@ function expectId(session: unknown): void {
 
 /** Returns the messages of a new prompt; undefined for a run that continues or only compacts. Throws a `TypeError` if there is no prompt. */
 function messagesOf(
-  { prompt, messages, answers, compact }: { prompt?: string } & Pick<StartOptions, "messages" | "answers" | "compact">,
+  { prompt, messages, answers, compact }: Partial<StartOptions> & { readonly prompt?: string },
 ): readonly Message[] | undefined {
   if (answers || compact) return undefined;
   if (typeof prompt === "string") return [user(prompt)];

@@ -233,7 +233,7 @@ function overriding(ctx: ApprovalContext, outer: Approval, inner: Approval): App
 /** True if a verdict allows another input than the one that would run, in the form before or after the tool's schema. */
 export function isEdit(
   approval: Approval,
-  { input, unparsed }: Pick<ApprovalContext, "input" | "unparsed">,
+  { input, unparsed }: { readonly input: unknown; readonly unparsed: unknown },
 ): approval is Edit {
   if (approval.type !== "allow" || approval.input === undefined) return false;
   const edit = canonicalJson(approval.input);

@@ -85,8 +85,20 @@ export function pauseOf(claimed: Claimed): AnsweredPause | undefined {
 
 // The options of a claim.
 
+/** The conditions of a claim, which callers of a run may set too. */
+export interface ClaimConditions {
+  /** The owner of the session. Sessions of other owners count as unknown. Default: no owner is checked. */
+  readonly owner?: string | undefined;
+  /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
+  readonly lease?: number | undefined;
+  /** Returns true if a run is known to be dead. `until` is the end of its lease. Default: a run is dead after its lease. */
+  readonly lost?: ((run: string, until?: number) => boolean) | undefined;
+  /** The action if another run holds the session. Default: "refuse". */
+  readonly busy?: "refuse" | "replace" | undefined;
+}
+
 /** The session that a run claims, and how. */
-export interface ClaimOptions {
+export interface ClaimOptions extends ClaimConditions {
   /** The idempotency id of the request. Default: none. */
   readonly requestId?: string | undefined;
   /** The id of a new run, or of the run to continue. Default: a new id, or the run that has the session. */
@@ -105,14 +117,6 @@ export interface ClaimOptions {
   readonly session?: string | undefined;
   /** The store of sessions. */
   readonly store: RunStore;
-  /** The owner of the session. Sessions of other owners count as unknown. Default: no owner is checked. */
-  readonly owner?: string | undefined;
-  /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
-  readonly lease?: number | undefined;
-  /** Returns true if a run is known to be dead. `until` is the end of its lease. Default: a run is dead after its lease. */
-  readonly lost?: ((run: string, until?: number) => boolean) | undefined;
-  /** The action if another run holds the session. Default: "refuse". */
-  readonly busy?: "refuse" | "replace" | undefined;
   /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
   readonly pausedAt?: number | undefined;
   /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */

@@ -28,7 +28,7 @@ import { askForSummary } from "./model_step.ts";
 import type { CompactChange, CompactContext, Compaction, InputResult, TurnContext } from "./points.ts";
 import { type PointPolicy, policyOf, requireChoice } from "./policy.ts";
 import type { Step } from "./position.ts";
-import { compacted, declined } from "./results.ts";
+import { cancelled, compacted, declined } from "./results.ts";
 import { engineOf, type EngineRun, type StepScope } from "./run.ts";
 import type { Run, Scope } from "./scope.ts";
 import { ModelError, type ModelRequest } from "../model/model.ts";
@@ -140,7 +140,7 @@ const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> 
 );
 
 /** The hooks and the step that compact. A middleware that summarizes adds a `compact` hook. */
-export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
+export const compactionHooks: Middleware = {
   turn(ctx, next) {
     if (!exceedsLimit(ctx)) return next();
     return compactTranscript(ctx, "auto")
@@ -163,13 +163,12 @@ export const compactionHooks: Pick<Middleware, "turn" | "model" | "~steps"> = {
     compact: (async (scope, { instructions: requested }) => {
       const { status, messages: [message], reason = "" } = await reviewInstructions(scope, requested);
       scope.engine.exit.check(); // a hook that swallowed an interrupt changes nothing
-      if (status === "cancelled") return { exit: { status: "refused", reason, answer: { text: "" } } };
+      if (status === "cancelled") return { exit: { status: "refused", reason, answer: cancelled(reason) } };
       const instructions = message ? textOf(message as UserMessage) : ""; // the point accepts nothing else
       const compaction = await compactTranscript(scope, "manual", instructions);
-      const exit = compaction.type === "compacted"
-        ? { status: "done" } as const
-        : { status: "refused", reason: compaction.reason } as const;
-      return { exit: { ...exit, answer: { text: "" } } };
+      if (compaction.type === "compacted") return { exit: { status: "done", answer: { status: "done", text: "" } } };
+      const { reason: why } = compaction;
+      return { exit: { status: "refused", reason: why, answer: cancelled(why) } };
     }) satisfies Step<StepScope, "compact">,
   },
 };

@@ -19,10 +19,14 @@ export type Entry =
 /** An entry and its number. */
 export type NumberedEntry = readonly [number: number, entry: Entry];
 
-/** A transcript, and the numbers of the entries that store its messages. They rise. */
-export interface StoredTranscript {
+/** Messages, and the numbers of the entries that store them. They rise. */
+export interface NumberedMessages {
   readonly messages: readonly Message[];
   readonly numbers: readonly number[];
+}
+
+/** The transcript of a session, as its entries store it. */
+export interface StoredTranscript extends NumberedMessages {
   /** The number of the entry from which on the transcript is read: a base, or 1. */
   readonly base: number;
   /** The number of the last entry; 0: there is none. */
@@ -92,7 +96,7 @@ function cutTo(segments: Segment[], to: number): void {
 }
 
 /** Returns the transcript that entries make. They begin with a base, or with the first entry. */
-export function transcriptOf(entries: readonly NumberedEntry[]): Pick<StoredTranscript, "messages" | "numbers"> {
+export function transcriptOf(entries: readonly NumberedEntry[]): NumberedMessages {
   const { messages, numbers } = segmentsOf(entries).at(-1) as Segment; // there is at least one
   return { messages, numbers };
 }

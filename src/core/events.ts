@@ -10,13 +10,10 @@ import { nextTick } from "../stream/tick.ts";
 
 // The default receiver of errors. No other file of `src` writes to the console.
 
-/** Writes an error to the console, with the id that clients see in its place. */
-export function logError(error: unknown, { id, run }: LoggedInfo): void {
+/** Writes an error to the console, with the id that clients see in its place, and its run, if one had begun. */
+export function logError(error: unknown, { id, run }: { readonly id: string; readonly run?: string }): void {
   console.error(run === undefined ? `Error ${id}:` : `Error ${id} in run ${run}:`, error);
 }
-
-/** The id of an error, and its run, if one had begun. */
-type LoggedInfo = Pick<Parameters<OnError>[1], "id"> & Partial<Parameters<OnError>[1]>;
 
 // The events of a run, and their sink.
 

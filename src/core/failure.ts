@@ -112,10 +112,16 @@ function keepPartialText({ message }: AbortContext, { loop }: EngineRun): Promis
   return Promise.resolve();
 }
 
+/** The cause of a cleanup, as the `abort` hooks see it. */
+export interface CleanupCause {
+  readonly reason: AbortContext["reason"];
+  readonly source: AbortContext["source"];
+}
+
 /** Runs the `abort` hooks with a signal of their own and the grace period of the run. Never rejects. */
 export async function cleanUp(
   engine: EngineRun,
-  { reason, source }: Pick<AbortContext, "reason" | "source">,
+  { reason, source }: CleanupCause,
   open: readonly Call[],
 ): Promise<void> {
   const { usage, limits: { grace }, work: { partial: message }, definition, events } = engine;

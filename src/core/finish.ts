@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { cleanUp, decideOnFatal } from "./failure.ts";
+import { cleanUp, type CleanupCause, decideOnFatal } from "./failure.ts";
 import { End, isInterrupt } from "./interrupt.ts";
 import { withGracePeriod } from "./lib/cancellation.ts";
 import { expectJson } from "./lib/json.ts";
 import { interrupted, stopped, withheld } from "./outcome.ts";
-import type { AbortContext, RunResult } from "./points.ts";
+import type { RunResult } from "./points.ts";
 import { type CallRecord, type Exit, exits, type Position, stops } from "./position.ts";
 import type { EngineRun, EngineScope } from "./run.ts";
 import { batchMessages } from "./tools_step.ts";
@@ -72,7 +72,7 @@ async function unwindCalls({ loop, work, control, limits }: EngineRun): Promise<
 }
 
 /** Returns the cause of a cleanup. */
-function causeOf({ status, reason = status, error }: Exit): Pick<AbortContext, "reason" | "source"> {
+function causeOf({ status, reason = status, error }: Exit): CleanupCause {
   const ended = status === "cancelled" || error instanceof End;
   return { reason, source: ended ? "hook" : status === "failed" ? "failure" : "stop" };
 }
@@ -116,12 +116,12 @@ export function openCalls({ loop }: EngineRun, position: Position): readonly Cal
 }
 
 /** Returns the facts about a failure that clients may know. */
-function kindOf(error: unknown): Pick<Extract<Event, { type: "run.failed" }>, "code" | "retryAfter"> {
+function kindOf(error: unknown) {
   try {
     const { code, retryAfter } = error instanceof ModelError ? error : { code: "internal" } as const;
     return { code, ...(retryAfter !== undefined && { retryAfter }) };
   } catch {
-    return { code: "internal" }; // a getter has thrown
+    return { code: "internal" } as const; // a getter has thrown
   }
 }
 

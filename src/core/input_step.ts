@@ -7,7 +7,7 @@ import { reportFatal } from "./failure.ts";
 import type { InputChange, InputContext, InputResult, InputSource } from "./points.ts";
 import { type HookAnswer, type PointPolicy, policyOf } from "./policy.ts";
 import type { Move, PositionAt } from "./position.ts";
-import { refused } from "./results.ts";
+import { cancelled, refused } from "./results.ts";
 import type { EngineRun, StepScope } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import { contextMessages, inputContext } from "./transcript.ts";
@@ -77,5 +77,5 @@ export async function reviewIncoming(scope: StepScope, position: PositionAt<"inc
 }
 
 function refusal({ reason = "" }: InputResult): Move {
-  return { exit: { status: "refused", reason, answer: { text: "" }, rollback: true } };
+  return { exit: { status: "refused", reason, answer: cancelled(reason), rollback: true } };
 }

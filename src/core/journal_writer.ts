@@ -17,7 +17,7 @@ import {
   type RunState,
 } from "./journal.ts";
 import type { Session, Unsaved } from "./session.ts";
-import { noSession, openSession, type SessionVersion } from "./session_version.ts";
+import { noSession, readSession, type SessionVersion } from "./session_version.ts";
 import { type Mark, type OpenedSession, type Patience, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 
@@ -38,15 +38,15 @@ export interface JournalSession {
 }
 
 /** Opens a session. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
-export async function openJournal(journal: Pick<Journal, "open">, key: string): Promise<JournalSession | undefined> {
+export async function openJournal(journal: Journal, key: string): Promise<JournalSession | undefined> {
   const opened = await journal.open(key);
-  return opened && await sessionIn(key, opened);
+  return opened && sessionIn(key, opened);
 }
 
 /** Returns the session of a journal that was opened. */
-async function sessionIn(key: string, { entries, ...head }: OpenedJournal): Promise<JournalSession> {
+function sessionIn(key: string, { entries, ...head }: OpenedJournal): JournalSession {
   const stored = { ...head, until: null, entries } as OpenedSession; // entries of other types are no part of the transcript
-  const { session, version } = await openSession({ open: () => Promise.resolve(stored) }, head.session ?? key);
+  const { session, version } = readSession(stored, head.session ?? key);
   if (!session) throw new TypeError("Cannot open a journal: it has no session");
   const mail = new Map<string, readonly [number: number, entry: MailEntry]>();
   let ended: Event | undefined;

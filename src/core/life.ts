@@ -17,6 +17,7 @@ import { restoredSession, savedForm, savedSession, SessionError } from "./sessio
 import type { Beginning } from "./start.ts";
 import { contextMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
+import type { UserMessage } from "../protocol/message.ts";
 
 /** The grace periods that the hooks of an aborted run have in all: for a tool, the hooks after it, and the cleanup. */
 const graceFactor = 3;
@@ -170,7 +171,7 @@ function completesFirst({ loop: { position } }: EngineRun): boolean {
 }
 
 /** Returns the prompt that was not accepted yet, as a field of the context of `session`. */
-function waitingPrompt(position: Position): Pick<SessionContext, "prompt"> {
+function waitingPrompt(position: Position): { readonly prompt?: UserMessage } {
   const prompt = position.at === "incoming" || position.at === "prompt" ? position.messages.at(-1) : undefined;
   return prompt?.role === "user" ? { prompt } : {};
 }

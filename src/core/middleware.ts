@@ -71,8 +71,8 @@ export interface GroupContext<V = unknown> extends Scope<V> {
   readonly parallel: boolean | undefined;
 }
 
-/** A named bundle of hooks and tools, with `tool`, `approval` and `execute` of `ToolHooks`. The first one in `use` is the outermost. */
-export interface Middleware<V = unknown> extends ToolHooks<V> {
+/** A named bundle of hooks around calls, and of tools. */
+export interface ToolMiddleware<V = unknown, I = unknown> extends ToolHooks<V, I> {
   /** The name in errors and traces, and for the order that others declare. Default: its place in `use`. */
   readonly name?: string;
   /** Names of middleware that must stand before it in `use`, if they are used. */
@@ -83,6 +83,12 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
   readonly requires?: readonly string[];
   /** The version of this interface that it was written for; this is version 1. `agent()` refuses a version that it does not know. Default: every version is accepted. */
   readonly interfaceVersion?: number;
+  /** Tools that it adds. */
+  readonly tools?: readonly AnyTool<V>[];
+}
+
+/** A named bundle of hooks and tools, with `tool`, `approval` and `execute` of `ToolHooks`. The first one in `use` is the outermost. */
+export interface Middleware<V = unknown> extends ToolMiddleware<V> {
   /**
    * Whether agents that are tools of this agent inherit the middleware, around their own: true for all of it, false for nothing. Default: its
    * `approval` hook only, so a subagent may be stricter and never looser.
@@ -94,8 +100,6 @@ export interface Middleware<V = unknown> extends ToolHooks<V> {
    * throws counts as "alone". Default: all calls of a response share a group.
    */
   readonly groups?: (ctx: GroupContext<V>) => "parallel" | "alone" | Promise<"parallel" | "alone">;
-  /** Tools that it adds. */
-  readonly tools?: readonly AnyTool<V>[];
   /** Beginnings of the names of tools that its hooks add. A tool of `run()`, such as one that a client declares, is refused with such a name. Default: none. */
   readonly toolPrefixes?: readonly string[];
   /** Around every run or resume of a session. */

@@ -116,7 +116,7 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
     takeBack(shownText.emit, call);
     return reply("");
   });
-  const response = { ...modelResponse, finish: finishOf(modelResponse), attempts: call.attempts };
+  const response = { ...modelResponse, finish: finishOf(modelResponse.parts, modelResponse.finish), attempts: call.attempts };
   const { finish, usage, attempts } = response;
   const text = textOf(response);
   const differs = text !== shownText.text;
@@ -147,7 +147,7 @@ export async function askForSummary(
     emit: (event) => !responseEvents.test(event.type) && emit(event),
   };
   const response = await engine.definition.onions.model(ctx, call, policy);
-  return { ...response, finish: finishOf(response), attempts: call.attempts };
+  return { ...response, finish: finishOf(response.parts, response.finish), attempts: call.attempts };
 }
 
 function requestOf({ engine, turn }: StepScope): ModelRequest {
@@ -217,7 +217,7 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
   const { finish, usage } = answer;
   if (finish) {
     const parts = answer.end();
-    return { parts, finish: finishOf({ parts, finish }), usage, model: model.id, attempts };
+    return { parts, finish: finishOf(parts, finish), usage, model: model.id, attempts };
   }
   throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });
 }

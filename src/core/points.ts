@@ -4,13 +4,13 @@
  * @module
  */
 import type { Limits } from "./limits.ts";
-import type { AskOptions, Change, QuestionOptions, Scope } from "./scope.ts";
+import type { AskOptions, Change, Scope } from "./scope.ts";
 import type { AnyTool, ToolExecutionContext } from "./tool.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import type { CompactTrigger, FinishReason, Point } from "../protocol/event.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult, Usage, UserMessage } from "../protocol/message.ts";
 import type { AnswerPart, Call } from "../protocol/part.ts";
-import type { Question } from "../protocol/question.ts";
+import type { Question, QuestionOptions } from "../protocol/question.ts";
 
 // The points around a run: session, input, prompt and subagent. The whole lifecycle:
 

@@ -180,7 +180,7 @@ export interface Exit extends Asking {
   /** The reason, for people. */
   readonly reason?: string;
   /** The answer to the prompt, after its hooks. */
-  readonly answer?: Pick<Answer, "text" | "output">;
+  readonly answer?: Answer;
   /** Restores the transcript to the start of the run. */
   readonly rollback?: boolean;
   /** Keeps no result of the open batch. */

@@ -69,7 +69,7 @@ interface ResponseOptions {
   readonly turn: number;
   readonly emit: Emit;
   /** Emits the events that no filter may drop. */
-  readonly events: Pick<Events, "emitThrough" | "warn">;
+  readonly events: { readonly emitThrough: Events["emitThrough"]; readonly warn: Events["warn"] };
   /** Returns an id that no other call of the session has. */
   readonly uniqueId: (id: string, usedIds: Set<string>) => string;
 }
@@ -218,7 +218,7 @@ export function parseInput(text: string, { isClosed = true } = {}): Omit<Call, "
 }
 
 /** Returns the finish reason of a response. One that ended by itself, without text, file or call, is empty. */
-export function finishOf({ parts, finish }: Pick<ModelResponse, "parts" | "finish">): FinishReason {
+export function finishOf(parts: ModelResponse["parts"], finish: FinishReason): FinishReason {
   if (finish !== "stop" && finish !== "calls") return finish;
   const hasContent = parts.some(({ type }) => type === "call" || type === "media") || textOf({ parts }).trim() !== "";
   return hasContent ? finish : "empty";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Answer, Approval, Compaction, ErrorDecision, ModelResponse, RunResult, Stop } from "./points.ts";
-import type { AskOptions, QuestionOptions } from "./scope.ts";
+import type { AskOptions } from "./scope.ts";
 import {
   type Message,
   noUsage,
@@ -15,6 +15,7 @@ import {
   type UserMessage,
 } from "../protocol/message.ts";
 import type { ContentPart } from "../protocol/part.ts";
+import type { QuestionOptions } from "../protocol/question.ts";
 
 /** Creates a result with a status. */
 export function result(status: ResultStatus, content: string | readonly ContentPart[]): ToolResult {

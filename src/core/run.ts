@@ -16,7 +16,7 @@ import { ExitState, Loop } from "./loop.ts";
 import type { Settings } from "./points.ts";
 import { merged } from "./policy.ts";
 import type { RunSnapshot, TurnState } from "./position.ts";
-import type { QuestionOptions, Run, Scope, Used } from "./scope.ts";
+import type { Run, Scope, Used } from "./scope.ts";
 import type { Rule } from "./session.ts";
 import type { Steering } from "./steering.ts";
 import type { SessionWriter } from "./store.ts";
@@ -24,7 +24,7 @@ import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import type { Emit } from "../protocol/event.ts";
 import { addUsage, type Usage, type UserMessage } from "../protocol/message.ts";
-import type { PersonAnswer } from "../protocol/question.ts";
+import type { PersonAnswer, QuestionOptions } from "../protocol/question.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { Sink } from "../stream/channel.ts";
 

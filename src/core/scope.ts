@@ -7,7 +7,7 @@ import type { End, EndOptions, Pause } from "./interrupt.ts";
 import type { Limits } from "./limits.ts";
 import type { Emit } from "../protocol/event.ts";
 import type { Usage } from "../protocol/message.ts";
-import type { PersonAnswer, Question } from "../protocol/question.ts";
+import type { PersonAnswer, QuestionOptions } from "../protocol/question.ts";
 
 /** A run as hooks and tools see it. */
 export interface Run {
@@ -71,9 +71,6 @@ export interface Run {
    */
   pause(question: string, options?: QuestionOptions): Pause;
 }
-
-/** Additions to the text of a question. */
-export type QuestionOptions = Pick<Question, "schema" | "suggestions">;
 
 /** The options of `ask()`. */
 export interface AskOptions extends QuestionOptions {

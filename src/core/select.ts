@@ -4,7 +4,7 @@
  * @module
  */
 import { callPoints, eachHook, points } from "./each_hook.ts";
-import type { Middleware, ToolHooks } from "./middleware.ts";
+import type { Middleware, ToolMiddleware } from "./middleware.ts";
 import type { Conditional, Hook, Next } from "./onion.ts";
 import type { Scope } from "./scope.ts";
 import type { AnyTool, Tool } from "./tool.ts";
@@ -24,9 +24,7 @@ import type { AnyTool, Tool } from "./tool.ts";
  */
 export function only<I, O, T, V = unknown>(
   which: string | Tool<I, O, T>,
-  hooks:
-    & ToolHooks<V, NoInfer<I>>
-    & Pick<Middleware<V>, "name" | "after" | "before" | "requires" | "interfaceVersion" | "tools">,
+  hooks: ToolMiddleware<V, NoInfer<I>>,
 ): Middleware<V>;
 /** Limits a middleware that does not depend on the input to the calls of one tool, or of tools whose name matches. */
 export function only<V>(which: string | AnyTool<never>, middleware: Middleware<V>): Middleware<V>;

@@ -9,6 +9,7 @@ import {
   type Entry,
   historyOf,
   type NumberedEntry,
+  type NumberedMessages,
   type StoredTranscript,
   transcriptOf,
 } from "./entries.ts";
@@ -18,6 +19,8 @@ import {
   type HistoryOptions,
   type HistoryPage,
   type Mark,
+  type OpenedSession,
+  type SessionReader,
   type Sessions,
   type SessionStore,
   type StoredHead,
@@ -192,7 +195,7 @@ export class SessionVersion {
   /** Returns the version of a session that was opened, or of a head and its large values, which changes no transcript. */
   static of(
     { mark, base, last }: StoredHead,
-    transcript: Pick<StoredTranscript, "messages" | "numbers">,
+    transcript: NumberedMessages,
     values: ReadonlyMap<number, unknown>,
     head: FormattedHead,
   ): SessionVersion {
@@ -268,8 +271,12 @@ export interface Opened<S = Session> {
 export const noSession: Opened<never> = { session: undefined, version: SessionVersion.none };
 
 /** Opens a session. Its messages cannot be changed. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
-export async function openSession(store: Pick<SessionStore, "open">, id: string): Promise<Opened> {
-  const opened = await store.open(id);
+export async function openSession(store: SessionReader, id: string): Promise<Opened> {
+  return readSession(await store.open(id), id);
+}
+
+/** Reads a session that a store has opened, as `openSession()` does. */
+export function readSession(opened: OpenedSession | undefined, id: string): Opened {
   if (!opened) return noSession;
   const { base, last, entries } = opened;
   return readable(id, () => {
@@ -283,7 +290,7 @@ export async function openSession(store: Pick<SessionStore, "open">, id: string)
 
 /** Reads a session without its messages, as `openSession()` reads a whole one. */
 export async function openHead(
-  store: Pick<SessionStore, "head" | "entries">,
+  store: SessionReader,
   id: string,
 ): Promise<Opened<SessionHead>> {
   const stored = await store.head(id);
@@ -295,7 +302,7 @@ export async function openHead(
 
 /** Reads the large values with these numbers, and those that they refer to, which may be older. */
 async function readValues(
-  store: Pick<SessionStore, "entries">,
+  store: SessionReader,
   id: string,
   numbers: readonly number[],
 ): Promise<readonly NumberedEntry[]> {
@@ -389,7 +396,7 @@ export async function changeHead(
 }
 
 /** Returns the operations on whole sessions of a store. */
-export function sessionsOf(store: Pick<SessionStore, "head" | "open" | "entries" | "append">): Sessions {
+export function sessionsOf(store: SessionStore): Sessions {
   return {
     load: async (id) => (await openSession(store, id)).session,
     async save({ version: n, ...session }) {
@@ -418,7 +425,7 @@ export function sessionsOf(store: Pick<SessionStore, "head" | "open" | "entries"
 
 /** Reads a page of a session's history. */
 export async function historyIn(
-  store: Pick<SessionStore, "open" | "entries">,
+  store: SessionReader,
   id: string,
   { before = Infinity, limit = 100 }: HistoryOptions = {},
 ): Promise<HistoryPage | undefined> {

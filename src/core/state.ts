@@ -104,13 +104,13 @@ export class Cleanups {
   readonly #byRun = new WeakMap<Run, () => Promise<void>>();
 
   /** Sets the cleanup of a run. */
-  set({ run }: Pick<Scope, "run">, cleanup: () => Promise<void>): void {
+  set({ run }: Scope, cleanup: () => Promise<void>): void {
     let done: Promise<void> | undefined;
     this.#byRun.set(run, () => done ??= cleanup());
   }
 
   /** Calls the cleanup of a run, or waits for it if it was called before. */
-  async run({ run }: Pick<Scope, "run">): Promise<void> {
+  async run({ run }: Scope): Promise<void> {
     await this.#byRun.get(run)?.();
     this.#byRun.delete(run); // a cleanup that holds its run would keep it until the next full garbage collection
   }

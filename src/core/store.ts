@@ -77,7 +77,7 @@ export interface Recovered {
 export type Recover = (options?: RecoverOptions) => Promise<Recovered>;
 
 /** The part of a store that recovery uses. */
-export interface LeaseIndex extends Pick<StoreAdapter, "head" | "entries"> {
+export interface LeaseIndex extends SessionReader {
   /** Returns the ids of sessions whose lease has ended. */
   pending(before: number, limit: number): Promise<readonly string[]>;
   /** Moves the end of a lease, for one of several processes. */
@@ -315,8 +315,11 @@ export interface ListOptions {
 /** Creates the writer of a run's session in `store`. It reads the run of the engine. */
 export type OpenWriter = (store: SessionStore, run: never, options: WriterOptions) => SessionWriter;
 
+/** The operations of a store that read sessions. */
+export type SessionReader = Pick<StoreAdapter, "head" | "open" | "entries">;
+
 /** The operations of a store that a writer uses. */
-export type SessionStore = Pick<StoreAdapter, "head" | "open" | "entries" | "append" | "delete" | "touch">;
+export type SessionStore = SessionReader & Pick<StoreAdapter, "append" | "delete" | "touch">;
 
 /** The first character of the ids of entries that are no conversations. Such ids come after all others, and `list()` of a store leaves them out. */
 export const hidden = "\u{10ffff}";

@@ -9,7 +9,7 @@ import { readable } from "./outcome.ts";
 import type { ToolContext } from "./points.ts";
 import { failed, text } from "./results.ts";
 import type { EngineRun } from "./run.ts";
-import { describeIssues, type Issue, type Schema, type Validation } from "./tool.ts";
+import { type AnyTool, describeIssues, type Issue, type Schema, type Validation } from "./tool.ts";
 import type { Point } from "../protocol/event.ts";
 import type { ResultStatus, ToolResult } from "../protocol/message.ts";
 
@@ -139,7 +139,7 @@ function invalidInput(message: string): ParsedInput {
 
 /** Returns the JSON of the input with which a tool would run: after its schema. Undefined if the schema rejects the input, and without a tool. */
 export async function jsonThatRuns(
-  { tool, input }: Pick<ToolContext, "tool" | "input">,
+  { tool, input }: { readonly tool: AnyTool | undefined; readonly input: unknown },
 ): Promise<{ readonly json: unknown } | undefined> {
   const validated = await tool?.input["~standard"].validate(input);
   return validated && !validated.issues ? { json: jsonOf(validated.value, input) } : undefined;

@@ -5,8 +5,16 @@
  */
 import type { Event } from "./event.ts";
 
+/** Additions to the text of a question. */
+export interface QuestionOptions {
+  /** The JSON Schema of the answer. */
+  readonly schema?: { readonly [key: string]: unknown };
+  /** Answers to choose from. */
+  readonly suggestions?: readonly Suggestion[];
+}
+
 /** A question to a person about one call; about the whole run if it names no call. */
-export interface Question {
+export interface Question extends QuestionOptions {
   /** The id of the call. A call of a subagent has the id of its parent's call before its own: `call_1/call_7`. The id of one call contains no `/`. */
   readonly callId?: string;
   /** The names of the tools whose subagents lead to the call, outermost first. Default: the agent of the run makes the call. */
@@ -17,10 +25,6 @@ export interface Question {
   readonly input?: unknown;
   /** The questions to the person, of every hook and tool that asked. */
   readonly questions: readonly string[];
-  /** The JSON Schema of the answer. */
-  readonly schema?: { readonly [key: string]: unknown };
-  /** Answers to choose from. */
-  readonly suggestions?: readonly Suggestion[];
 }
 
 /** An answer that a person may give, ready to be sent with the id of its call. */

@@ -14,7 +14,7 @@ import { calling } from "./kit/load.ts";
 import { type Measure, report } from "./kit/measure.ts";
 import { median } from "./kit/stopwatch.ts";
 import { withTool } from "./kit/tools.ts";
-import { linesOfFiles, read } from "../support/source.ts";
+import { linesOfFiles, partialCopies, read } from "../support/source.ts";
 
 const source = new URL("../../src/", import.meta.url).href;
 
@@ -68,13 +68,13 @@ async function shape(): Promise<readonly Measure[]> {
   const lines = [...files.values()];
   const [entry] = await read("mod.ts");
   const written = [...lines, entry?.text.trimEnd().split("\n").length ?? 0].reduce((sum, count) => sum + count);
-  const copies = (await read("src/core")).flatMap(({ text }) => text.match(/\bPick</g) ?? []);
+  const copies = (await read("src/core")).flatMap(partialCopies);
   return [
     { what: "lines of src, middleware and mod.ts (62,090 at first)", figure: written, atMost: 58_090, unit: "lines" },
     { what: "files in src and middleware", figure: files.size, atMost: 330, unit: "files" },
     { what: "... lines, median", figure: median(lines), atLeast: 120, atMost: 250, unit: "lines" },
     { what: "... lines of the largest", figure: Math.max(...lines), atMost: 550, unit: "lines" },
-    { what: "Pick<> in src/core", figure: copies.length, unit: "copies" },
+    { what: "Pick<> of another module's type in src/core", figure: copies.length, atMost: 0, unit: "copies" },
   ];
 }
 

@@ -389,7 +389,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
       exit: {
         status: "paused",
         reason: secret,
-        answer: { text: secret, output: json },
+        answer: { status: "done", text: secret, reason: secret, output: json },
         questions: [question],
         schemas: [json],
         rollback: false,

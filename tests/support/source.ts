@@ -168,6 +168,14 @@ export function isNamed(node: Node | null | undefined, name: RegExp): boolean {
   return node?.type === "Identifier" && name.test(node.name);
 }
 
+/** Returns the `Pick<>` of types that the module does not declare: each is a partial copy of another module's type. */
+export function partialCopies({ path, text }: Source): string[] {
+  const declared = new Set(text.matchAll(/\b(?:interface|type|class) (\w+)/g).map(([, name]) => name));
+  return [...text.matchAll(/\bPick<\s*(?:(?:Extract|Exclude|Omit|Partial|Required)<\s*)*(\w+)/g)]
+    .filter(([, name]) => !declared.has(name))
+    .map(([copy]) => `${path}: ${copy}`);
+}
+
 /** Finds casts without a comment in their statement or on the line above it. */
 export function unexplainedCasts(source: Source): string[] {
   const found: string[] = [];

@@ -8,7 +8,7 @@ import type { Middleware } from "../../core/middleware.ts";
 import type { Run, Scope } from "../../core/scope.ts";
 import type { RecordedEmit } from "../../core/state.ts";
 import type { Session } from "../../core/session.ts";
-import { openSession } from "../../core/session_version.ts";
+import { readSession } from "../../core/session_version.ts";
 import type { RunStore } from "../../core/store.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
@@ -176,7 +176,7 @@ export function watchedStore(store: RunStore, tape: Tape): RunStore {
     ...store,
     async open(id) {
       const opened = await store.open(id);
-      if (!loaded) tape.before = (await openSession({ open: () => Promise.resolve(opened) }, id)).session;
+      if (!loaded) tape.before = readSession(opened, id).session;
       loaded = true;
       return opened;
     },
