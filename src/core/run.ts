@@ -18,6 +18,7 @@ import { merged } from "./policy.ts";
 import type { RunSnapshot, TurnState } from "./position.ts";
 import type { Run, Scope, Used } from "./scope.ts";
 import type { Rule } from "./session.ts";
+import type { Beginning } from "./start.ts";
 import type { Steering } from "./steering.ts";
 import type { SessionWriter } from "./store.ts";
 import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
@@ -175,31 +176,6 @@ export interface StepScope extends EngineScope {
   readonly turn?: TurnState;
 }
 
-/** The parts that an `EngineRun` is made of, beside the claimed state. A run that is only looked at has no others: it has no store. */
-export interface RunBeginning {
-  readonly definition: AgentDefinition<StepScope>;
-  readonly options: EngineOptions;
-  readonly limits: Limits;
-  readonly session: string;
-  readonly sink: Sink<NumberedEvent>;
-  readonly control: RunControl;
-  readonly steering: Steering;
-}
-
-/** The options of a run that its engine uses. */
-export interface EngineOptions {
-  readonly vars: unknown;
-  readonly onError?: OnError | undefined;
-  /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
-  readonly tools?: readonly AnyTool[] | undefined;
-  /** The format of the final answer, if the agent has none of its own. */
-  readonly answerFormat?: AnswerFormat | undefined;
-  /** The call of a parent run that a child run works for, and the settings that the child takes over. */
-  readonly parent?:
-    | { readonly run: EngineRun; readonly call: string; readonly tool: string; readonly settings: Partial<Settings> }
-    | undefined;
-}
-
 /** A run: its services and its loop. */
 export class EngineRun {
   readonly id: string;
@@ -244,7 +220,7 @@ export class EngineRun {
   #agentSlots: Semaphore | undefined;
 
   /** `openWriter` creates the writer of the session, which reads the run. */
-  constructor(beginning: RunBeginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
+  constructor(beginning: Beginning, claimed: Claimed, openWriter: (run: EngineRun) => SessionWriter) {
     const {
       definition,
       sink,

@@ -6,21 +6,23 @@
 import { rulesOf, validateEdits } from "./answers.ts";
 import { claim, type Claimed, type ClaimOptions, pauseOf, stateOf } from "./claim.ts";
 import { type AbortOptions, RunControl, type StopOptions } from "./control.ts";
-import type { AgentDefinition } from "./definition.ts";
+import type { AgentDefinition, AnswerFormat } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import { expectJson } from "./lib/json.ts";
 import { expectChoice } from "./lib/options.ts";
 import { live } from "./life.ts";
 import { limited, type Limits } from "./limits.ts";
-import type { RunResult } from "./points.ts";
+import { sessionsIn } from "./memory.ts";
+import type { RunResult, Settings } from "./points.ts";
 import { type Stop, stopFor, stops } from "./position.ts";
 import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
-import { type EngineOptions, EngineRun, type RunBeginning, type StepScope } from "./run.ts";
+import { EngineRun, type StepScope } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import { type Mail, savedForm, type Session, SessionError } from "./session.ts";
 import { SessionVersion } from "./session_version.ts";
 import { type SendOptions, Steering } from "./steering.ts";
 import type { SessionWriter } from "./store.ts";
+import type { AnyTool } from "./tool.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
 import { user, type UserMessage } from "../protocol/message.ts";
@@ -30,7 +32,17 @@ import type { Sink } from "../stream/channel.ts";
 // The options of a run, and the handle of a run that has started.
 
 /** The options of a run, however it starts. */
-export interface StartOptions extends ClaimOptions, EngineOptions {
+export interface StartOptions extends ClaimOptions {
+  readonly vars: unknown;
+  readonly onError?: OnError | undefined;
+  /** Tools of this run only, such as those that its client runs. One with the name of an agent's own tool is left out. */
+  readonly tools?: readonly AnyTool[] | undefined;
+  /** The format of the final answer, if the agent has none of its own. */
+  readonly answerFormat?: AnswerFormat | undefined;
+  /** The call of a parent run that a child run works for, and the settings that the child takes over. */
+  readonly parent?:
+    | { readonly run: EngineRun; readonly call: string; readonly tool: string; readonly settings: Partial<Settings> }
+    | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /** Events to emit after the first ones. */
@@ -42,8 +54,14 @@ export interface StartOptions extends ClaimOptions, EngineOptions {
 }
 
 /** The parts of a run that exist before it has its session. */
-export interface Beginning extends RunBeginning {
+export interface Beginning {
+  readonly definition: AgentDefinition<StepScope>;
   readonly options: StartOptions;
+  readonly limits: Limits;
+  readonly session: string;
+  readonly sink: Sink<NumberedEvent>;
+  readonly control: RunControl;
+  readonly steering: Steering;
   /** Events of the `input` hooks that ran before the first event. */
   readonly firstEvents: Event[];
 }
@@ -159,13 +177,6 @@ interface RemoteMessage {
   readonly onError: OnError;
 }
 
-/** Saves nothing: the run is only looked at. */
-const noWriter: SessionWriter = {
-  claim: () => Promise.resolve(true),
-  checkpoint: () => undefined,
-  end: () => Promise.resolve(true),
-};
-
 /** Returns true if the agent reviews messages from outside: it has `input` hooks. */
 export function reviewsInput(agent: { readonly "~definition": object }): boolean {
   return (agent["~definition"] as AgentDefinition<StepScope>).reviewsInput; // agent() made it
@@ -185,15 +196,16 @@ export async function reviewForRemoteRun(
   if (!snapshot || !definition.reviewsInput) return mail;
   const beginning = {
     definition,
-    options: { vars, onError },
+    options: { vars, onError, store: sessionsIn() }, // nothing is saved
     limits: definition.limits,
     session: session.id,
     sink: nullSink,
     control: new RunControl(),
     steering: new Steering(),
+    early: [],
   };
   const claimed = { ...stateOf(session, SessionVersion.none), type: "remote", snapshot } as const;
-  const engine = new EngineRun(beginning, claimed, () => noWriter);
+  const engine = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
     const accepted = await orRefuse(`Cannot send a message to run "${engine.id}"`, reviewed);
