@@ -80,7 +80,7 @@ const policy: PointPolicy<StopContext, Change, Stop, undefined> = /* @__PURE__ *
 });
 
 /** Asks the `stop` hooks. Leads to `promptEnd`, or to another turn. */
-export const askStop: Step<StepScope, "stop"> = async (scope, position) => {
+export const askStop: Step<"stop"> = async (scope, position) => {
   const { engine, run, signal, emit, vars } = scope;
   const { loop, limits, definition } = engine;
   const { continuations } = loop.counters;

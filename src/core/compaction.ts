@@ -169,7 +169,7 @@ export const compactionHooks: Middleware = {
       if (compaction.type === "compacted") return { exit: { status: "done", answer: { status: "done", text: "" } } };
       const { reason: why } = compaction;
       return { exit: { status: "refused", reason: why, answer: cancelled(why) } };
-    }) satisfies Step<StepScope, "compact">,
+    }) satisfies Step<"compact">,
   },
 };
 

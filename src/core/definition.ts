@@ -13,7 +13,6 @@ import { outputFormat, type OutputStream } from "./output.ts";
 import { expectNoPromise } from "./policy.ts";
 import type { Steps } from "./position.ts";
 import { promptSteps } from "./regions.ts";
-import type { StepScope } from "./run.ts";
 import type { Change, Scope } from "./scope.ts";
 import { strictByDefault, wrapperOf } from "./strict.ts";
 import { type AnyTool, type Schema, type ToolTable, toolTable } from "./tool.ts";
@@ -183,8 +182,8 @@ export type WrapHooks = <C extends Scope, D extends object, R>(
   hook: Hook<C, D, R>,
 ) => Hook<C, D, R>;
 
-/** The parts of an agent. `S` is the scope of the engine's steps. */
-export interface AgentParts<S> {
+/** The parts of an agent. */
+export interface AgentParts {
   /** The agent's name. */
   readonly name: string;
   /** The agent's purpose, for the model of a parent agent. */
@@ -208,13 +207,13 @@ export interface AgentParts<S> {
   /** Wraps each hook, as `trace` does. Undefined if nothing does. */
   readonly wrapHooks: WrapHooks | undefined;
   /** Steps for further positions. */
-  readonly steps: Steps<S>;
+  readonly steps: Steps;
   /** Throws a `TypeError` if a limit needs a feature that the agent does not have. */
   readonly checkLimits: (limits: Limits) => void;
 }
 
 /** An agent, composed. */
-export interface AgentDefinition<S> extends AgentParts<S> {
+export interface AgentDefinition extends AgentParts {
   /** The hooks of every point, composed. */
   readonly onions: Onions;
   /** True if it has `input` hooks. */
@@ -230,7 +229,7 @@ export interface AgentDefinition<S> extends AgentParts<S> {
 }
 
 /** Composes the hooks of an agent. */
-export function defineAgent<S>(parts: AgentParts<S>): AgentDefinition<S> {
+export function defineAgent(parts: AgentParts): AgentDefinition {
   const { use, wrapHooks } = parts;
   const names = uniqueNames(use.map(nameOf));
 
@@ -266,21 +265,21 @@ function uniqueNames(names: readonly string[]): readonly string[] {
 // The parts of an agent, from its options.
 
 /** Completes and checks the options of an agent. Throws a `TypeError` for an option that is wrong. */
-export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts<StepScope> {
+export function partsOf<V, S extends Schema>(options: AgentOptions<V, S>): AgentParts {
   checkOptions(options);
   const { name = "agent", description = name, model, instructions = "", output, tools = [], limits } = options;
   const { observe = [], trace, order, strict = strictByDefault() } = options;
   const allMiddleware = (options.use ?? []) as readonly Middleware[]; // run() requires the vars that they need
   checkMiddleware(allMiddleware);
   const use = order === "declared" ? sortByDeclaration(allMiddleware) : checkOrder(allMiddleware);
-  const more = use.map((middleware) => middleware["~steps"] as Steps<StepScope> | undefined); // a feature of this engine made them
-  const steps: Steps<StepScope> = Object.assign({}, promptSteps, ...more);
-  const parts: AgentParts<StepScope> = {
+  const more = use.map((middleware) => middleware["~steps"] as Steps | undefined); // a feature of this engine made them
+  const steps: Steps = Object.assign({}, promptSteps, ...more);
+  const parts: AgentParts = {
     name,
     description,
     // run() requires the vars that these need
-    model: model as AgentDefinition<StepScope>["model"],
-    instructions: instructions as AgentDefinition<StepScope>["instructions"],
+    model: model as AgentDefinition["model"],
+    instructions: instructions as AgentDefinition["instructions"],
     tools: collectTools(use, tools as readonly AnyTool[]),
     limits: limited(defaultLimits, limits),
     now: options.now,

@@ -23,7 +23,7 @@ import type { AnyTool } from "./tool.ts";
  * ```
  */
 export function explain<V, O>(agent: Agent<V, O>): string {
-  const { name, tools, use } = agent["~definition"] as AgentParts<unknown>; // agent() made it
+  const { name, tools, use } = agent["~definition"] as AgentParts; // agent() made it
   const chains = points.map((point) => {
     const chain = use.flatMap((middleware, index) => middleware[point] ? [nameOf(middleware, index)] : []);
     return `${point.padEnd(9)} ${[...chain, "core"].join(" → ")}`;

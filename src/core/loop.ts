@@ -172,12 +172,12 @@ export class Loop {
   }
 
   /** Runs steps until the position is not in `steps`, or the run is over. `first` is applied before. Throws as soon as the run is interrupted. */
-  async advance(scope: StepScope, steps: Steps<StepScope>, first?: Move): Promise<Position> {
+  async advance(scope: StepScope, steps: Steps, first?: Move): Promise<Position> {
     if (first) await this.apply(first, scope);
     for (;;) {
       this.safePlace();
       const position = this.#position;
-      const step = steps[position.at] as Step<StepScope> | Region<StepScope> | undefined; // the step of this very position
+      const step = steps[position.at] as Step | Region | undefined; // the step of this very position
       if (!step) return position;
       try {
         const move = typeof step === "function"

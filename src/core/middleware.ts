@@ -36,7 +36,6 @@ import type {
   TurnContext,
   TurnResult,
 } from "./points.ts";
-import type { Steps } from "./position.ts";
 import type { Change, Scope } from "./scope.ts";
 import type { Session } from "./session.ts";
 import type { AnyTool } from "./tool.ts";
@@ -130,7 +129,7 @@ export interface Middleware<V = unknown> extends ToolMiddleware<V> {
   /** Changes each request right before it is sent to the model. For middleware that hides secrets: it also sees what inner hooks add. */
   readonly "~request"?: (request: ModelRequest) => ModelRequest;
   /** Steps for further positions of a run, for features of the engine. */
-  readonly "~steps"?: Steps<never>;
+  readonly "~steps"?: object;
   /** The middleware of another agent that this one was inherited from. */
   readonly "~origin"?: Middleware;
 }

@@ -22,7 +22,7 @@ import type { Call } from "../protocol/part.ts";
 const finishNow = "Finish now: answer with what you have, without tools.";
 
 /** Asks the model. Calls lead to `tools`, a plain answer to `turnEnd`. */
-export const askModel: Step<StepScope, "model"> = async (scope, position) => {
+export const askModel: Step<"model"> = async (scope, position) => {
   const { engine, engine: { steering } } = scope;
   const { turn } = position;
   if (steering.waiting) { // they arrived while the position was saved

@@ -8,6 +8,7 @@
  * @module
  */
 import type { Answer, ModelResponse } from "./points.ts";
+import type { StepScope } from "./run.ts";
 import type { Event, FinishReason } from "../protocol/event.ts";
 import type { AssistantMessage, CallResult, InnerCalls, Message, ToolResult, Usage } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
@@ -15,9 +16,9 @@ import type { Asking, PersonAnswer, Question } from "../protocol/question.ts";
 
 // The contract between the loop and the steps.
 
-/** Handles one position. `S` is the scope that the surrounding hooks passed inward. */
-export type Step<S, A extends At = At> = (
-  scope: S,
+/** Handles one position. `scope` is the one that the surrounding hooks passed inward. */
+export type Step<A extends At = At> = (
+  scope: StepScope,
   position: PositionAt<A>,
   checkpoint: Checkpoint,
 ) => Promise<Move>;
@@ -38,20 +39,20 @@ export interface CheckpointOptions {
 }
 
 /** The steps of a region, by position. */
-export type Steps<S> = { readonly [A in At]?: Step<S, A> | Region<S> };
+export type Steps = { readonly [A in At]?: Step<A> | Region };
 
 /** An onion around the steps of several positions. */
-export interface Region<S> {
+export interface Region {
   /** The first position. A region that is entered at another one is resumed. */
   readonly entry: At;
   /** The steps inside the onion, by position. */
-  readonly steps: Steps<S>;
+  readonly steps: Steps;
   /** Runs the onion, and decides how the run continues from the position that was reached. */
-  enter(scope: S, position: Position, inner: Inner<S>): Promise<Move>;
+  enter(scope: StepScope, position: Position, inner: Inner): Promise<Move>;
 }
 
 /** Runs the loop inside a region until the position leaves it. `first` is applied before. */
-export type Inner<S> = (scope: S, first?: Move) => Promise<Position>;
+export type Inner = (scope: StepScope, first?: Move) => Promise<Position>;
 
 /** The values of a turn that only its steps need. */
 export interface TurnState {

@@ -20,7 +20,7 @@ import { callsOf, type Message, type UserMessage } from "../protocol/message.ts"
 // The region `turn`: one model response and the calls that it makes.
 
 /** One model response and the calls that it makes. Ends at `turnEnd`. */
-const turn: Region<StepScope> = {
+const turn: Region = {
   entry: "model",
   steps: { model: askModel, tools: runTools },
   async enter(scope, position, inner) {
@@ -44,7 +44,7 @@ const turn: Region<StepScope> = {
 /** The engine's own values of one `turn` onion. */
 interface TurnCall {
   readonly scope: StepScope;
-  readonly inner: Inner<StepScope>;
+  readonly inner: Inner;
   readonly ctx: TurnContext;
   /** The middleware that gave the result. */
   answeredBy: string | undefined;
@@ -111,7 +111,7 @@ function answeredMessages(
 // The region `prompt`: from the prompt to its final answer. The order of the steps of a run is visible here.
 
 /** A prompt, up to its final answer. Ends at `promptEnd`. */
-const prompt: Region<StepScope> = {
+const prompt: Region = {
   entry: "prompt",
   steps: { prompt: accept, model: turn, tools: turn, turnEnd: turn, stop: askStop },
   async enter(scope, position, inner) {
@@ -136,7 +136,7 @@ const prompt: Region<StepScope> = {
 };
 
 /** The steps of every run. */
-export const promptSteps: Steps<StepScope> = {
+export const promptSteps: Steps = {
   incoming: reviewIncoming,
   prompt,
   model: prompt,
@@ -149,7 +149,7 @@ export const promptSteps: Steps<StepScope> = {
 /** The engine's own values of the `prompt` onion. */
 interface PromptCall {
   readonly scope: StepScope;
-  readonly inner: Inner<StepScope>;
+  readonly inner: Inner;
 }
 
 const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall> = /* @__PURE__ */ policyOf(

@@ -42,7 +42,7 @@ interface RunSettings {
 
 /** Returns the settings that the `session` hooks of a run receive. Returns no promise if the agent has its model and its instructions. */
 export function settingsOf(
-  definition: AgentDefinition<StepScope>,
+  definition: AgentDefinition,
   scope: Scope,
   runSettings: RunSettings,
 ): Settings | Promise<Settings> {
@@ -58,7 +58,7 @@ export function settingsOf(
 
 /** Calls the functions that choose the model and the instructions. */
 async function chosenSettings(
-  definition: AgentDefinition<StepScope>,
+  definition: AgentDefinition,
   scope: Scope,
   runSettings: RunSettings,
 ): Promise<Settings> {
@@ -77,7 +77,7 @@ type OpenSettings = Settings & ToolTable;
 /** Completes the settings that the `session` hooks decided on. `base` are the limits of the run. */
 function openSettings(
   settings: Settings,
-  { tools, toolTable: agentTable }: AgentDefinition<StepScope>,
+  { tools, toolTable: agentTable }: AgentDefinition,
   base: Limits,
 ): OpenSettings {
   const limits = settings.limits === base ? base : limited(base, settings.limits);
@@ -180,7 +180,7 @@ export interface StepScope extends EngineScope {
 export class EngineRun {
   readonly id: string;
   readonly startedAt: number;
-  readonly definition: AgentDefinition<StepScope>;
+  readonly definition: AgentDefinition;
   readonly session: string;
   readonly owner: string | undefined;
   readonly vars: unknown;

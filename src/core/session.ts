@@ -5,7 +5,7 @@
  */
 import type { AgentDefinition } from "./definition.ts";
 import { type RunSnapshot, type Stop, stopFor, stops } from "./position.ts";
-import type { EngineRun, StepScope } from "./run.ts";
+import type { EngineRun } from "./run.ts";
 import { brand } from "../protocol/brand.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
@@ -180,6 +180,6 @@ export function leavesNothing({ control, claimed: { version } }: EngineRun): boo
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */
-export function savedForm({ savers }: AgentDefinition<StepScope>, session: Unsaved): Unsaved {
+export function savedForm({ savers }: AgentDefinition, session: Unsaved): Unsaved {
   return savers.reduce((form, save) => save(form), session);
 }

@@ -16,7 +16,7 @@ import { sessionsIn } from "./memory.ts";
 import type { RunResult, Settings } from "./points.ts";
 import { type Stop, stopFor, stops } from "./position.ts";
 import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
-import { EngineRun, type StepScope } from "./run.ts";
+import { EngineRun } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import { type Mail, savedForm, type Session, SessionError } from "./session.ts";
 import { SessionVersion } from "./session_version.ts";
@@ -55,7 +55,7 @@ export interface StartOptions extends ClaimOptions {
 
 /** The parts of a run that exist before it has its session. */
 export interface Beginning {
-  readonly definition: AgentDefinition<StepScope>;
+  readonly definition: AgentDefinition;
   readonly options: StartOptions;
   readonly limits: Limits;
   readonly session: string;
@@ -179,7 +179,7 @@ interface RemoteMessage {
 
 /** Returns true if the agent reviews messages from outside: it has `input` hooks. */
 export function reviewsInput(agent: { readonly "~definition": object }): boolean {
-  return (agent["~definition"] as AgentDefinition<StepScope>).reviewsInput; // agent() made it
+  return (agent["~definition"] as AgentDefinition).reviewsInput; // agent() made it
 }
 
 /**
@@ -191,7 +191,7 @@ export async function reviewForRemoteRun(
   agent: { readonly "~definition": object },
   { session, mail, vars, onError }: RemoteMessage,
 ): Promise<Mail> {
-  const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const definition = agent["~definition"] as AgentDefinition; // agent() made it
   const { run: snapshot } = session;
   if (!snapshot || !definition.reviewsInput) return mail;
   const beginning = {
@@ -222,7 +222,7 @@ function fieldsOf(accepted: readonly UserMessage[]): Partial<MessageMail> {
 }
 
 /** Returns a request as the middleware of an agent lets the store keep it. */
-function storedForm(definition: AgentDefinition<StepScope>, { id }: Session, mail: Mail): Mail {
+function storedForm(definition: AgentDefinition, { id }: Session, mail: Mail): Mail {
   const { mail: [stored = mail] = [] } = savedForm(definition, { id, messages: [], mail: [mail] });
   return stored;
 }
@@ -231,7 +231,7 @@ function storedForm(definition: AgentDefinition<StepScope>, { id }: Session, mai
 
 /** Starts a run, or continues one that has paused or whose process died. */
 export function start(
-  definition: AgentDefinition<StepScope>,
+  definition: AgentDefinition,
   options: StartOptions,
   sink: Sink<NumberedEvent>,
 ): Started {

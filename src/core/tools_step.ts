@@ -88,7 +88,7 @@ interface Batch {
 }
 
 /** Runs the calls without a reviewed result. Leads to `turnEnd`, or pauses for the calls that wait for a person. */
-export const runTools: Step<StepScope, "tools"> = async (scope, { turn, message, calls }, checkpoint) => {
+export const runTools: Step<"tools"> = async (scope, { turn, message, calls }, checkpoint) => {
   const { loop } = scope.engine;
   const records = [...calls];
   const position = { at: "tools", turn, message, calls: records } as const;

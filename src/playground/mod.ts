@@ -16,7 +16,7 @@ function pageData(
   { name, "~definition": definition }: DescribedAgent,
   { prompts = [], prices = {} }: PlaygroundOptions,
 ): PageData {
-  const { model, tools } = definition as AgentParts<unknown>; // agent() made it
+  const { model, tools } = definition as AgentParts; // agent() made it
   return {
     agent: name,
     ...(typeof model !== "function" && { model: model.id }),

@@ -15,7 +15,7 @@ import { type Middleware, nameOf } from "../middleware.ts";
 import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "../points.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "../policy.ts";
 import { failed, text } from "../results.ts";
-import type { EngineRun, StepScope } from "../run.ts";
+import type { EngineRun } from "../run.ts";
 import type { Session } from "../session.ts";
 import { sessionsOf } from "../session_version.ts";
 import { start } from "../start.ts";
@@ -29,9 +29,9 @@ import { SinkFilter } from "../../stream/channel.ts";
 
 /** Returns `child` with the middleware that it inherits from `parent` around its own, and with their tools. */
 function inheritFrom(
-  parent: AgentDefinition<StepScope>,
-  child: AgentDefinition<StepScope>,
-): AgentDefinition<StepScope> {
+  parent: AgentDefinition,
+  child: AgentDefinition,
+): AgentDefinition {
   const inherited = parent.use.flatMap(inheritedPart).filter((part) => !child.use.includes(part["~origin"]));
   const tools = inherited.flatMap((middleware) => middleware.tools ?? []);
   return defineAgent({
@@ -88,10 +88,10 @@ export function asTool<V, O>(
 ): Tool<{ prompt: string }, string, V> {
   expectNames("Cannot create asTool()", options, ["name", "description", "limits"]);
   const { name = agent.name, description = agent.description, limits } = options;
-  const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const definition = agent["~definition"] as AgentDefinition; // agent() made it
   const child = { ...definition, limits: limited(definition.limits, limits) };
   /** The child of each parent, composed once. */
-  const children = new WeakMap<object, AgentDefinition<StepScope>>();
+  const children = new WeakMap<object, AgentDefinition>();
 
   return {
     ...tool({ name, description, input: promptSchema(), execute: () => "" }),
@@ -136,7 +136,7 @@ const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, StartChild
 
 /** Runs a child for a call of its parent, with its events among the parent's. A child that has paused continues. */
 async function runChild(
-  child: AgentDefinition<StepScope>,
+  child: AgentDefinition,
   { run, signal, emit, vars, callId: call, tool: { name: tool }, input }: ExecuteContext,
   { record, scope: { engine: parent } }: OpenCall,
 ): Promise<ToolResult> {

@@ -18,7 +18,6 @@ import { stops } from "../../core/position.ts";
 import { memory } from "../../core/memory.ts";
 import type { Store } from "../../core/store.ts";
 import type { NumberedEvent } from "../../core/events.ts";
-import type { StepScope } from "../../core/run.ts";
 import { start, type Started, type StartOptions } from "../../core/start.ts";
 import { user } from "../../protocol/message.ts";
 import type { Sink } from "../../stream/channel.ts";
@@ -79,7 +78,7 @@ type Given = Omit<StartOptions, "store" | "vars"> & RecordOption & {
  * ```
  */
 export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions = {}): RecordableAgent<V, O> {
-  const definition = agent["~definition"] as AgentDefinition<StepScope>; // agent() made it
+  const definition = agent["~definition"] as AgentDefinition; // agent() made it
   const memoryStore = memory();
 
   function startRun(
@@ -124,7 +123,7 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
 }
 
 /** Returns the agent with the recorder inside its hooks. */
-function tapedAgent(definition: AgentDefinition<StepScope>, tape: Tape): AgentDefinition<StepScope> {
+function tapedAgent(definition: AgentDefinition, tape: Tape): AgentDefinition {
   const { model, use, observers, now } = definition;
   return defineAgent({
     ...definition,
@@ -185,7 +184,7 @@ function requestOf(
 async function finished(
   started: Started,
   tape: Tape,
-  { name, model, tools }: AgentDefinition<StepScope>,
+  { name, model, tools }: AgentDefinition,
   request: RecordedRequest,
 ): Promise<Recording> {
   const { status, text, run, session }: RunResult = await started.result;

@@ -9,7 +9,6 @@ import type { NumberedEvent } from "../../core/events.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
 import { memory } from "../../core/memory.ts";
 import type { ExecuteContext, RunResult } from "../../core/points.ts";
-import type { StepScope } from "../../core/run.ts";
 import { nullSink, start } from "../../core/start.ts";
 import { type AnyTool, schemaOf, tool } from "../../core/tool.ts";
 import type { Model } from "../../model/model.ts";
@@ -100,7 +99,7 @@ async function play<V, O>(
 ): Promise<Rerun> {
   const player = new Player(recording, model === "recorded");
   const events: Event[] = [];
-  const definition = playing(agent["~definition"] as AgentDefinition<StepScope>, player, model); // agent() made it
+  const definition = playing(agent["~definition"] as AgentDefinition, player, model); // agent() made it
   const { request, session, run, before, startedAt } = recording;
   const store = memory();
   if (before) await store.save({ ...before, version: 0 });
@@ -116,10 +115,10 @@ async function play<V, O>(
 
 /** Returns the agent with the player inside its hooks. */
 function playing(
-  definition: AgentDefinition<StepScope>,
+  definition: AgentDefinition,
   player: Player,
   model: "recorded" | "agent",
-): AgentDefinition<StepScope> {
+): AgentDefinition {
   const { model: asks, ...middleware } = player.middleware;
   return defineAgent({
     ...definition,

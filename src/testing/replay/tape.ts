@@ -20,8 +20,8 @@ export const innermost = "~replay";
 
 /** Returns the trace of an agent, which leaves out the innermost middleware. */
 export function withoutInnermost(
-  { wrapHooks }: Pick<AgentParts<never>, "wrapHooks">,
-): Pick<AgentParts<never>, "wrapHooks"> {
+  { wrapHooks }: Pick<AgentParts, "wrapHooks">,
+): Pick<AgentParts, "wrapHooks"> {
   if (!wrapHooks) return { wrapHooks };
   return { wrapHooks: (point, name, hook) => name === innermost ? hook : wrapHooks(point, name, hook) };
 }
