@@ -111,8 +111,7 @@ function enterSession(engine: EngineRun, beginning: Beginning): Promise<RunResul
 
 /** Runs the `session` onion with the settings of the run. */
 function runSessionHooks(engine: EngineRun, { options: { parent } }: Beginning): Promise<RunResult> {
-  const { limits, definition, tools } = engine;
-  const settings = settingsOf(definition, engine.scope(), { limits, tools, inherited: parent?.settings });
+  const settings = settingsOf(engine, parent?.settings);
   return settings instanceof Promise
     ? settings.then((settings) => sessionResult(engine, settings))
     : sessionResult(engine, settings);

@@ -23,6 +23,7 @@ import type { Steering } from "./steering.ts";
 import type { SessionWriter } from "./store.ts";
 import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
+import type { Model } from "../model/model.ts";
 import type { Emit } from "../protocol/event.ts";
 import { addUsage, type Usage, type UserMessage } from "../protocol/message.ts";
 import type { PersonAnswer, QuestionOptions } from "../protocol/question.ts";
@@ -31,44 +32,34 @@ import type { Sink } from "../stream/channel.ts";
 
 // The settings of a run: those that its `session` hooks receive, and those of its open session.
 
-/** The values of one run that take the place of its agent's. */
-interface RunSettings {
-  readonly limits: Limits;
-  /** Tools of this run only. One with the name of an agent's own tool is left out. */
-  readonly tools?: readonly AnyTool[] | undefined;
-  /** The settings of the parent run, which a child takes over. */
-  readonly inherited?: Partial<Settings> | undefined;
+/** Returns the settings that the `session` hooks of a run receive. A child takes over `inherited`. Returns no promise if the agent has its model and its instructions. */
+export function settingsOf(run: EngineRun, inherited?: Partial<Settings>): Settings | Promise<Settings> {
+  const { definition: { model, instructions, tools }, limits } = run;
+  const runTools = run.tools.filter(({ name }) => !tools.some((agentTool) => agentTool.name === name));
+  const whole = (chosen: ChosenSettings): Settings => {
+    const settings = { ...chosen, tools: [...tools, ...runTools], limits };
+    return inherited ? merged(settings, inherited) : settings;
+  };
+  if (typeof model === "function" || typeof instructions === "function") {
+    return chosenSettings(run).then(whole);
+  }
+  return whole({ model, instructions });
 }
 
-/** Returns the settings that the `session` hooks of a run receive. Returns no promise if the agent has its model and its instructions. */
-export function settingsOf(
-  definition: AgentDefinition,
-  scope: Scope,
-  runSettings: RunSettings,
-): Settings | Promise<Settings> {
-  const { model, instructions, tools } = definition;
-  const { limits, tools: more = [], inherited } = runSettings;
-  if (typeof model === "function" || typeof instructions === "function") {
-    return chosenSettings(definition, scope, runSettings);
-  }
-  const runTools = more.filter(({ name }) => !tools.some((agentTool) => agentTool.name === name));
-  const settings: Settings = { model, instructions, tools: [...tools, ...runTools], limits };
-  return inherited ? merged(settings, inherited) : settings;
+/** The settings that a function of the agent may choose. */
+interface ChosenSettings {
+  readonly model: Model;
+  readonly instructions: string;
 }
 
 /** Calls the functions that choose the model and the instructions. */
-async function chosenSettings(
-  definition: AgentDefinition,
-  scope: Scope,
-  runSettings: RunSettings,
-): Promise<Settings> {
-  const { model, instructions } = definition;
-  const chosen = {
-    ...definition,
+async function chosenSettings(run: EngineRun): Promise<ChosenSettings> {
+  const { model, instructions } = run.definition;
+  const scope = run.scope();
+  return {
     model: typeof model === "function" ? await model(scope) : model,
     instructions: typeof instructions === "function" ? await instructions(scope) : instructions,
   };
-  return await settingsOf(chosen, scope, runSettings);
 }
 
 /** The settings of a run whose session is open. */
