@@ -233,10 +233,10 @@ export function audit(
       return await next();
     },
     async abort(ctx, next) {
-      const { source, reason } = ctx;
+      const { source, status } = ctx;
       const openRun = openRuns.get(ctx.run);
       for (const writeEnd of openRun?.calls.values() ?? []) await writeEnd("aborted"); // of a hook that hangs: `tool` and `session` never continue
-      if (source === "stop") await openRun?.writeEnd(reason === "deadline" ? "limit" : "aborted");
+      if (source === "stop") await openRun?.writeEnd(status);
       openRuns.delete(ctx.run);
       return await next();
     },

@@ -81,7 +81,9 @@ async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
   await sink.settled?.(); // a run whose record the log refuses is taken over again and again
   const isLeft = restoredSession(run) !== undefined || !control.effects.saves || control.stop?.continues;
   if (isLeft || recoveries > limits.recoveries + 1) return await endWithoutHooks(run);
-  if (type === "lost") await cleanUp(run, { reason: stops.lost.reason, source: "stop" }, openCalls(run, loop.position));
+  if (type === "lost") {
+    await cleanUp(run, { reason: stops.lost.reason, source: "stop", status: "aborted" }, openCalls(run, loop.position));
+  }
   return undefined;
 }
 

@@ -116,12 +116,13 @@ function keepPartialText({ message }: AbortContext, { loop }: EngineRun): Promis
 export interface CleanupCause {
   readonly reason: AbortContext["reason"];
   readonly source: AbortContext["source"];
+  readonly status: AbortContext["status"];
 }
 
 /** Runs the `abort` hooks with a signal of their own and the grace period of the run. Never rejects. */
 export async function cleanUp(
   engine: EngineRun,
-  { reason, source }: CleanupCause,
+  cause: CleanupCause,
   open: readonly Call[],
 ): Promise<void> {
   const { usage, limits: { grace }, work: { partial: message }, definition, events } = engine;
@@ -133,7 +134,7 @@ export async function cleanUp(
   );
   let abandoned = false;
   try {
-    const ctx: AbortContext = { ...engine.scope(), signal, reason, source, message, open, usage };
+    const ctx: AbortContext = { ...engine.scope(), signal, ...cause, message, open, usage };
     await withGracePeriod(definition.onions.abort(ctx, engine, abortPolicy), cancellationOf(signal), 0, () => {
       abandoned = true;
     });

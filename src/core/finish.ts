@@ -74,7 +74,7 @@ async function unwindCalls({ loop, work, control, limits }: EngineRun): Promise<
 /** Returns the cause of a cleanup. */
 function causeOf({ status, reason = status, error }: Exit): CleanupCause {
   const ended = status === "cancelled" || error instanceof End;
-  return { reason, source: ended ? "hook" : status === "failed" ? "failure" : "stop" };
+  return { reason, status: exits[status].result, source: ended ? "hook" : status === "failed" ? "failure" : "stop" };
 }
 
 function pausedResult(engine: EngineRun, { questions = [] }: Exit, position: Position): RunResult {

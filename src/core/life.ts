@@ -9,7 +9,7 @@ import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "./finish.
 import { withGracePeriod } from "./lib/cancellation.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "./policy.ts";
-import { type Position, stops } from "./position.ts";
+import { exits, type Position, stops } from "./position.ts";
 import { refused } from "./results.ts";
 import { Refusal } from "./review.ts";
 import { type EngineRun, settingsOf, type StepScope } from "./run.ts";
@@ -78,7 +78,8 @@ async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
   const { writer, work, loop, claimed } = engine;
   const endResult = pauseOf(claimed) ? undefined : await writer.takeOver?.();
   if (endResult || claimed.type !== "closing") return endResult;
-  const cause = { reason: claimed.stop.reason, source: "stop" } as const;
+  const { reason, exit } = claimed.stop;
+  const cause = { reason, source: "stop", status: exits[exit].result } as const;
   await work.cleanUp(() => cleanUp(engine, cause, openCalls(engine, loop.position))); // there is one cleanup
   return undefined;
 }

@@ -380,6 +380,8 @@ export interface AbortContext<V = unknown> extends Scope<V> {
   readonly reason: string;
   /** The cause: a hook ended the run as failed or cancelled, the run failed, or it was stopped (also by a limit of time, or a takeover). */
   readonly source: "hook" | "failure" | "stop";
+  /** The status of the run's result; "aborted" also if the run of a process that has died continues. A text of `stop()` never makes it "limit". */
+  readonly status: RunResult["status"];
   /** The text of the unfinished answer, if the model was streaming one. */
   readonly message: AssistantMessage | undefined;
   /** The calls without a result. */

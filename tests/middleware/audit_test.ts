@@ -297,7 +297,7 @@ Deno.test("audit() writes the open calls and the end of a run that is stopped wh
   });
   const run = assistant.run("Go");
   await paid.promise;
-  run.stop();
+  run.stop("deadline"); // a text of the caller, and no limit
   assertEquals((await advanceUntilSettled(time, run.result)).status, "aborted");
   assertEquals(short(), [
     "prompt Go",

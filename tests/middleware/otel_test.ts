@@ -419,6 +419,17 @@ Deno.test("otel() ends every span of a stopped run", async () => {
   assertEquals(endOf(spans), ["aborted", "client-gone"]);
 });
 
+Deno.test("otel() reports a run that was stopped with a text of the engine as aborted", async () => {
+  for (const text of ["deadline", "failure"]) {
+    using time = new FakeTime();
+    const hanging: Middleware = { prompt: () => (handle.stop(text), new Promise<never>(() => {})) };
+    const { assistant, spans } = watched([calls("Kyoto")], { use: [hanging], limits: { grace: 5 } });
+    const handle = assistant.run("Hi");
+    await advanceUntilSettled(time, handle.result);
+    assertEquals(endOf(spans), ["aborted", text]);
+  }
+});
+
 Deno.test("otel() ends every span if a hook hangs", async () => {
   const stuck = new Promise<never>(() => {});
   for (const point of ["prompt", "model", "execute"] as const) {

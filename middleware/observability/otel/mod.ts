@@ -249,7 +249,7 @@ export function otel(api: Telemetry, options: OtelOptions = {}): Middleware {
         await next();
       } finally {
         // if a hook hangs, `session` never continues; after a failure it does, and knows the error
-        if (ctx.reason !== "failure") runs.get(ctx.run)?.end(abortOutcome(ctx, details));
+        if (ctx.source !== "failure") runs.get(ctx.run)?.end(abortOutcome(ctx, details));
       }
     },
   };
