@@ -116,7 +116,11 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
     takeBack(shownText.emit, call);
     return reply("");
   });
-  const response = { ...modelResponse, finish: finishOf(modelResponse.parts, modelResponse.finish), attempts: call.attempts };
+  const response = {
+    ...modelResponse,
+    finish: finishOf(modelResponse.parts, modelResponse.finish),
+    attempts: call.attempts,
+  };
   const { finish, usage, attempts } = response;
   const text = textOf(response);
   const differs = text !== shownText.text;

@@ -202,7 +202,7 @@ export async function reviewForRemoteRun(
     sink: nullSink,
     control: new RunControl(),
     steering: new Steering(),
-    early: [],
+    firstEvents: [],
   };
   const claimed = { ...stateOf(session, SessionVersion.none), type: "remote", snapshot } as const;
   const engine = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));

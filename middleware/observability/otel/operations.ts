@@ -352,7 +352,10 @@ function reasonOf(status: RunResult["status"], reason: string | undefined, mask:
 }
 
 /** Describes the outcome of an aborted run. */
-export function abortOutcome({ reason, source, status: ended, usage, message }: AbortContext, details: Details): Outcome {
+export function abortOutcome(
+  { reason, source, status: ended, usage, message }: AbortContext,
+  details: Details,
+): Outcome {
   const status = ended === "limit" ? ended : "aborted";
   const reasonField = source !== "hook" || details.content ? { reason } : {}; // a hook's reason is content that redact() has not masked
   return runOutcome({ status, ...reasonField, usage, text: message ? textOf(message) : "" }, details);
