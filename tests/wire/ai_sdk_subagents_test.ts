@@ -373,6 +373,26 @@ Deno.test("a session leaves out the oldest calls of a subagent beyond 100,000 ch
   assertEquals((await (await app.request("/sessions/chat")).text()).length < 101_000, true);
 });
 
+Deno.test("a session leaves out the oldest calls of a subagent's provider beyond 100,000 characters, also if they have no result", async () => {
+  const search = (n: number) => {
+    const part = { type: "provider_call", callId: `s${n}`, name: "search", input: `${n}`.repeat(30_000) } as const;
+    return { type: "part", part } as const;
+  };
+  const reads = [[1, 2, 3, 4, 5].map(search), [{ type: "text", text: "Found." }], [{
+    type: "finish",
+    reason: "stop",
+  }]] as const;
+  const child = helper("helper", [{ reads }], []);
+  const app = served([callHelper, "Done."], [child]);
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  const before = partsOf(chat.lastMessage);
+  assertEquals(before.length, 9);
+  const notice = { type: "data-notice", data: { text: "Earlier calls of helper that are not stored: 2." } };
+  assertEquals(partsOf(await reloaded(app)), [...before.slice(0, 2), notice, ...before.slice(4)]);
+  assertEquals((await (await app.request("/sessions/chat")).text()).length < 101_000, true);
+});
+
 Deno.test("useChat shows a session that was stored without the calls of subagents, and continues it", async () => {
   const store = memory();
   const { tools } = lookAndDrop({ json: true });

@@ -133,13 +133,13 @@ class InnerCallCollector {
     this.#gate = new InnerCallGate(this.#calls.keys());
   }
 
-  /** Returns the calls so far; the oldest of those with a result are left out if all are too large. */
+  /** Returns the calls so far; the oldest are left out if all are too large, except those whose results may follow after a pause. */
   get calls(): InnerCalls | undefined {
     if (this.#calls.size === 0) return undefined;
     let size = 0;
     const kept = [...this.#calls.values()].reverse().filter((call) => {
       size += JSON.stringify(call).length;
-      return size <= maxCharacters || call.status === undefined;
+      return size <= maxCharacters || (!call.status && !call.provider);
     });
     const omitted = this.#omitted + this.#calls.size - kept.length;
     return { calls: kept.reverse(), ...(omitted > 0 && { omitted }) };
