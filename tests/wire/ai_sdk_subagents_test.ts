@@ -393,6 +393,32 @@ Deno.test("a session leaves out the oldest calls of a subagent's provider beyond
   assertEquals((await (await app.request("/sessions/chat")).text()).length < 101_000, true);
 });
 
+Deno.test("useChat asks about calls of a subagent and shows them after a reload, also if the model gives them ids with slashes or names of JavaScript", async () => {
+  const { did, tools } = lookAndDrop({ json: true });
+  const ids = ["__proto__", "constructor", "a/b", "/", "call_1/call_1"];
+  const calls = ids.flatMap((id) =>
+    [
+      { type: "call.start", id, name: "drop" },
+      { type: "call.end", id, input: { table: id } },
+    ] as const
+  );
+  const child = helper("helper", [{ reads: [calls, [{ type: "finish", reason: "calls" }]] }, "All."], tools);
+  const app = served([callHelper, "Done."], [child]);
+  const chat = chatWith(app);
+  await chat.sendMessage({ text: "Go" });
+  const dropped = ids.map((id) => `tool-drop call_1/${id.replaceAll("/", "_")}`); // a slash separates the calls of nested subagents
+  const helped = ["step-start", "tool-helper call_1 output-available"];
+  await expectParts(app, chat, [...helped, ...dropped.map((call) => `${call} approval-requested`)]);
+  for (const _ of ids) await answer(chat, true);
+  assertEquals(did.toSorted(), ids.map((id) => `dropped ${id}`).toSorted());
+  await expectParts(app, chat, [
+    ...helped,
+    ...dropped.map((call) => `${call} output-available`),
+    "step-start",
+    "text done",
+  ]);
+});
+
 Deno.test("useChat shows a session that was stored without the calls of subagents, and continues it", async () => {
   const store = memory();
   const { tools } = lookAndDrop({ json: true });
