@@ -69,7 +69,13 @@ const handlers: Handlers = {
     const { turn, content: { callId, name, input } } = at.event;
     const call = { name, input: textOfJson(input), status: "at the provider", text: "" };
     const started = entries.put(view, { kind: "call", turn, key: `${at.path}provider ${callId}`, ...call });
-    return openSpan(started, at, { place: `provider ${callId}`, parent: `model ${turn}`, name, kind: "call", batch: callId });
+    return openSpan(started, at, {
+      place: `provider ${callId}`,
+      parent: `model ${turn}`,
+      name,
+      kind: "call",
+      batch: callId,
+    });
   },
   "provider_tool.finished"(view, at) {
     const { callId, status, output } = at.event.content;
