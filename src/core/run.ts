@@ -189,7 +189,7 @@ export class EngineRun {
   readonly exit: ExitState;
   readonly loop: Loop;
   /** The work in progress, which the end of the run cuts short. */
-  readonly work = new OpenWork();
+  readonly work: OpenWork = new OpenWork();
   readonly state: Map<string, unknown>;
   readonly sessionState: Map<string, unknown>;
   /** Calls that a person always allows, in the whole tree of agents. */
