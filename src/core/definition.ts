@@ -206,7 +206,11 @@ export interface AgentParts {
   readonly use: readonly Middleware[];
   /** Wraps each hook, as `trace` does. Undefined if nothing does. */
   readonly wrapHooks: WrapHooks | undefined;
-  /** Steps for further positions. */
+  /**
+   * Steps for further positions.
+   *
+   * @internal
+   */
   readonly steps: Steps;
   /** Throws a `TypeError` if a limit needs a feature that the agent does not have. */
   readonly checkLimits: (limits: Limits) => void;

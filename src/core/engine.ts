@@ -7,17 +7,17 @@ export type { StartCompactOptions, VarsOption } from "./agent.ts";
 export type { AgentDefinition, AgentParts, AnswerFormat, OnionOf, Onions, WrapHooks } from "./definition.ts";
 export type { Issue, ToolTable, Validation } from "./tool.ts";
 export { compact, compactionHooks, type CompactOptions } from "./compaction.ts";
-export type { GroupContext, ToolHooks } from "./middleware.ts";
+export type { GroupContext, ToolHooks, ToolMiddleware } from "./middleware.ts";
 export { compose, type Conditional, type Named, type Onion } from "./onion.ts";
 export type { Derive, HookAnswer, HookFailure, PointPolicy, PolicyOptions } from "./policy.ts";
 export type { RewriteOptions, Rewriter } from "./rewrite.ts";
 export type { Used } from "./scope.ts";
 export type { StateOptions } from "./state.ts";
 export type { AbortOptions } from "./control.ts";
-export type { ClaimOptions } from "./claim.ts";
+export type { ClaimConditions, ClaimOptions } from "./claim.ts";
 export type { MemoryOptions } from "./memory.ts";
 export type { Lease, Mail } from "./session.ts";
-export type { ListOptions, OpenWriter, SessionStore, SessionWriter, WriterOptions } from "./store.ts";
+export type { ListOptions, OpenWriter, SessionReader, SessionStore, SessionWriter, WriterOptions } from "./store.ts";
 export type { NumberedEvent } from "./events.ts";
 export type {
   AllowedCall,
@@ -31,16 +31,12 @@ export type {
   Exit,
   exits,
   ExitStatus,
-  Inner,
   Move,
   Position,
   PositionAt,
-  Region,
   ReviewedResult,
   RunSnapshot,
   SavedApproval,
-  Step,
-  Steps,
   Stop,
 } from "./position.ts";
 export type { ReadyRun, Started } from "./start.ts";
