@@ -8,9 +8,9 @@ import { isPostgresMissing, type PostgresServer, postgresServer } from "./postgr
 const ignore = await isPostgresMissing();
 const without = ignore ? " (left out: Postgres is not installed; `apt-get install postgresql`)" : "";
 
-/** Opens the driver. It ends its connections when it is disposed of. */
+/** Opens the driver. It ends its connections when it is disposed of. It reads no types: if the server closes a connection meanwhile, nothing catches its error. */
 function connect(url: string): postgres.Sql & AsyncDisposable {
-  const sql = postgres(url, { onnotice: () => {}, connect_timeout: 5, max: 4 });
+  const sql = postgres(url, { onnotice: () => {}, connect_timeout: 5, max: 4, fetch_types: false });
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) });
 }
 
