@@ -36,9 +36,9 @@ function subjectOf(callId: string | undefined): string {
 /** Matches answers to the questions of a pause. Answers that were given before are accepted again. */
 export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]): readonly AnsweredQuestion[] {
   const { run } = stored;
-  const lost = !isPaused(stored);
-  const questions = lost ? [] : questionsOf(stored);
-  const storedAnswers = run?.answers.filter(({ answer }) => lost || answer.callId !== undefined) ?? [];
+  const paused = isPaused(stored);
+  const questions = paused ? questionsOf(stored) : [];
+  const storedAnswers = run?.answers.filter(({ answer }) => !paused || answer.callId !== undefined) ?? [];
   const answersByCall = new Map<string | undefined, AnsweredQuestion>();
   for (const answer of answers) {
     const { callId } = answer;

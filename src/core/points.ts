@@ -12,7 +12,7 @@ import type { AssistantMessage, CallResult, Message, ToolResult, Usage, UserMess
 import type { AnswerPart, Call } from "../protocol/part.ts";
 import type { Question, QuestionOptions } from "../protocol/question.ts";
 
-// The points around a run: session, input, prompt and subagent. The whole lifecycle:
+// The points around a run: session, input, prompt and subagent.
 
 /** The parts of a run that a `session` or `subagent` hook may replace. Tools may need vars of every type, so a hook fits every agent. */
 export interface Settings {

@@ -44,7 +44,7 @@ export interface PointPolicy<C, D, R, E> {
   readonly retry?: (ctx: C, locals: E) => C;
   /** Advice in the error about a second `next()`. */
   readonly hint?: string;
-  /** True if the core always settles after every hook that does not wait for it. Default: false. */
+  /** True if a hook that does not await `next()` always returns before the core settles. Otherwise the fold delays the core, to notice such a hook. Default: false. */
   readonly late?: boolean;
   /** True if hooks return nothing. Default: false. */
   readonly silent?: boolean;

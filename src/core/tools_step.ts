@@ -284,17 +284,17 @@ async function executeTool(call: OpenCall, decision: Execution): Promise<ToolRes
 }
 
 function executeContext(call: OpenCall, { tool, input, scope }: Execution): ExecuteContext {
-  const { scope: { engine }, record: storeResult, place: { turn, index, batchId } } = call;
+  const { scope: { engine }, record: { call: requestedCall }, place: { turn, index, batchId } } = call;
   const { run, signal, emit, vars } = scope;
   return {
     run,
     signal,
     emit,
     vars,
-    call: storeResult.call,
+    call: requestedCall,
     tool,
     input,
-    callId: storeResult.call.id,
+    callId: requestedCall.id,
     batchId,
     callIndex: index,
     turn,
@@ -317,10 +317,10 @@ async function afterFailure(
   { tool: { name }, scope }: Execution,
   { error, attempt }: { readonly error: unknown; readonly attempt: number },
 ): Promise<ToolResult | Extract<ErrorDecision, { type: "retry" }>> {
-  const { scope: { engine }, record: storeResult } = call;
+  const { scope: { engine }, record: { call: requestedCall } } = call;
   if (isInterrupt(error)) throw error;
   if (engine.control.aborted) return stopped;
-  const failure = { error, source: "execute", recoverable: true, attempt, name, call: storeResult.call } as const;
+  const failure = { error, source: "execute", recoverable: true, attempt, name, call: requestedCall } as const;
   const decision = await decideOnError({ ...scope, engine }, failure);
   if (decision.type === "abort") call.fail(error);
   return decision.type === "retry" && !scope.signal.aborted ? decision : { ...resultOfError(name, error), error };
