@@ -5,6 +5,7 @@
  */
 import { matchAnswers, validateEdits } from "./answers.ts";
 import { closingMessages } from "./finish.ts";
+import { journalKey } from "./journal.ts";
 import {
   type AnsweredQuestion,
   type Exit,
@@ -12,11 +13,12 @@ import {
   type Position,
   type RunSnapshot,
   type Stop,
+  stopFor,
   stops,
 } from "./position.ts";
 import { skipped } from "./results.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
-import { noSession, openSession, type SessionVersion } from "./session_version.ts";
+import { type OpenedSession, openSession } from "./session_version.ts";
 import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
 import type { RunStore } from "./store.ts";
@@ -33,8 +35,8 @@ interface ClaimedState {
   readonly messages: readonly Message[];
   /** The number of compactions of the transcript. */
   readonly compactions: number;
-  /** The stored version of the session. */
-  readonly version: SessionVersion;
+  /** The session as its journal had it; undefined for a new one. */
+  readonly opened: OpenedSession | undefined;
   /** The owner of the session, if there is one. */
   readonly owner: string | undefined;
   /** State of middleware for the session, by name. */
@@ -87,7 +89,7 @@ export function pauseOf(claimed: Claimed): AnsweredPause | undefined {
 
 /** The conditions of a claim, which callers of a run may set too. */
 export interface ClaimConditions {
-  /** The owner of the session. Sessions of other owners count as unknown. Default: no owner is checked. */
+  /** The owner of the session. Two owners may use the same id. Default: the session has no owner. */
   readonly owner?: string | undefined;
   /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
   readonly lease?: number | undefined;
@@ -138,15 +140,16 @@ interface MustClose {
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
 export async function claim(beginning: Beginning): Promise<Claimed | MustClose> {
   const { options, definition, session: id } = beginning;
-  const { store, session, messages, compact, owner, parent } = options;
-  const { session: stored, version } = session === undefined ? noSession : await openSession(store, session);
-  if (stored ? owner !== undefined && stored.owner !== owner : !messages) {
+  const { messages, compact, owner, parent } = options;
+  const opened = await openedFor(options);
+  const { session: stored } = opened ?? {};
+  if (!stored && !messages) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
   }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
-  const state = { ...stateOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const state = { ...stateOf(stored, opened, owner), ...(parent !== undefined && { state: [], rules: [] }) };
   const { messages: transcript } = state;
   if (messages) {
     const before = [...transcript, ...leftBehind(stored)];
@@ -158,17 +161,24 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   if (compact) {
     return { ...state, type: "new", snapshot: fresh(options, { at: "compact", ...compact }, transcript.length) };
   }
-  return await resume(stored, state, beginning);
+  return await resume(opened, state, beginning);
+}
+
+/** Opens the session that the options name, if there is one. */
+async function openedFor({ store, session, owner }: ClaimOptions): Promise<OpenedSession | undefined> {
+  if (session === undefined) return undefined;
+  await store.unsaved?.store(session);
+  return await openSession(store.journal, await journalKey(owner, session));
 }
 
 /** The state of a session, without the run. */
 type SessionPart = Omit<ClaimedState, "snapshot">;
 
 /** Returns the state of a session. `owner` is that of a new one. */
-export function stateOf(stored: Session | undefined, version: SessionVersion, owner?: string): SessionPart {
+export function stateOf(stored: Session | undefined, opened: OpenedSession | undefined, owner?: string): SessionPart {
   return {
     messages: stored?.messages ?? [],
-    version,
+    opened,
     compactions: stored?.compactions ?? 0,
     owner: stored?.owner ?? owner,
     state: stored?.state ?? [],
@@ -222,10 +232,11 @@ function fresh(
 
 /** Returns the state of a run that continues. */
 async function resume(
-  stored: Session | undefined,
+  opened: OpenedSession | undefined,
   session: SessionPart,
   { definition, options, limits, session: id }: Beginning,
 ): Promise<Claimed> {
+  const { session: stored, mail: posted = [] } = opened ?? {};
   const { run: saved, lease, mail = [] } = stored ?? {};
   const { answers = [], reconcile, parent } = options;
   if (!stored || !saved || hasMovedOn(stored, options)) {
@@ -245,7 +256,8 @@ async function resume(
   const earlierAnswers = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
   const { exit, request: asked, recoveries: earlier = 0, ...rest } = run;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
-  const stop = options.stop ?? (lease && stopOf(lease)) ??
+  const asksStop = posted.flatMap(({ mail }) => mail.type === "stop" ? [mail] : [])[0];
+  const stop = options.stop ?? (asksStop && stopFor(asksStop.reason)) ?? (lease && stopOf(lease)) ??
     (recoveries > limits.recoveries ? stops.recoveries : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
   const snapshot: RunSnapshot = {
@@ -257,7 +269,7 @@ async function resume(
   const state = { ...session, snapshot, mail };
   const pause = exit && { exit: restoreSchemas(exit), newAnswers };
   if (stop) {
-    const rollback = options.rollback ?? lease?.rollback === true;
+    const rollback = options.rollback ?? (asksStop?.rollback || lease?.rollback === true);
     return { ...state, type: "closing", stored: undefined, stop, rollback, pause };
   }
   if (pause) return { ...state, type: "answered", pause };

@@ -17,7 +17,9 @@ export type { AbortOptions } from "./control.ts";
 export type { ClaimConditions, ClaimOptions } from "./claim.ts";
 export type { MemoryOptions } from "./memory.ts";
 export type { Lease, Mail } from "./session.ts";
-export type { ListOptions, OpenWriter, SessionReader, SessionStore, SessionWriter, WriterOptions } from "./store.ts";
+export type { JournalListOptions } from "./journal.ts";
+export type { SessionWriter, WriterOptions } from "./session_writer.ts";
+export type { ListOptions } from "./store.ts";
 export type { NumberedEvent } from "./events.ts";
 export type {
   AllowedCall,

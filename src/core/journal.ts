@@ -12,7 +12,6 @@
  */
 import type { Entry } from "./entries.ts";
 import type { Mail } from "./session.ts";
-import type { Mark } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 
 // The ids of journals and runs.
@@ -59,7 +58,20 @@ export interface MailEntry {
   readonly mail: PostedMail;
 }
 
-// Entries and events.
+// Marks, entries and events.
+
+/** Identifies an append: the writer makes it before it appends, so that it can repeat an append whose acknowledgement was lost. */
+export interface Mark {
+  /** A random text. Each writer that does not have the session takes a new one. */
+  readonly holder: string;
+  /** The number of the append, which is the version of the session. */
+  readonly n: number;
+}
+
+/** Returns true if two marks are of the same append. */
+export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
+  return a !== undefined && a.holder === b?.holder && a.n === b.n;
+}
 
 /** An entry of a journal. A database keeps it as JSON, and does not read it. */
 export type JournalEntry =
@@ -230,8 +242,8 @@ export interface Journal {
   watch(key: string, watcher: JournalWatcher): () => void;
   /** Milliseconds after which watchers look for changes of other processes themselves. Default: the database tells of them. */
   readonly pollEvery?: number;
-  /** Returns the keys of at most `limit` journals that are due, the earliest first. An index must find them. */
-  pending(limit: number): Promise<readonly string[]>;
+  /** Returns the keys of at most `limit` journals that are due, or will be `within` milliseconds (default: 0), the earliest first. An index must find them. */
+  pending(limit: number, within?: number): Promise<readonly string[]>;
   /** Returns the ids of an owner's sessions, in the order of their UTF-8 bytes or UTF-16 code units. An index must find them. */
   list(options?: JournalListOptions): Promise<readonly string[]>;
   /** Stores the events of a run that is over in less room. Readers see no difference. Default: they stay as they are. */
@@ -259,15 +271,15 @@ export function outcomeOf(
 ): Appended | undefined {
   if (!head) return undefined;
   const { mark, last } = head;
-  if (isSame(mark, to)) return { stored: true, last }; // it is repeated
-  return isSame(mark, from) && change !== undefined && change.last !== last ? { stored: false, last } : undefined;
+  if (isSameMark(mark, to)) return { stored: true, last }; // it is repeated
+  return isSameMark(mark, from) && change !== undefined && change.last !== last ? { stored: false, last } : undefined;
 }
 
 /** Returns the head that an append makes of the stored one, if it is to be stored; otherwise `outcomeOf()` tells its outcome. */
 export function headAfter(append: Append, stored: TimelessHead | undefined): TimelessHead | undefined {
   const { from, to, created: { session, owner } = {}, change, events } = append;
   expectHead(append);
-  if (stored ? !isSame(stored.mark, from) || (change && change.last !== stored.last) : from) return undefined;
+  if (stored ? !isSameMark(stored.mark, from) || (change && change.last !== stored.last) : from) return undefined;
   const none = { run: 0, state: "over", base: 1, waiting: 0, head: "", last: 0, events: 0 } as const;
   const old: TimelessHead = stored ?? { session, owner, mark: to, ...none };
   const { run, state, base, waiting, head }: HeadChange = change ?? old;
@@ -277,10 +289,6 @@ export function headAfter(append: Append, stored: TimelessHead | undefined): Tim
     last: old.last + (change?.entries.length ?? 0),
     events: events ? events.first + events.lines.length - 1 : before,
   };
-}
-
-function isSame(a: Mark, b: Mark | undefined): boolean {
-  return a.holder === b?.holder && a.n === b.n;
 }
 
 /** The watchers of the journals of one process. */

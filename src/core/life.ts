@@ -46,7 +46,7 @@ export async function live(beginning: Beginning, opening: Promise<EngineRun>): P
     const { handedOver } = run.control;
     if (handedOver) await handedOver;
     else {
-      run.writer.close?.();
+      run.writer.close();
       run.close();
     }
   }
@@ -76,7 +76,7 @@ function emitFirstEvents(engine: EngineRun, firstEvents: readonly Event[]): void
 /** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
 async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
   const { writer, work, loop, claimed } = engine;
-  const endResult = pauseOf(claimed) ? undefined : await writer.takeOver?.();
+  const endResult = pauseOf(claimed) ? undefined : await writer.takeOver();
   if (endResult || claimed.type !== "closing") return endResult;
   const { reason, exit } = claimed.stop;
   const cause = { reason, source: "stop", status: exits[exit].result } as const;

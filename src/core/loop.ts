@@ -19,7 +19,7 @@ import {
   type Steps,
 } from "./position.ts";
 import type { StepScope } from "./run.ts";
-import type { SessionWriter } from "./store.ts";
+import type { SessionWriter } from "./session_writer.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Message } from "../protocol/message.ts";
 import { shareSchemas } from "../protocol/question.ts";
@@ -252,7 +252,7 @@ export class Loop {
   detach({ save = false } = {}): Promise<void> | undefined {
     const saves = save && !this.#detached;
     this.#detached = true;
-    return saves ? this.#orFail(this.#writer.saveFrozen?.()) : undefined;
+    return saves ? this.#orFail(this.#writer.saveFrozen()) : undefined;
   }
 
   /** Ends the work on the position. Nothing is saved before the end. */

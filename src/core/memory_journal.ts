@@ -134,11 +134,11 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     append: (key, addition) => promiseTry(() => append(key, addition)),
     post: (key, addition) => promiseTry(() => post(key, addition)),
     read: (key, run, after) => promiseTry(() => pageOf(find(key), run, after)),
-    pending: (limit) =>
+    pending: (limit, within = 0) =>
       promiseTry(() => {
         for (const key of [...dues.keys()]) if (!find(key)) dues.delete(key);
-        const now = Date.now();
-        const due = [...dues].filter(([, at]) => at <= now).sort(([, a], [, b]) => a - b);
+        const before = Date.now() + within;
+        const due = [...dues].filter(([, at]) => at <= before).sort(([, a], [, b]) => a - b);
         return due.slice(0, limit).map(([key]) => key);
       }),
     list: ({ owner, after = "", limit = 100 } = {}) =>

@@ -60,9 +60,9 @@ export interface Session {
   readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
   /** The lease of a running run. */
   readonly lease?: Lease;
-  /** Messages from other processes that the run has not read. Written by durable stores. */
+  /** Messages and requests of other processes that the run has not read. */
   readonly mail?: readonly Mail[];
-  /** The number of the last entry with mail that the run has taken. Written by journals. */
+  /** The number of the last entry with mail that the run has read. */
   readonly taken?: number;
   /** Set in an entry that is not a conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
   readonly report?: ExpectedReport;
@@ -108,9 +108,6 @@ export interface ExpectedReport {
   /** The pause to report, if its run was resumed before that. Default: the pause or the end of the run, which its session or its log knows. */
   readonly end?: { readonly event: Event; readonly id: number };
 }
-
-/** The part of a session that a change of its lease depends on. */
-export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
 
 /** A question that needs no further answer of a person: about the calls of a tool, or about those with one input. A deny still wins. */
 export interface Rule {
@@ -175,8 +172,8 @@ export function restoredSession({ control, claimed: { stored } }: EngineRun): Un
 }
 
 /** True if the start of a run is undone in a session that the run has created: nothing of it is kept. */
-export function leavesNothing({ control, claimed: { version } }: EngineRun): boolean {
-  return control.effects.undo && version.n === 0;
+export function leavesNothing({ control, claimed: { opened } }: EngineRun): boolean {
+  return control.effects.undo && opened === undefined;
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */

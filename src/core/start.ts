@@ -12,16 +12,15 @@ import { expectJson } from "./lib/json.ts";
 import { expectChoice } from "./lib/options.ts";
 import { live } from "./life.ts";
 import { limited, type Limits } from "./limits.ts";
-import { sessionsIn } from "./memory.ts";
+import { memoryJournal } from "./memory_journal.ts";
 import type { RunResult, Settings } from "./points.ts";
 import { type Stop, stopFor, stops } from "./position.ts";
 import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
 import { EngineRun } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import { type Mail, savedForm, type Session, SessionError } from "./session.ts";
-import { SessionVersion } from "./session_version.ts";
+import { SessionWriter } from "./session_writer.ts";
 import { type SendOptions, Steering } from "./steering.ts";
-import type { SessionWriter } from "./store.ts";
 import type { AnyTool } from "./tool.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
@@ -145,11 +144,11 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
 }
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
-function writerOf({ options: { store, session, parent, lease = 30_000 } }: Beginning, run: EngineRun): SessionWriter {
-  if (!store.writer) {
-    throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
+function writerOf({ options: { store, session, parent, lease = 30_000, owner } }: Beginning, run: EngineRun): SessionWriter {
+  if (!store.journal) {
+    throw new TypeError('Cannot use the store: expected durable(journal) of "@jizai/jizai/session/durable"');
   }
-  return store.writer(store, run as never, { always: session !== undefined && !parent, lease }); // the writers of this package read runs
+  return new SessionWriter(store, run, { always: session !== undefined && !parent, lease, owner });
 }
 
 /** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `firstEvents`. */
@@ -196,7 +195,7 @@ export async function reviewForRemoteRun(
   if (!snapshot || !definition.reviewsInput) return mail;
   const beginning = {
     definition,
-    options: { vars, onError, store: sessionsIn() }, // nothing is saved
+    options: { vars, onError, store: { journal: memoryJournal() } }, // nothing is saved
     limits: definition.limits,
     session: session.id,
     sink: nullSink,
@@ -204,7 +203,7 @@ export async function reviewForRemoteRun(
     steering: new Steering(),
     firstEvents: [],
   };
-  const claimed = { ...stateOf(session, SessionVersion.none), type: "remote", snapshot } as const;
+  const claimed = { ...stateOf(session, undefined), type: "remote", snapshot } as const;
   const engine = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
@@ -301,9 +300,7 @@ class StartedRun implements Started {
   }
 
   handOver(grace: number): void {
-    const hand = ({ writer, control }: EngineRun) =>
-      writer.handOver ? writer.handOver(grace) : control.abort(stops.shutdown);
-    this.#run.then(hand, () => {}); // a run that cannot open ends by itself
+    this.#run.then(({ writer }) => writer.handOver(grace), () => {}); // a run that cannot open ends by itself
   }
 
   async send(message: string | UserMessage, options: SendOptions = {}): Promise<void> {
@@ -336,7 +333,7 @@ class StartedRun implements Started {
 
   /** Saves the requests that wait for the run, if a store outlives the process. Throws if the run ends, which may be without them. */
   async #saveNow({ writer, control }: EngineRun, failure: string): Promise<void> {
-    const saved = writer.saveNow?.();
+    const saved = writer.saveNow();
     if (!saved) return;
     await saved;
     if (control.aborted) throw new SessionError(`${failure}: it is ending`, "busy");

@@ -184,9 +184,9 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
       return { status: isRunning ? "full" : "over" };
     },
     read,
-    async pending(limit) {
+    async pending(limit, within = 0) {
       const now = Date.now();
-      const [rows = []] = await execute([[selectDue, now, limit]]);
+      const [rows = []] = await execute([[selectDue, now + within, limit, now]]);
       return rows.map(({ key }) => String(key));
     },
     async list({ owner = "", after = "", limit = 100 } = {}) {
@@ -278,7 +278,7 @@ const selectEvents = `SELECT first, part, last, text FROM jizai_journal_event WH
   )), 9007199254740991) ORDER BY first, part`;
 
 const selectDue =
-  `SELECT key FROM jizai_journal WHERE due <= ?1 AND (expires IS NULL OR expires > ?1) ORDER BY due LIMIT ?2`;
+  `SELECT key FROM jizai_journal WHERE due <= ?1 AND (expires IS NULL OR expires > ?3) ORDER BY due LIMIT ?2`;
 
 const selectSessions = `SELECT session FROM jizai_journal WHERE owner = ?1 AND session > ?2
   AND (expires IS NULL OR expires > ?3) ORDER BY session LIMIT ?4`;

@@ -227,9 +227,10 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
         changes.cancel().catch(() => {}); // the watcher has left
       };
     },
-    async pending(limit) {
+    async pending(limit, within = 0) {
       const found: string[] = [];
-      for await (const { value: key } of kv.list<string>({ start: dues, end: [...dues, Date.now() + 1] })) {
+      const end = [...dues, Date.now() + within + 1];
+      for await (const { value: key } of kv.list<string>({ start: dues, end })) {
         if ((await see(key)).head) found.push(key);
         if (found.length >= limit) break;
       }

@@ -160,8 +160,9 @@ export function postgresJournal(
       const additions = found.map(({ event_first, event_last, body }) => eventsOf(event_first, event_last, body));
       return row && pageOf(headOf(row, at), range, additions);
     },
-    async pending(limit) {
-      const rows = await query(selectDue, await now(), limit);
+    async pending(limit, within = 0) {
+      const at = await now();
+      const rows = await query(selectDue, at + within, limit, at);
       return rows.map(({ key }) => String(key));
     },
     async list({ owner = "", after = "", limit = 100 } = {}) {
@@ -300,7 +301,7 @@ const page = `SELECT head.*, event.first AS event_first, event.last AS event_las
     coalesce((SELECT max(first) FROM jizai_journal_event WHERE key = $1 AND run = $3 AND first <= $4), 0)
   WHERE head.key = $1 AND ${isAlive(2)} ORDER BY event.first LIMIT 100`;
 
-const selectDue = `SELECT key FROM jizai_journal head WHERE due <= $1 AND ${isAlive(1)} ORDER BY due LIMIT $2`;
+const selectDue = `SELECT key FROM jizai_journal head WHERE due <= $1 AND ${isAlive(3)} ORDER BY due LIMIT $2`;
 
 const selectSessions = `SELECT session FROM jizai_journal head WHERE owner = $1 AND session > $3 AND ${isAlive(2)}
   ORDER BY session LIMIT $4`;

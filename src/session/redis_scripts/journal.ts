@@ -90,12 +90,15 @@ export function scriptJournal(
   }
 
   /** Returns the journals of an index that are due. What is due later, or not at all, moves in the index or leaves it, unless it has moved meanwhile. */
-  async function dueOf(keys: readonly (readonly [key: string, score: number])[]): Promise<readonly string[]> {
+  async function dueOf(
+    keys: readonly (readonly [key: string, score: number])[],
+    within: number,
+  ): Promise<readonly string[]> {
     const at = await now();
     const heads = await Promise.all(keys.map(async ([key, score]) => [key, score, await head(key)] as const));
     const due: string[] = [];
     for (const [key, score, found] of heads) {
-      if (found?.due != null && found.due <= 0) due.push(key);
+      if (found?.due != null && found.due <= within) due.push(key);
       else await script(moveScore, [dues], [key, score, found?.due != null ? Math.ceil(at + found.due) : ""]);
     }
     return due;
@@ -128,14 +131,14 @@ export function scriptJournal(
       const found = headIn(listOf(fields), 0);
       return found && pageOf(found, { run: number, after, end: Number(end ?? 0) }, additionsIn(rows));
     },
-    async pending(limit) {
+    async pending(limit, within = 0) {
       for (let size = limit;; size *= 2) {
-        const found = listOf(await script(earliest, [dues], [Math.floor(await now()), size]));
+        const found = listOf(await script(earliest, [dues], [Math.floor(await now() + within), size]));
         const keys = Array.from(
           { length: found.length / 2 },
           (_, index) => [textOf(found[2 * index]), Number(found[2 * index + 1])] as const,
         );
-        const due = await dueOf(keys);
+        const due = await dueOf(keys, within);
         if (due.length >= limit || keys.length < size) return due.slice(0, limit);
       }
     },
