@@ -188,7 +188,9 @@ function isSame(a: Message | undefined, b: Message | undefined): boolean {
  * Returns the messages of a session's history, with their numbers. The history contains the transcript, and of each transcript before a base the messages that the
  * next one does not repeat. No message that a cut has removed is among them. `entries` are all entries of a session, or those before one of them.
  */
-export function historyOf(entries: readonly NumberedJournalEntry[]): readonly (readonly [number: number, message: Message])[] {
+export function historyOf(
+  entries: readonly NumberedJournalEntry[],
+): readonly (readonly [number: number, message: Message])[] {
   const segments = segmentsOf(entries);
   const hidden = new Set(segments.flatMap(({ hidden }) => [...hidden]));
   return segments.flatMap(({ messages, numbers, shown }) =>

@@ -15,7 +15,7 @@ import {
   type NumberedJournalEntry,
 } from "./journal.ts";
 import type { Unsaved } from "./session.ts";
-import { openSession, type OpenedSession, SessionVersion } from "./session_version.ts";
+import { type OpenedSession, openSession, SessionVersion } from "./session_version.ts";
 import { type Patience, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 

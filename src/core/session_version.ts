@@ -446,9 +446,7 @@ export function sessionsIn(journal: Journal): Sessions {
       const key = await keyOf(id, { owner });
       const { session, version } = await openSession(journal, key) ?? {};
       if (!session || !version || at !== undefined && !(at >= 0 && at <= version.last)) return false;
-      const messages = at === undefined
-        ? session.messages
-        : transcriptOf(await journal.entries(key, 1, at)).messages;
+      const messages = at === undefined ? session.messages : transcriptOf(await journal.entries(key, 1, at)).messages;
       const { state, rules } = session;
       const copy = {
         id: to,

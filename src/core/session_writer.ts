@@ -9,14 +9,7 @@ import { startTimer } from "./lib/cancellation.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
-import {
-  leavesNothing,
-  type Mail,
-  mailedMessages,
-  restoredSession,
-  savedSession,
-  type Unsaved,
-} from "./session.ts";
+import { leavesNothing, type Mail, mailedMessages, restoredSession, savedSession, type Unsaved } from "./session.ts";
 import { waitingCount } from "./steering.ts";
 import { outage, type RunStore } from "./store.ts";
 import type { Event } from "../protocol/event.ts";

@@ -144,7 +144,10 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
 }
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
-function writerOf({ options: { store, session, parent, lease = 30_000, owner } }: Beginning, run: EngineRun): SessionWriter {
+function writerOf(
+  { options: { store, session, parent, lease = 30_000, owner } }: Beginning,
+  run: EngineRun,
+): SessionWriter {
   if (!store.journal) {
     throw new TypeError('Cannot use the store: expected durable(journal) of "@jizai/jizai/session/durable"');
   }

@@ -21,7 +21,7 @@ import {
 } from "./request.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
 import { invalid } from "../protocol/shape.ts";
-import { ifOwnedBy } from "../session/owned_store.ts";
+import { ifOwnedBy } from "../session/owned_key.ts";
 import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
 import { loadCaughtUp } from "../session/record/records.ts";
 import type { EventCursor, LaunchInput } from "../session/record/run_host.ts";

@@ -10,7 +10,7 @@ import { reportError } from "./error_response.ts";
 import type { RunEnd, ServerOptions } from "./options.ts";
 import { isLastEvent } from "../protocol/event.ts";
 import type { reportEntriesOf, StoredReports } from "../session/durable/reports.ts";
-import { ownedKey } from "../session/owned_store.ts";
+import { ownedKey } from "../session/owned_key.ts";
 import type { RecoveredRun, RunHost } from "../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../stream/channel.ts";
 
@@ -48,7 +48,7 @@ export function endReports(
   if (!onEnd) return undefined;
   const report = onEnd;
   // a durable store brings the code; its type is `reportEntriesOf` of the same package
-  const entries = store && (store.reports as typeof reportEntriesOf | undefined)?.(store, host, lease);
+  const entries = store && (store.durable?.reports as typeof reportEntriesOf | undefined)?.(store, host, lease);
   /** The runs whose latest end is being reported here, by key. */
   const pending = new Map<string, SharedWork>();
 

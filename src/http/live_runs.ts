@@ -6,11 +6,12 @@
 import type { AbortOptions } from "../core/control.ts";
 import { SharedWork } from "../core/lib/locks.ts";
 import { type RunSnapshot, type Stop, stops } from "../core/position.ts";
-import { type Session, SessionError, type SessionHead } from "../core/session.ts";
-import { changeHead, historyIn, type Opened, openHead, openSession } from "../core/session_version.ts";
+import { journalKey } from "../core/journal.ts";
+import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
+import { changeHead, historyIn, type OpenedSession, openHead, openSession } from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
-import type { SendOptions } from "../core/steering.ts";
-import { type HistoryOptions, type HistoryPage, outage, type RunStore } from "../core/store.ts";
+import { maxWaiting, type SendOptions } from "../core/steering.ts";
+import { type HistoryOptions, type HistoryPage, outage, type RunStore, withRetries } from "../core/store.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
@@ -18,11 +19,19 @@ import type { ServedAgent, ServerOptions } from "./options.ts";
 import type { EventOutput } from "./respond.ts";
 import type { UserMessage } from "../protocol/message.ts";
 import type { RecoveringServer } from "../session/durable/recovery.ts";
-import { ownedKey, ownedSessions } from "../session/owned_store.ts";
+import { ownedKey } from "../session/owned_key.ts";
 import type { Loss, Recorder } from "../session/record/recorder.ts";
 import { RecordError, type Records } from "../session/record/records.ts";
 import type { recordsOf } from "../session/record/records_of.ts";
-import type { LaunchInput, LiveRun, Owned, RecoveredRun, Requester, RunHost } from "../session/record/run_host.ts";
+import type {
+  LaunchInput,
+  LiveRun,
+  Owned,
+  RecoveredRun,
+  Requester,
+  RunAddress,
+  RunHost,
+} from "../session/record/run_host.ts";
 import { isRunning } from "../session/record/run_state.ts";
 
 /** The runs that this process executes, and the records of all runs. */
@@ -70,24 +79,18 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   // The sessions, as a requester sees them.
 
-  /** Returns the store as the requester sees it. */
-  #storeOf({ owner }: Owned): RunStore | undefined {
+  async load(id: string, { owner }: Owned): Promise<Session | undefined> {
     const sessions = this.#sessions;
-    return owner === undefined || !sessions ? sessions : ownedSessions(sessions, owner);
-  }
-
-  async load(id: string, requester: Owned): Promise<Session | undefined> {
-    const store = this.#storeOf(requester);
-    return store && (await openSession(store, id)).session;
+    return sessions && (await openSession(sessions.journal, await journalKey(owner, id)))?.session;
   }
 
   async head(id: string, requester: Owned): Promise<SessionHead | undefined> {
     return (await this.#openHead(id, requester))?.session;
   }
 
-  async history(id: string, requester: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
-    const store = await this.#openHead(id, requester) && this.#storeOf(requester);
-    return store && await historyIn(store, id, options);
+  async history(id: string, { owner }: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
+    const sessions = this.#sessions;
+    return sessions && await historyIn(sessions.journal, await journalKey(owner, id), options);
   }
 
   async changeHead(
@@ -96,15 +99,27 @@ export class LiveRuns implements RunHost, RecoveringServer {
     change: (head: SessionHead) => SessionHead | undefined,
   ): Promise<boolean | undefined> {
     const opened = await this.#openHead(id, requester);
-    const changed = opened?.session && change(opened.session);
-    const store = this.#storeOf(requester);
-    return opened && changed && store && await changeHead(store, id, opened.version, changed);
+    const changed = opened && change(opened.session);
+    const sessions = this.#sessions;
+    return changed && sessions &&
+      await changeHead(sessions.journal, await journalKey(requester.owner, id), opened, changed);
+  }
+
+  async post({ run, session }: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined> {
+    const opened = await this.#openHead(session, requester);
+    const sessions = this.#sessions;
+    if (!opened || !sessions || !isRunning(opened.session, run)) return undefined;
+    const key = await journalKey(requester.owner, session);
+    const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
+    const most = mail.type === "message" && { most: maxWaiting };
+    const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...most }));
+    return status === "over" ? undefined : status === "posted";
   }
 
   /** Reads a session without its messages. */
-  async #openHead(id: string, requester: Owned): Promise<Opened<SessionHead> | undefined> {
-    const store = this.#storeOf(requester);
-    return store && await openHead(store, id);
+  async #openHead(id: string, { owner }: Owned): Promise<OpenedSession<SessionHead> | undefined> {
+    const sessions = this.#sessions;
+    return sessions && await openHead(sessions.journal, await journalKey(owner, id));
   }
 
   // The runs, and the work beside them.
@@ -202,7 +217,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
-  #startOptions({ tokenSession, claimedUntil, ...input }: LaunchInput, { owner, vars }: Requester) {
+  #startOptions({ tokenSession, ...input }: LaunchInput, { owner, vars }: Requester) {
     const { run: id } = input;
     const { records, singleProcess, lease, onError } = this;
     /** With a log, the records end a lost run before another one begins: otherwise its end would not be logged. */
@@ -210,10 +225,10 @@ export class LiveRuns implements RunHost, RecoveringServer {
       const isItself = run === id;
       if (!isItself && this.get(run, { owner })) return false;
       if (singleProcess && (isItself || this.isDead(run, { owner }))) return true;
-      return (isItself && until === claimedUntil) || ((isItself || !records) && Date.now() >= until);
+      return (isItself || !records) && Date.now() >= until;
     };
     const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
-    const store = tokenSession?.store ?? this.#storeOf({ owner });
+    const store = tokenSession?.store ?? this.#sessions;
     const hasParts = input.tools?.length || input.answerFormat;
     return {
       store,

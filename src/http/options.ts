@@ -7,7 +7,7 @@ import type { Context, Env } from "hono";
 import { logError, type NumberedEvent } from "../core/events.ts";
 import { expectChoice, expectTime } from "../core/lib/options.ts";
 import { defaultLimits, limited, type Limits } from "../core/limits.ts";
-import { sessionsIn } from "../core/memory.ts";
+import { memoryJournal } from "../core/memory_journal.ts";
 import type { Started } from "../core/start.ts";
 import type { RunStore, Store } from "../core/store.ts";
 import type { OnFailure } from "./error_response.ts";
@@ -157,7 +157,7 @@ export function resolveOptions(
   if (options.store && resumeTokens) {
     throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
   }
-  expectImport("store", options.store, "writer", "durable(adapter) of @jizai/jizai/session/durable");
+  expectImport("store", options.store, "journal", "durable(journal) of @jizai/jizai/session/durable");
   expectImport("log", options.log, "records", "a log with `records` of @jizai/jizai/session/log");
   limited(defaultLimits, limits);
   if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {
@@ -175,7 +175,7 @@ export function resolveOptions(
     throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
   }
   /** The sessions of the runs, unless each client keeps its own. */
-  const sessions: RunStore | undefined = resumeTokens ? undefined : options.store ?? sessionsIn();
+  const sessions: RunStore | undefined = resumeTokens ? undefined : options.store ?? { journal: memoryJournal() };
   return {
     ...options,
     sessions,

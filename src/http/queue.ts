@@ -13,7 +13,7 @@ import type { LiveRuns } from "./live_runs.ts";
 import type { Busy } from "./options.ts";
 import type { Client, RequestScope } from "./request.ts";
 import { invalid } from "../protocol/shape.ts";
-import { ownedKey } from "../session/owned_store.ts";
+import { ownedKey } from "../session/owned_key.ts";
 import type { ClaimedKey, KeyClaim } from "../session/record/idempotency_keys.ts";
 import { RecordError } from "../session/record/records.ts";
 import type { EventCursor } from "../session/record/run_host.ts";

@@ -123,7 +123,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
 /** Returns the `recover()` of a server. Its store brings the code. */
 function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: ServerOptions): Recover {
   // its type is `recoveryOf` of the same package
-  const recoverRuns = store && (store.recovery as typeof recoveryOf | undefined)?.(store, runs);
+  const recoverRuns = store && (store.durable?.recovery as typeof recoveryOf | undefined)?.(store, runs);
   return async (recoverOptions) => {
     const limit = recoverOptions?.limit;
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {

@@ -5,5 +5,4 @@
  */
 export type * from "./log.ts";
 export * from "./memory_log.ts";
-export { ownedStore } from "./owned_store.ts";
 export { records } from "./record/records_of.ts";

@@ -10,7 +10,7 @@ import { UnreadableError } from "../../core/store.ts";
 import type { Event } from "../../protocol/event.ts";
 import { emittedForm } from "../../protocol/question.ts";
 import type { Log, LogPage } from "../log.ts";
-import { ownedKey } from "../owned_store.ts";
+import { ownedKey } from "../owned_key.ts";
 import { RecordError } from "./records.ts";
 import type { EventCursor, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
 import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";

@@ -14,7 +14,6 @@ import {
 } from "../../core/position.ts";
 import { isPaused, type Mail, SessionError, type SessionHead } from "../../core/session.ts";
 import { reviewForRemoteRun, reviewsInput } from "../../core/start.ts";
-import { maxWaiting } from "../../core/steering.ts";
 import { withRetries } from "../../core/store.ts";
 import type { Event } from "../../protocol/event.ts";
 import { type CallResult, noUsage } from "../../protocol/message.ts";
@@ -23,17 +22,7 @@ import { idempotencyKeys, lastEvent, loggedPages, readableLog, readEnd, recordKe
 import { recorder } from "./recorder.ts";
 import { RecordError, type Records } from "./records.ts";
 import type { EventCursor, Owned, Requester, RunAddress, RunHost } from "./run_host.ts";
-import {
-  addMail,
-  hasEnded,
-  isRunning,
-  knownEnd,
-  lastEventNumber,
-  leaseEnd,
-  numberPause,
-  runOf,
-  waitingMessages,
-} from "./run_state.ts";
+import { hasEnded, isRunning, knownEnd, lastEventNumber, leaseEnd, numberPause, runOf } from "./run_state.ts";
 import { lineOf } from "../../stream/sse.ts";
 
 // Following a log with a timer: if no event comes for the length of a lease, the process of the run may be dead.
@@ -135,7 +124,7 @@ function reviewed(result: CallResult, record: CallRecord): ReviewedResult {
   };
 }
 
-// Messages to a run that another process executes. They are saved in the run's session, where the run's own next save finds them.
+// Messages to a run that another process executes. They are posted to the run's session, where its own next save finds them.
 
 /** Runs the `input` hooks for a message. Returns nothing if the run is over. */
 async function reviewedFor(
@@ -151,7 +140,7 @@ async function reviewedFor(
   return await reviewForRemoteRun(host.agent, { session, mail: message, vars: requester.vars, onError: host.onError });
 }
 
-/** Saves a message for a run, whatever the run saves meanwhile. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */
+/** Posts a message for a run. The `input` hooks review it before. Returns whether there was room for it; nothing if the run is over. */
 async function sendToRemoteRun(
   { run, session: id }: { readonly run: string; readonly session: string },
   mail: Mail,
@@ -159,18 +148,7 @@ async function sendToRemoteRun(
   host: RunHost,
 ): Promise<boolean | undefined> {
   const message = await reviewedFor(run, id, mail, requester, host);
-  if (!message) return undefined;
-  for (;;) {
-    let isFull = false;
-    const add = (head: SessionHead) => {
-      if (!isRunning(head, run)) return undefined;
-      isFull = message.type === "message" && waitingMessages(head) >= maxWaiting;
-      return isFull ? undefined : addMail(head, message);
-    };
-    const isSaved = await host.changeHead(id, requester, add);
-    if (isFull) return false;
-    if (isSaved !== false) return isSaved;
-  }
+  return message && await host.post({ run, session: id }, message, requester);
 }
 
 // The sessions of runs, for requests that name only the run.

@@ -10,7 +10,7 @@ import type { OnError } from "../../core/events.ts";
 import type { HistoryOptions, HistoryPage, Patience } from "../../core/store.ts";
 import type { StartOptions } from "../../core/start.ts";
 import type { Stop } from "../../core/position.ts";
-import type { Session, SessionHead } from "../../core/session.ts";
+import type { Mail, Session, SessionHead } from "../../core/session.ts";
 import type { HeldSession } from "../resume_token/mod.ts";
 
 /** A request, a run or a session, by its owner. */
@@ -62,8 +62,6 @@ export interface LaunchInput extends
   readonly run: string;
   /** Its session. */
   readonly session: string;
-  /** The end of the lease by which this process has claimed the run already. */
-  readonly claimedUntil?: number;
   /** A prompt, in place of `messages`. */
   readonly prompt?: string;
   /** The session itself, if the client keeps it in a resume token. */
@@ -123,6 +121,8 @@ export interface RunHost {
     requester: Owned,
     change: (head: SessionHead) => SessionHead | undefined,
   ): Promise<boolean | undefined>;
+  /** Posts mail for a run that works. Resolves to whether there was room for it; to undefined if the run is paused or over. */
+  post(run: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined>;
   /** Returns a run of the requester that lives in this process. */
   get(run: string, requester: Owned): LiveRun | undefined;
   /** Whether the run is known to be executed nowhere. */

@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { waitingMessages as messagesInState } from "../../core/steering.ts";
 import { type PositionAt, stops } from "../../core/position.ts";
-import { withoutContext } from "../../core/transcript.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import { type Mail, questionsOf, type Session, type SessionHead } from "../../core/session.ts";
+import { questionsOf, type Session, type SessionHead } from "../../core/session.ts";
 
 /** A session, or nothing where there is none. */
 type Stored = SessionHead | undefined;
@@ -74,18 +72,6 @@ export function knownEnd(session: Stored, run: string): Event | undefined {
     return { type: "run.paused", questions: questionsOf(session), usage: session.run.usage };
   }
   return session?.last?.run === run ? session.last.event : undefined;
-}
-
-/** Returns how many messages wait for the run. */
-export function waitingMessages(session: Stored): number {
-  const { run, mail = [] } = session ?? {};
-  return withoutContext(messagesInState(run?.state ?? [])).length +
-    mail.filter(({ type }) => type === "message").length;
-}
-
-/** Returns the session with a message or a request to finish added for its run; nothing if no run has it. */
-export function addMail(session: SessionHead, mail: Mail): SessionHead | undefined {
-  return session.run && { ...session, mail: [...session.mail ?? [], mail] };
 }
 
 /** Returns the position of a run that has not accepted its prompt yet. */

@@ -4,10 +4,11 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/events.ts";
-import { appendTo, sessionCache, sessionsIn } from "../../core/memory.ts";
+import { type Journal, journalKey } from "../../core/journal.ts";
+import { memoryJournal } from "../../core/memory_journal.ts";
 import { isPaused, type Session } from "../../core/session.ts";
-import { formatFor, inCurrentForm, openSession, SessionVersion } from "../../core/session_version.ts";
-import type { RunStore } from "../../core/store.ts";
+import { formatFor, inCurrentForm, openSession, storeSession } from "../../core/session_version.ts";
+import { FinalError, type RunStore } from "../../core/store.ts";
 import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
 import { expectNames } from "../../protocol/shape.ts";
@@ -30,9 +31,9 @@ export type { SecretKey } from "./encryption.ts";
 export type ResumeTokenProblem = "forged" | "unknown-key" | "version" | "other-session" | "expired" | "too-large";
 
 /** A resume token that cannot be made or opened. Its message may be sent to the client. */
-export class ResumeTokenError extends Error {
+export class ResumeTokenError extends FinalError {
   /** The mark of the class, which its copies share. */
-  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ResumeTokenError");
+  static override readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ResumeTokenError");
 
   /** The name of the class. */
   override readonly name = "ResumeTokenError";
@@ -56,27 +57,24 @@ export interface HeldSession {
 }
 
 /** Holds `session` for one run. `seal` makes the resume token when the run pauses. */
-function holdSession(
+async function holdSession(
   session: Session | undefined,
   seal: (session: Session) => Promise<string>,
-): HeldSession {
-  const sessions = sessionCache();
+): Promise<HeldSession> {
+  const memory = memoryJournal();
   let resumeToken: string | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
   let unsaved: string | undefined;
-  if (session) {
-    const { addition } = SessionVersion.none.next(session, { holder: crypto.randomUUID() });
-    appendTo(sessions, session.id, addition);
-  }
+  if (session) await storeSession(memory, await journalKey(session.owner, session.id), session);
 
-  const operations = sessionsIn(sessions);
-  const store: RunStore = {
-    ...operations,
-    async append(id, addition) {
-      if (!await operations.append(id, addition)) return false;
-      const { session } = await openSession(operations, id);
-      if (session && isPaused(session)) resumeToken = await seal(session);
-      return true;
+  const journal: Journal = {
+    ...memory,
+    async append(key, append) {
+      const outcome = await memory.append(key, append);
+      if (append.change?.state !== "paused" || !outcome?.stored) return outcome;
+      const { session } = await openSession(memory, key) ?? {};
+      if (session) resumeToken = await seal(session);
+      return outcome;
     },
   };
 
@@ -89,7 +87,7 @@ function holdSession(
 
   return {
     session,
-    store,
+    store: { journal },
     to: (sink) =>
       new SinkFilter(sink, ({ id, event }) => {
         if (event.type === "warning" && event.code === "session.unsaved") unsaved = event.error;
@@ -216,7 +214,7 @@ export function resumeTokens(options: ResumeTokenOptions): ResumeTokens {
   return {
     seal,
     open,
-    hold: async (text, options) => holdSession(text === undefined ? undefined : await open(text, options), seal),
+    hold: async (text, options) => await holdSession(text === undefined ? undefined : await open(text, options), seal),
   };
 }
 
