@@ -110,7 +110,7 @@ Deno.test("a store that rejects the compacted transcript fails the run, and lose
   const store = await storeWithHistory();
   const reject = (session: Session, save: () => Promise<number | undefined>) =>
     session.compactions ? Promise.reject(new FinalError("full")) : save();
-  const full = durable({ ...store, ...saving(store, reject) });
+  const full = durable(saving(store, reject));
   const assistant = compacting({ model: scripted(), use: [summing] });
   const { status, messages } = await compact(assistant, { session: "s", store: full }).result;
   assertEquals([status, short(messages)], ["failed", ["summing All of it.", "assistant Two"]]);

@@ -247,7 +247,7 @@ Deno.test("each result of a batch is saved while other calls run, also after a s
   let holding = false;
   const holdingStore = {
     ...store,
-    ...saving(store, async (_, save) => {
+    journal: saving(store, async (_, save) => {
       if (holding) {
         isSaving.resolve();
         await held.promise;
@@ -354,14 +354,11 @@ for (const text of ["lost", "deadline", "recoveries", "toString"]) {
 Deno.test("a stop that arrives while a save is under way is saved after it at once", async () => {
   using time = new FakeTime();
   const kept = memory();
-  const stopping = durable({
-    ...kept,
-    ...saving(kept, (session, save) => {
-      const { position } = session.run ?? {};
-      if (position?.at === "tools" && position.calls.some(({ state }) => state === "ran")) run.stop("enough");
-      return save();
-    }),
-  });
+  const stopping = durable(saving(kept, (session, save) => {
+    const { position } = session.run ?? {};
+    if (position?.at === "tools" && position.calls.some(({ state }) => state === "ran")) run.stop("enough");
+    return save();
+  }));
   const hang = (name: string) => name === "send" ? new Promise<void>(() => {}) : undefined;
   const model = scripted({ text: "I do.", calls });
   const run = agent({ model, tools: tools([], hang) }).run({ prompt: "Go", session: "s", store: stopping });
@@ -487,14 +484,11 @@ Deno.test("a run whose save took longer than its lease does nothing more if anot
   const kept = memory();
   const late = Promise.withResolvers<void>();
   const done: string[] = [];
-  const slow = durable({
-    ...kept,
-    ...saving(kept, async (session, save) => {
-      const version = await save();
-      if (session.run?.position.at === "tools") await late.promise;
-      return version;
-    }),
-  });
+  const slow = durable(saving(kept, async (session, save) => {
+    const version = await save();
+    if (session.run?.position.at === "tools") await late.promise;
+    return version;
+  }));
   const model = scripted({ calls: [["send", {}]] });
   const first = agent({ model, tools: tools(done) }).run({ prompt: "1", session: "s", store: slow, lease: 3_000 });
   while ((await kept.load("s"))?.run?.position.at !== "tools") await time.tickAsync(1);
@@ -570,7 +564,7 @@ Deno.test("a failed save is retried, and counts once if it had succeeded", async
     let saves = 0;
     return {
       ...store,
-      ...saving(store, async (_, save) => {
+      journal: saving(store, async (_, save) => {
         const fails = saves++ % 2 === 0;
         const version = fails && !made ? undefined : await save();
         if (fails) throw new Error("The disk is gone");

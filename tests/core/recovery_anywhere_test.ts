@@ -42,7 +42,7 @@ async function live(seed: number, chance: Chance, death?: Death): Promise<Life> 
     session,
     store: {
       ...store,
-      ...saving(store, (_, save) => {
+      journal: saving(store, (_, save) => {
         marks.push(done.length);
         return save();
       }),

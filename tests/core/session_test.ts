@@ -803,7 +803,7 @@ Deno.test("a session that cannot be loaded or saved fails the run", async () => 
 
   const kept = memory();
   let broken = false;
-  const store: Store = { ...kept, ...saving(kept, (_, save) => broken ? down() : save()) };
+  const store: Store = { ...kept, journal: saving(kept, (_, save) => broken ? down() : save()) };
   const reported: unknown[] = [];
   const use: Middleware[] = [{
     stop: (_, next) => {
@@ -831,7 +831,10 @@ Deno.test("a run whose pause cannot be saved fails, because no answer would find
   const kept = memory();
   const store: Store = {
     ...kept,
-    ...saving(kept, (session, save) => session.run?.exit ? Promise.reject(new Error("The disk is full")) : save()),
+    journal: saving(
+      kept,
+      (session, save) => session.run?.exit ? Promise.reject(new Error("The disk is full")) : save(),
+    ),
   };
   const use: Middleware[] = [{ stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")) }];
   const reported: unknown[] = [];

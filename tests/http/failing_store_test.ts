@@ -35,7 +35,7 @@ async function survive(fails: (session: Session) => boolean) {
   const step = { calls: [{ id: "c1", name: "send", input: {} }] };
   const store = {
     ...among.store,
-    ...saving(among.store, (session, save) => {
+    journal: saving(among.store, (session, save) => {
       failing ||= fails(session);
       return failing ? Promise.reject(new Error("The store is away")) : save();
     }),

@@ -72,7 +72,7 @@ Deno.test("settled() resolves when the runs in the background were handed over",
     const isSaving = Promise.withResolvers<void>();
     const slowStore: Store = {
       ...store,
-      ...saving(store, async (session, save) => {
+      journal: saving(store, async (session, save) => {
         if (session.lease?.released) {
           isSaving.resolve();
           await gate.promise;

@@ -77,14 +77,11 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
   const hang = Promise.withResolvers<void>();
   const hanging = Promise.withResolvers<void>();
   let saves = 0;
-  const store = durable({
-    ...kept,
-    ...saving(kept, async (_, save) => {
-      const saved = await save();
-      if (++saves === 3) await (hanging.resolve(), hang.promise); // the claim of the second prompt
-      return saved;
-    }),
-  });
+  const store = durable(saving(kept, async (_, save) => {
+    const saved = await save();
+    if (++saves === 3) await (hanging.resolve(), hang.promise); // the claim of the second prompt
+    return saved;
+  }));
   await store.save({ id: "s", version: 0, messages: [] });
   const served = serve(agent({ model: scripted("One.", "Two.") }), { store, log: memoryLog(), lease: 5_000 });
   saves = 2;

@@ -158,7 +158,7 @@ Deno.test("POST /runs with the same key begins the run that a dead process had n
     const one = processOf({
       store: {
         ...among.store,
-        ...saving(among.store, async (_, save) => {
+        journal: saving(among.store, async (_, save) => {
           if (point === "claim") doomed.one?.kill();
           return await save();
         }),
@@ -195,7 +195,7 @@ async function dying(when: (session: Session) => boolean, model: Model) {
   const died = Promise.withResolvers<void>();
   const store = {
     ...among.store,
-    ...saving(among.store, async (session, save) => {
+    journal: saving(among.store, async (session, save) => {
       const version = await save();
       if (when(session)) {
         doomed.one?.kill();
@@ -251,7 +251,7 @@ Deno.test("GET /runs/:id ends a paused run whose process died while it stopped t
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
-    ...saving(among.store, async (_, save) => {
+    journal: saving(among.store, async (_, save) => {
       const version = await save();
       doomed.one?.kill();
       return version;
@@ -273,7 +273,7 @@ Deno.test("GET /runs/:id returns a stored prompt whose process died before it lo
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
-    ...saving(among.store, async (session, save) => {
+    journal: saving(among.store, async (session, save) => {
       const version = await save();
       if (session.messages.length > 0) doomed.one?.kill();
       return version;
@@ -396,7 +396,7 @@ Deno.test("POST /runs/:id/stop waits between its attempts if the run's own proce
   const attempts: number[] = [];
   const contended = {
     ...store,
-    ...saving(store, async (session, save) => {
+    journal: saving(store, async (session, save) => {
       if (session.lease?.closing !== "stop") return await save();
       attempts.push(Date.now());
       return attempts.length < 5 ? undefined : await save();
@@ -518,7 +518,7 @@ Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () 
   const ended = Promise.withResolvers<void>();
   const store = {
     ...among.store,
-    ...saving(among.store, async (session, save) => {
+    journal: saving(among.store, async (session, save) => {
       if (storedRun(session)?.status === "paused") {
         pausing.resolve();
         await go.promise;

@@ -83,7 +83,7 @@ async function endingElsewhere() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const begun = await elsewhere((store) => ({
     ...store,
-    ...saving(store, async (session, save) => {
+    journal: saving(store, async (session, save) => {
       if (!session.run) {
         end();
         await released;
@@ -123,7 +123,7 @@ Deno.test("a run that is stopped elsewhere while it saves is stopped, and keeps 
   let saves = 0;
   const raced: Store = {
     ...store,
-    ...saving(store, async (session, save) => {
+    journal: saving(store, async (session, save) => {
       const stored = await store.load(session.id);
       if (++saves === 1 && stored) await store.save(stored); // as the run's own process does at this moment
       return await save();
@@ -146,7 +146,7 @@ Deno.test("a message is delivered if the save before it was made but reported as
   let failing = false;
   const { there, run, rest } = await elsewhere((store) => ({
     ...store,
-    ...saving(store, async (_, save) => {
+    journal: saving(store, async (_, save) => {
       const version = await save();
       if (!failing) return version;
       failing = false;

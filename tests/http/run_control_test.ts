@@ -234,7 +234,7 @@ function pausesLate(inner = durable(memory())) {
   const [pausing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = {
     ...inner,
-    ...saving(inner, async (session, save) => {
+    journal: saving(inner, async (session, save) => {
       if (storedRun(session)?.status === "paused") {
         pausing.resolve();
         await go.promise;

@@ -185,7 +185,7 @@ Deno.test("serve() begins nothing for a request that arrived before its signal a
   const store = memory();
   const watching: Store = {
     ...store,
-    ...saving(store, (session, save) => {
+    journal: saving(store, (session, save) => {
       saved.push(session.id);
       return save();
     }),
