@@ -31,7 +31,7 @@ async function target() {
     { before: () => gate.promise, text: "Worked." },
     "New.",
   );
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const { log, records } = listedLog(memoryLog({ maxBytes: 30_000, maxOwnerBytes: Infinity }));
   const failures: unknown[] = [];
   const app = serve(agent({ model, tools: [drop], use: [refusing] }), {

@@ -47,7 +47,7 @@ async function damageRecord(chance: Chance): Promise<void> {
   let [bad, line] = ["", ""];
   const log = damagedLog(memoryLog(), (run) => run === bad, chance, (found) => line = found);
   const make = () =>
-    serve(agent({ model: scripted("One two three.", "Done.") }), { store: durable(memory()), log, onError() {} });
+    serve(agent({ model: scripted("One two three.", "Done.") }), { store: durable(memory().journal), log, onError() {} });
   const app = make();
   const runs: string[] = [];
   for (let count = 0; count < 2; count++) {
@@ -74,7 +74,7 @@ export const rows: Attack = {
   name: "rows",
   async attempt(chance) {
     await damageRecord(chance);
-    const kept = durable(memory());
+    const kept = durable(memory().journal);
     const sessions: string[] = [];
     for (let count = 0; count < 3; count++) {
       const { app, kill } = processOf({ store: kept, log: memoryLog() }, agent({ model: waiting("Half") }));

@@ -102,7 +102,7 @@ function expectClean(where: string, ...texts: readonly string[]): void {
 
 /** A store that remembers the records that contained the secret, at any moment. It does not throw: the engine would try again. */
 function watchedStore(): { readonly store: Store; readonly leaked: string[] } {
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const leaked: string[] = [];
   const watched: Store = {
     ...store,

@@ -151,7 +151,7 @@ export const values: Attack = {
   name: "values",
   async attempt(chance) {
     const errors: unknown[] = [];
-    const store = durable(memory());
+    const store = durable(memory().journal);
     const model = scripted(
       { calls: [["look", { key: "\ud800" }], ["look", {}]] },
       "Done.",

@@ -65,7 +65,7 @@ async function served(execute: AnyTool["execute"], use: readonly Middleware[] = 
   const model = scripted({ calls: [["look", {}], ["fine", {}]] }, "Done.", "Again.");
   const reported: string[] = [];
   const app = serve(agent({ model, tools: [look, fine], use: [...use] }), {
-    store: durable(memory()),
+    store: durable(memory().journal),
     log: memoryLog(),
     onError: (error) => void reported.push(String(error)),
     session: () => "s",
@@ -177,7 +177,7 @@ Deno.test("an output that JSON cannot hold fails the run with a clear error, and
   const output = z.object({ n: z.string().transform((text) => BigInt(text)) });
   const reported: string[] = [];
   const app = serve(agent({ model: scripted('{"n":"12"}', '{"n":"12"}'), output }), {
-    store: durable(memory()),
+    store: durable(memory().journal),
     log: memoryLog(),
     onError: (error) => void reported.push(String(error)),
     session: () => "s",
@@ -193,7 +193,7 @@ Deno.test("an output that a hook replaces with a value that JSON cannot hold is 
   const reported: string[] = [];
   const replacing: Middleware = { name: "replacing", prompt: async (_, next) => ({ ...await next(), output: 1n }) };
   const app = serve(agent({ model: scripted("Done."), use: [replacing] }), {
-    store: durable(memory()),
+    store: durable(memory().journal),
     log: memoryLog(),
     onError: (error) => void reported.push(String(error)),
   });
@@ -238,7 +238,7 @@ async function beside(execute: () => unknown) {
   const { status, messages } = await agent({ model, tools: [hostile, other] }).run({
     prompt: "Go",
     session: "s",
-    store: durable(memory()),
+    store: durable(memory().journal),
     onError: (error) => void errors.push(error),
   }).result;
   const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);

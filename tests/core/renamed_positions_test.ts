@@ -59,7 +59,7 @@ const parentEntries: readonly NumberedEntry[] = [
 
 /** A store with a recorded session "s". */
 async function recorded(head: string, entries: readonly NumberedEntry[] = []): Promise<Store> {
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const { run, lease } = JSON.parse(head);
   await store.append("s", {
     from: undefined,
@@ -152,7 +152,7 @@ Deno.test("a process that knows the earlier names reads its own sessions, and re
   assertEquals([reviewing, accepting, asking, parent].map(isRefused), [false, false, false, false]);
   const heads: string[] = [];
   const saved: Session[] = [];
-  const inner = durable(memory());
+  const inner = durable(memory().journal);
   const store = durable({
     ...inner,
     async append(id, addition) {

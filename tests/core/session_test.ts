@@ -901,7 +901,7 @@ Deno.test("a hook that ignores the end of its run does not hold the session", as
 
 Deno.test("no timer has a negative time after a save that took most of the lease, because runtimes warn of it", async () => {
   using time = new FakeTime();
-  const kept = durable(memory());
+  const kept = durable(memory().journal);
   const slow = durable({
     ...kept,
     async append(id, addition) {
@@ -921,7 +921,7 @@ Deno.test("no timer has a negative time after a save that took most of the lease
 });
 
 Deno.test("a run that is stopped while a hook holds its pause, which is saved already, does not save it again and again", async () => {
-  const kept = durable(memory());
+  const kept = durable(memory().journal);
   const saved: (string | undefined)[] = [];
   const store = durable({
     ...kept,

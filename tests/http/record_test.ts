@@ -352,7 +352,7 @@ Deno.test("the response of a wire whose log fails ends with the code unavailable
   assertStringIncludes(text, "The server stopped sending the events of the run");
 });
 
-for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {
+for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory().journal)]] as const) {
   Deno.test(`a run whose first events cannot be logged executes no tool, and leaves a session ${named} as it was`, async () => {
     using time = new FakeTime();
     let down = false;
@@ -458,7 +458,7 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {
+for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory().journal)]] as const) {
   Deno.test(`a pause in a session ${named} stays if its answers, or a prompt in its place, cannot be logged`, async () => {
     using time = new FakeTime();
     let down = false;
@@ -497,7 +497,7 @@ Deno.test("a pause whose events could not be logged is answered with its number 
   });
   const pay = tool({ name: "pay", description: "", input: z.object({}), ask: true, execute: () => "paid" });
   const model = scripted({ calls: [{ id: "c1", name: "pay", input: {} }] }, "Paid.");
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const app = serve(agent({ model, tools: [pay] }), { store, log, onError() {} });
   const received = framesOf(
     await advanceUntilSettled(time, post(app, "/runs", { prompt: "Pay" }).then((r) => r.text())),

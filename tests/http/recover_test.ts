@@ -391,7 +391,7 @@ Deno.test("recover() runs no hook of a run whose record the log refuses, and con
   assertEquals(endOf(await recordOf(among, refused.run)), ["run.finished", "Whole."]);
 });
 
-for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory())]] as const) {
+for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory().journal)]] as const) {
   Deno.test(`recover() ${named} refuses a limit that is not a whole number of at least 1`, async () => {
     const app = serve(agent({ model: scripted() }), { store });
     for (const limit of [1.5, Infinity, NaN, 0, -1]) {

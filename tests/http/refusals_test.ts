@@ -15,7 +15,7 @@ async function keyed(app: Parameters<typeof post>[0], path: string, body: object
 }
 
 Deno.test("a request that is refused leaves no key, no session and no report behind", async () => {
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const { log, records } = listedLog(memoryLog());
   const model = scripted({ calls: [["drop", { table: "a" }]] });
   const app = serve(agent({ model, tools: [drop] }), { store, log, onEnd() {} });
@@ -87,7 +87,7 @@ function long(count: number, length: number): Model {
   };
 }
 
-for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {
+for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory().journal)]] as const) {
   Deno.test(`a prompt that a full log refuses leaves nothing in a store ${named}`, async () => {
     const app = serve(agent({ model: scripted() }), {
       store,

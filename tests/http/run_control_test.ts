@@ -78,7 +78,7 @@ Deno.test("POST /runs/:id/finish makes a run finish with one more answer", async
 });
 
 Deno.test("POST /runs/:id/finish is refused if another process has taken the session", async () => {
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ text: "One.", before: () => gate.promise }) }), { store });
   const { run, session } = await (await post(app, "/runs", { prompt: "Go" }, { prefer: "respond-async" })).json();
@@ -230,7 +230,7 @@ function endOf(session: Session | undefined) {
 }
 
 /** A store that saves no pause before `go` is called. `pausing` resolves when a pause is to be saved. */
-function pausesLate(inner = durable(memory())) {
+function pausesLate(inner = durable(memory().journal)) {
   const [pausing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = {
     ...inner,
@@ -380,7 +380,7 @@ for (const [named, stop] of Object.entries(stops)) {
 
   Deno.test(`${named} ends a run that another process executes, without a log`, async () => {
     using time = new FakeTime();
-    const store = durable(memory());
+    const store = durable(memory().journal);
     const { model, begun } = halting();
     const here = serve(agent({ model }), { store });
     const there = serve(agent({ model: scripted() }), { store, wires: [aiSdkUi()] });

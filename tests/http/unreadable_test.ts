@@ -49,7 +49,7 @@ const damages: Readonly<Record<string, Damage>> = {
 for (const [name, damage] of Object.entries(damages)) {
   Deno.test(`recover() reports a session with ${name} once, leaves it alone and continues the others`, async () => {
     using time = new FakeTime();
-    const kept = durable(memory());
+    const kept = durable(memory().journal);
     const [bad, good] = [await dead(kept), await dead(kept)];
     const spoil = <S extends { readonly head: string }>(id: string, stored: S | undefined) =>
       stored && (id === bad ? { ...stored, head: damage(stored.head) } : stored);
@@ -136,7 +136,7 @@ for (const [name, damage] of Object.entries(lineDamages)) {
     const bad: { run?: string } = {};
     const kept = memoryLog();
     const log = damagedLog(kept, damage, bad);
-    const store = durable(memory());
+    const store = durable(memory().journal);
     const errors: unknown[] = [];
     const onError = (error: unknown) => void errors.push(error);
     const make = () => serve(agent({ model: scripted("Done.", "Done.") }), { store, log, wires: [aiSdkUi()], onError });
@@ -175,7 +175,7 @@ Deno.test("recover() reports a lost run whose record is damaged, and continues t
   using time = new FakeTime();
   const bad: { run?: string } = {};
   const log = damagedLog(memoryLog({ expireIn: Infinity }), (line) => line.slice(0, -1), bad);
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const runs = [];
   for (let count = 0; count < 3; count++) {
     const process = processOf({ store, log }, agent({ model: waiting("Half") }));

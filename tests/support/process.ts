@@ -22,7 +22,7 @@ export interface Process {
 
 /** A store and a log that outlive processes. */
 export function shared(): Shared {
-  return { store: durable(memory()), log: memoryLog({ expireIn: Infinity }) };
+  return { store: durable(memory().journal), log: memoryLog({ expireIn: Infinity }) };
 }
 
 /** A process that serves an agent. */

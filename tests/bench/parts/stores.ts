@@ -45,8 +45,8 @@ export async function storeMeasures(): Promise<readonly Measure[]> {
     atMost: 2,
     unit: "round trips",
   }];
-  await concurrentRuns({ store: durable(memory()), log: memoryLog() }); // so that all code is compiled
-  const inMemory = await concurrentRuns({ store: durable(memory()), log: memoryLog() });
+  await concurrentRuns({ store: durable(memory().journal), log: memoryLog() }); // so that all code is compiled
+  const inMemory = await concurrentRuns({ store: durable(memory().journal), log: memoryLog() });
   await onSqlite(async (database) => void measures.push(...await measuresOf(database, inMemory)));
   await onPostgres(async (database) => void measures.push(...await measuresOf(database, inMemory)));
   await onRedis(async (database) => void measures.push(...await measuresOf(database, inMemory)));

@@ -39,7 +39,7 @@ export interface Place {
 export const adapters = {
   memory(_: Deno.Kv): Place {
     const kept = {
-      store: durable(memory()),
+      store: durable(memory().journal),
       log: memoryLog({ expireIn: Infinity }),
       keyValue: memoryKeyValue(),
       journal: memoryJournal(),
