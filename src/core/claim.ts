@@ -168,7 +168,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
 async function openedFor({ store, session, owner }: ClaimOptions): Promise<OpenedSession | undefined> {
   if (session === undefined) return undefined;
   await store.unsaved?.store(session);
-  return await openSession(store.journal, await journalKey(owner, session));
+  return await openSession(store.journal, journalKey(owner, session));
 }
 
 /** The state of a session, without the run. */

@@ -11,6 +11,7 @@
  * @module
  */
 import type { Entry } from "./entries.ts";
+import { sha256 } from "./lib/sha256.ts";
 import type { Mail } from "./session.ts";
 import type { Event } from "../protocol/event.ts";
 
@@ -28,9 +29,8 @@ export interface RunPlace {
  * Returns the key of the journal of a session: 22 characters that are safe in every database and URL, whatever the names contain. They are a hash, so the id of a
  * run does not show its session.
  */
-export async function journalKey(owner: string | undefined, session: string): Promise<string> {
-  const text = new TextEncoder().encode(JSON.stringify([owner ?? null, session]));
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+export function journalKey(owner: string | undefined, session: string): string {
+  const hash = sha256(new TextEncoder().encode(JSON.stringify([owner ?? null, session])));
   const base64 = btoa(String.fromCharCode(...hash.subarray(0, 18))).slice(0, 22);
   return base64.replaceAll("+", "-").replaceAll("/", "_");
 }

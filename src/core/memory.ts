@@ -91,7 +91,7 @@ export function agentMemory(): RunStore {
       },
       async store(id) {
         const { session } = take(id) ?? {};
-        if (session) await storeSession(journal, await journalKey(session.owner, id), session);
+        if (session) await storeSession(journal, journalKey(session.owner, id), session);
       },
     },
   };

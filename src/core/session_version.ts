@@ -434,16 +434,16 @@ export async function storeSession(
 export function sessionsIn(journal: Journal): Sessions {
   const keyOf = (id: string, { owner }: SessionName = {}) => journalKey(owner, id);
   return {
-    load: async (id, name) => (await openSession(journal, await keyOf(id, name)))?.session,
+    load: async (id, name) => (await openSession(journal, keyOf(id, name)))?.session,
     async save({ version, ...session }) {
-      const key = await keyOf(session.id, session);
+      const key = keyOf(session.id, session);
       const opened = await openSession(journal, key);
       if ((opened?.version.n ?? 0) !== version) return undefined;
       return await storeSession(journal, key, session, opened) ? version + 1 : undefined;
     },
-    history: async (id, options) => await historyIn(journal, await keyOf(id, options), options),
+    history: (id, options) => historyIn(journal, keyOf(id, options), options),
     async fork(id, to, { at, owner } = {}) {
-      const key = await keyOf(id, { owner });
+      const key = keyOf(id, { owner });
       const { session, version } = await openSession(journal, key) ?? {};
       if (!session || !version || at !== undefined && !(at >= 0 && at <= version.last)) return false;
       const messages = at === undefined ? session.messages : transcriptOf(await journal.entries(key, 1, at)).messages;
@@ -455,10 +455,10 @@ export function sessionsIn(journal: Journal): Sessions {
         ...(state && { state }),
         ...(rules && { rules }),
       };
-      return await storeSession(journal, await keyOf(to, { owner }), copy);
+      return await storeSession(journal, keyOf(to, { owner }), copy);
     },
     list: (options) => journal.list(options),
-    delete: async (id, name) => await journal.delete(await keyOf(id, name)),
+    delete: (id, name) => journal.delete(keyOf(id, name)),
   };
 }
 

@@ -283,7 +283,7 @@ export class SessionWriter {
   /** Claims the session with its first draft. */
   async #claim(draft: Draft): Promise<boolean> {
     const { claimed, claimed: { opened } } = this.#run;
-    const key = await this.#key();
+    const key = this.#key;
     const { journal } = this.#store;
     const options = {
       ...{ journal, key, lease: this.#leaseTime, patience: this.#patience },
@@ -327,11 +327,11 @@ export class SessionWriter {
 
   /** Deletes the session. */
   async #remove(): Promise<boolean> {
-    await this.#store.journal.delete(await this.#key());
+    await this.#store.journal.delete(this.#key);
     return true;
   }
 
-  #key(): Promise<string> {
+  get #key(): string {
     return journalKey(this.#owner, this.#run.session);
   }
 
@@ -354,7 +354,7 @@ export class SessionWriter {
   async #reportLoss(): Promise<void> {
     const { session, events } = this.#run;
     if (this.#isGone || !this.#journal) return;
-    const head = await this.#store.journal.head(await this.#key()).catch(() => null);
+    const head = await this.#store.journal.head(this.#key).catch(() => null);
     if (head !== undefined) return;
     this.#isGone = true;
     events.report(new Error(`Cannot continue session "${session}": the store has lost it`));

@@ -81,7 +81,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   async load(id: string, { owner }: Owned): Promise<Session | undefined> {
     const sessions = this.#sessions;
-    return sessions && (await openSession(sessions.journal, await journalKey(owner, id)))?.session;
+    return sessions && (await openSession(sessions.journal, journalKey(owner, id)))?.session;
   }
 
   async head(id: string, requester: Owned): Promise<SessionHead | undefined> {
@@ -90,7 +90,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   async history(id: string, { owner }: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
     const sessions = this.#sessions;
-    return sessions && await historyIn(sessions.journal, await journalKey(owner, id), options);
+    return sessions && await historyIn(sessions.journal, journalKey(owner, id), options);
   }
 
   async changeHead(
@@ -102,14 +102,14 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const changed = opened && change(opened.session);
     const sessions = this.#sessions;
     return changed && sessions &&
-      await changeHead(sessions.journal, await journalKey(requester.owner, id), opened, changed);
+      await changeHead(sessions.journal, journalKey(requester.owner, id), opened, changed);
   }
 
   async post({ run, session }: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined> {
     const opened = await this.#openHead(session, requester);
     const sessions = this.#sessions;
     if (!opened || !sessions || !isRunning(opened.session, run)) return undefined;
-    const key = await journalKey(requester.owner, session);
+    const key = journalKey(requester.owner, session);
     const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
     const most = mail.type === "message" && { most: maxWaiting };
     const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...most }));
@@ -119,7 +119,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   /** Reads a session without its messages. */
   async #openHead(id: string, { owner }: Owned): Promise<OpenedSession<SessionHead> | undefined> {
     const sessions = this.#sessions;
-    return sessions && await openHead(sessions.journal, await journalKey(owner, id));
+    return sessions && await openHead(sessions.journal, journalKey(owner, id));
   }
 
   // The runs, and the work beside them.

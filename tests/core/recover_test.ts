@@ -493,7 +493,7 @@ Deno.test("a run whose save took longer than its lease does nothing more if anot
   const first = agent({ model, tools: tools(done) }).run({ prompt: "1", session: "s", store: slow, lease: 3_000 });
   while ((await kept.load("s"))?.run?.position.at !== "tools") await time.tickAsync(1);
   await time.tickAsync(3_001);
-  const next = agent({ model: scripted("Two.") }).run({ prompt: "2", session: "s", store: durable(kept) });
+  const next = agent({ model: scripted("Two.") }).run({ prompt: "2", session: "s", store: durable(kept.journal) });
   assertEquals((await next.result).status, "done");
   late.resolve();
   const { status, reason } = await advanceUntilSettled(time, first.result);
@@ -542,19 +542,22 @@ Deno.test("answers that were saved before the process died count, and may be sen
 
 Deno.test("a session of another owner does not exist for a run", async () => {
   const { store } = recordingStore();
-  const assistant = agent({ model: scripted("One.", "Two.") });
+  const assistant = agent({ model: scripted("One.", "Bob's.", "Nobody's.", "Two.") });
   await assistant.run({ prompt: "1", session: "s", store, owner: "ada" }).result;
   const message = async (result: Promise<RunResult>) => String((await result).error);
   const none = await message(assistant.resume({ session: "t", store, answers: [], owner: "bob" }).result);
-  const others = await message(assistant.resume({ session: "s", store, answers: [], owner: "bob" }).result);
-  assertEquals(others, none.replace(`"t"`, `"s"`));
-  assertEquals(refusal(await assistant.run({ prompt: "2", session: "s", store, owner: "bob" }).result), [
-    "failed",
-    "unknown",
-    false,
+  for (const owner of ["bob", undefined]) {
+    const others = await message(assistant.resume({ session: "s", store, answers: [], owner }).result);
+    assertEquals(others, none.replace(`"t"`, `"s"`));
+    const { messages } = await assistant.run({ prompt: "Mine", session: "s", store, owner }).result;
+    assertEquals(lines(messages)[0], "user Mine"); // a session of its own
+  }
+  const { status, messages } = await assistant.run({ prompt: "2", session: "s", store, owner: "ada" }).result;
+  assertEquals([status, lines(messages)[0], (await store.load("s", { owner: "ada" }))?.owner], [
+    "done",
+    "user 1",
+    "ada",
   ]);
-  const { status } = await assistant.run({ prompt: "2", session: "s", store, owner: "ada" }).result;
-  assertEquals([status, (await store.load("s"))?.owner], ["done", "ada"]);
 });
 
 Deno.test("a failed save is retried, and counts once if it had succeeded", async () => {
@@ -597,7 +600,12 @@ Deno.test("a run whose session cannot be saved fails with an error that says so"
   const failing = saving(store, (_, save) => broken ? Promise.reject(new Error("The disk is gone")) : save());
   const errors: unknown[] = [];
   const run = agent({ model: scripted({ calls: [["break", {}]] }, "Done."), tools: [breaking] })
-    .run({ prompt: "Go", session: "s", store: { ...store, ...failing }, onError: (error) => errors.push(`${error}`) });
+    .run({
+      prompt: "Go",
+      session: "s",
+      store: { ...store, journal: failing },
+      onError: (error) => errors.push(`${error}`),
+    });
   for (let round = 0; round < 30; round++) await time.tickAsync(1_000);
   assertEquals([(await run.result).status, new Set(errors)], ["failed", new Set(["Error: The disk is gone"])]);
 });

@@ -773,7 +773,11 @@ Deno.test("memory() keeps the newest sessions, at most `max`", async () => {
   assertEquals(await store.save({ id: "b", ...session }), 1);
   assertEquals(await store.save({ id: "a", ...session, version: 1 }), 2);
   assertEquals(await store.save({ id: "c", ...session }), 1);
-  assertEquals((await Promise.all(["a", "b", "c"].map(store.load))).map((kept) => kept?.version), [2, undefined, 1]);
+  assertEquals((await Promise.all(["a", "b", "c"].map((id) => store.load(id)))).map((kept) => kept?.version), [
+    2,
+    undefined,
+    1,
+  ]);
   await store.delete("a");
   assertEquals(await store.load("a"), undefined);
   assertEquals(await store.save({ id: "a", ...session, version: 2 }), undefined);
@@ -796,7 +800,9 @@ Deno.test("the prompt is saved before the model is asked, and results before it 
 
 Deno.test("a session that cannot be loaded or saved fails the run", async () => {
   const down = () => Promise.reject(new Error("store is down"));
-  const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: { ...memory(), open: down } });
+  const empty = memory();
+  const closed = { ...empty, journal: { ...empty.journal, open: down } };
+  const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: closed });
   const failed = await failing.result;
   assertEquals([failed.status, failed.error instanceof Error && failed.error.message], ["failed", "store is down"]);
   assertEquals(await Array.fromAsync(failing.events), []);
@@ -901,12 +907,12 @@ Deno.test("a hook that ignores the end of its run does not hold the session", as
 
 Deno.test("no timer has a negative time after a save that took most of the lease, because runtimes warn of it", async () => {
   using time = new FakeTime();
-  const kept = durable(memory().journal);
+  const { journal } = memory();
   const slow = durable({
-    ...kept,
-    async append(id, addition) {
+    ...journal,
+    async append(key, append) {
       await new Promise((resolve) => setTimeout(resolve, 25_000)); // a lease is 30 seconds
-      return await kept.append(id, addition);
+      return await journal.append(key, append);
     },
   });
   const { setTimeout } = globalThis;
@@ -921,13 +927,13 @@ Deno.test("no timer has a negative time after a save that took most of the lease
 });
 
 Deno.test("a run that is stopped while a hook holds its pause, which is saved already, does not save it again and again", async () => {
-  const kept = durable(memory().journal);
+  const { journal } = memory();
   const saved: (string | undefined)[] = [];
   const store = durable({
-    ...kept,
-    append(id, addition) {
-      saved.push(addition.run);
-      return kept.append(id, addition);
+    ...journal,
+    append(key, append) {
+      saved.push(append.change?.state);
+      return journal.append(key, append);
     },
   });
   const [paused, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

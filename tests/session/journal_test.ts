@@ -37,10 +37,10 @@ Deno.test("denoKvJournal() keeps the laws of journals", async () => {
 });
 
 Deno.test("the id of a run tells its journal and its number, and does not show its session", async () => {
-  const key = await journalKey("ada", "s1");
-  assertEquals(key, await journalKey("ada", "s1"));
+  const key = journalKey("ada", "s1");
+  assertEquals(key, journalKey("ada", "s1"));
   assertEquals(/^[\w-]{22}$/.test(key), true);
-  const others = [await journalKey(undefined, "s1"), await journalKey("ad", "as1"), await journalKey("s1", "ada")];
+  const others = [journalKey(undefined, "s1"), journalKey("ad", "as1"), journalKey("s1", "ada")];
   assertEquals(new Set([key, ...others]).size, 4);
   assertEquals(placeOf(runIdOf({ key, run: 12 })), { key, run: 12 });
   for (const id of ["", key, `${key}-0`, `${key}-01`, `${key}-1-1`, `x${key}-1`, `${key}-1e3`, crypto.randomUUID()]) {

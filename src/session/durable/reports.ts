@@ -37,7 +37,7 @@ export function reportEntriesOf(
   /** Saves an entry. Returns false if there is one already. */
   async function add(run: RecoveredRun, end?: NumberedEvent): Promise<boolean> {
     const { owner } = run;
-    const key = await (end ? reportKey(run, end.id) : reportKey(run));
+    const key = end ? reportKey(run, end.id) : reportKey(run);
     const report = { ...run, at: Date.now(), ...(end && { end }) };
     const entry = { id: key, ...(owner !== undefined && { owner }), report };
     const holder = crypto.randomUUID();
@@ -53,9 +53,9 @@ export function reportEntriesOf(
   }
 
   async function removeReported(run: RecoveredRun, pausedAt: number): Promise<void> {
-    const pause = await reportKey(run, pausedAt);
+    const pause = reportKey(run, pausedAt);
     if (lastEventNumber(await pausedSession(run)) === pausedAt) {
-      await journal.delete(await reportKey(run));
+      await journal.delete(reportKey(run));
       if (!await journal.head(pause)) return;
       await add(run); // a process that resumes the run has found the removed entry
     }
@@ -75,14 +75,14 @@ export function reportEntriesOf(
     },
     async remove(run, end) {
       if (end?.event.type === "run.paused") await removeReported(run, end.id);
-      else await journal.delete(await reportKey(run));
+      else await journal.delete(reportKey(run));
     },
     removeReported,
   };
 }
 
 /** Returns the key of the entry of a run, or of its pause at an event. No session has such a name. */
-function reportKey({ run, owner }: RecoveredRun, ...pausedAt: readonly number[]): Promise<string> {
+function reportKey({ run, owner }: RecoveredRun, ...pausedAt: readonly number[]): string {
   return journalKey(owner, `\0report${JSON.stringify([run, ...pausedAt])}`);
 }
 

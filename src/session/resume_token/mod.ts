@@ -65,7 +65,7 @@ async function holdSession(
   let resumeToken: string | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
   let unsaved: string | undefined;
-  if (session) await storeSession(memory, await journalKey(session.owner, session.id), session);
+  if (session) await storeSession(memory, journalKey(session.owner, session.id), session);
 
   const journal: Journal = {
     ...memory,

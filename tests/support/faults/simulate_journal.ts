@@ -75,7 +75,7 @@ export async function simulateJournal(seed: number, open: () => Place, log: Trac
     const world: World = {
       chance,
       journal: () => journalOf(place),
-      key: await journalKey(undefined, `session ${seed}`),
+      key: journalKey(undefined, `session ${seed}`),
       plan: { turns: Array.from({ length: below(4) }, turn), compactAt: one([4, 8, 99]) },
       prompts: 1 + below(3),
       log,
