@@ -35,6 +35,8 @@ interface ClaimedState {
   readonly messages: readonly Message[];
   /** The number of compactions of the transcript. */
   readonly compactions: number;
+  /** The key of the session's journal, if the session has a name. */
+  readonly key: string | undefined;
   /** The session as its journal had it; undefined for a new one. */
   readonly opened: OpenedSession | undefined;
   /** The owner of the session, if there is one. */
@@ -140,8 +142,10 @@ interface MustClose {
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
 export async function claim(beginning: Beginning): Promise<Claimed | MustClose> {
   const { options, definition, session: id } = beginning;
-  const { messages, compact, owner, parent } = options;
-  const opened = await openedFor(options);
+  const { session, store, messages, compact, owner, parent } = options;
+  const key = session === undefined ? undefined : journalKey(owner, session);
+  if (session !== undefined) await store.unsaved?.store(session);
+  const opened = key === undefined ? undefined : await openSession(store.journal, key);
   const { session: stored } = opened ?? {};
   if (!stored && !messages) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
@@ -149,7 +153,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
-  const state = { ...stateOf(stored, opened, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const state = { ...stateOf(stored, owner), key, opened, ...(parent !== undefined && { state: [], rules: [] }) };
   const { messages: transcript } = state;
   if (messages) {
     const before = [...transcript, ...leftBehind(stored)];
@@ -164,21 +168,15 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   return await resume(opened, state, beginning);
 }
 
-/** Opens the session that the options name, if there is one. */
-async function openedFor({ store, session, owner }: ClaimOptions): Promise<OpenedSession | undefined> {
-  if (session === undefined) return undefined;
-  await store.unsaved?.store(session);
-  return await openSession(store.journal, journalKey(owner, session));
-}
-
 /** The state of a session, without the run. */
 type SessionPart = Omit<ClaimedState, "snapshot">;
 
-/** Returns the state of a session. `owner` is that of a new one. */
-export function stateOf(stored: Session | undefined, opened: OpenedSession | undefined, owner?: string): SessionPart {
+/** Returns the state of a session that is only looked at. `owner` is that of a new one. */
+export function stateOf(stored: Session | undefined, owner?: string): SessionPart {
   return {
+    key: undefined,
+    opened: undefined,
     messages: stored?.messages ?? [],
-    opened,
     compactions: stored?.compactions ?? 0,
     owner: stored?.owner ?? owner,
     state: stored?.state ?? [],

@@ -216,7 +216,7 @@ export class JournalWriter {
   put(read: () => JournalProgress): Promise<boolean> {
     return this.#inTurn(async () => {
       for (;;) {
-        await this.#settle();
+        if (this.#unknown) await this.#settle();
         const { session, lines = [], ended, waiting = 0, taken = this.last, released } = read();
         const all = ended ? [...lines, JSON.stringify(ended)] : lines;
         const at = Date.now();
@@ -279,7 +279,7 @@ export class JournalWriter {
     next?: SessionVersion,
   ): Promise<Appended | undefined> {
     const { journal, key, patience } = this.#options;
-    await this.#settle();
+    if (this.#unknown) await this.#settle();
     if (this.#isLost) return undefined;
     const { mark: from, last, n } = this.#version;
     const to = { holder: this.#holder, n: n + 1 };

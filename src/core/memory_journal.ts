@@ -31,19 +31,20 @@ interface RunLines {
   readonly lines: string[];
 }
 
-/** A journal in memory. The lists are shared with later versions, which extend them. */
-interface Stored extends TimelessHead {
+/** A journal in memory. */
+interface Stored {
+  head: TimelessHead;
   /** The time at which another process must look; null: not at all. */
-  readonly dueAt: number | null;
+  dueAt: number | null;
   /** The entries. The first ones may have been deleted. */
-  readonly list: NumberedJournalEntry[];
+  list: NumberedJournalEntry[];
   /** The events, by run. */
-  readonly runs: ReadonlyMap<number, RunLines>;
+  runs: Map<number, RunLines>;
   /** The number of characters of entries and events. */
-  readonly length: number;
+  length: number;
+  changedAt: number;
   /** Milliseconds after the last change, or after the end of the lease, that it is deleted. */
   readonly expireIn: number;
-  readonly changedAt: number;
 }
 
 /** The bounds of journals in memory. Those of one owner that are over make room for others, the one that was changed longest ago first. */
@@ -72,50 +73,70 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     dues.delete(key);
   }
 
-  function put(key: string, stored: Stored): void {
-    const { owner, length, head, dueAt, state } = stored;
-    const inUse = isBefore(expiryOf(stored));
-    journals.put(key, stored, { bytes: 2 * (length + head.length), owner, pinned: state !== "over", inUse });
+  /** Makes room for a journal that is to have this head and `more` further characters. It loses what no run reads if there is no room otherwise. */
+  function makeRoom(key: string, stored: Stored, head: TimelessHead, more: number): void {
+    const put = () => {
+      const bytes = 2 * (stored.length + more + head.head.length);
+      const inUse = () => Date.now() < expiryOf(stored);
+      journals.put(key, stored, { bytes, owner: head.owner, pinned: head.state !== "over", inUse });
+    };
+    try {
+      put();
+    } catch (error) {
+      const kept = keptFrom(stored, head, journals.roomFor(key, head.owner) / 2 - head.head.length - more);
+      if (!(error instanceof CapacityError) || kept.length === stored.length) throw error;
+      const before = { ...stored };
+      try {
+        Object.assign(stored, kept);
+        put();
+      } catch (error) {
+        Object.assign(stored, before);
+        throw error;
+      }
+    }
+  }
+
+  function setDue(key: string, stored: Stored, dueAt: number | null): void {
+    stored.dueAt = dueAt;
     if (dueAt === null) dues.delete(key);
     else dues.set(key, dueAt);
   }
 
   function append(key: string, addition: Append): Appended | undefined {
-    const stored = find(key);
-    const head = headAfter(addition, stored);
-    if (!head) return outcomeOf(addition, stored);
+    const found = find(key);
+    const head = headAfter(addition, found?.head);
+    if (!head) return outcomeOf(addition, found?.head);
     const texts = addition.change?.entries.map((entry) => JSON.stringify(entry)) ?? []; // a copy: the caller may change its own
-    const { list, runs, run, last } = fit(
-      key,
-      nextOf(stored ?? newJournal(addition, head, bounds), head, addition, texts),
-    );
-    for (const [index, text] of texts.entries()) list.push(numbered(last - texts.length + 1 + index, JSON.parse(text)));
-    for (const line of addition.events?.lines ?? []) runs.get(run)?.lines.push(line); // only once they are known to fit
+    const { events, due, created: { expireIn = bounds.expireIn } = {} } = addition;
+    const lines = events?.lines ?? [];
+    const stored: Stored = found ??
+      { head, dueAt: null, list: [], runs: new Map(), length: 0, changedAt: Date.now(), expireIn };
+    const more = lengthOf(texts) + lengthOf(lines);
+    makeRoom(key, stored, head, more);
+    stored.head = head;
+    stored.length += more;
+    stored.changedAt = Date.now();
+    if (due !== undefined) setDue(key, stored, due === null ? null : Date.now() + due);
+    const first = head.last - texts.length + 1;
+    for (const [index, text] of texts.entries()) stored.list.push(numbered(first + index, JSON.parse(text)));
+    const own = stored.runs.get(head.run) ?? { before: head.events - lines.length, lines: [] };
+    stored.runs.set(head.run, own);
+    for (const line of lines) own.lines.push(line);
     notify(key);
-    return { stored: true, last };
-  }
-
-  /** Stores a journal, without what no run reads if there is no room for it. Returns what is stored. */
-  function fit(key: string, next: Stored): Stored {
-    try {
-      put(key, next);
-      return next;
-    } catch (error) {
-      const kept = keptFrom(next, journals.roomFor(key, next.owner) / 2 - next.head.length);
-      if (!(error instanceof CapacityError) || kept.length === next.length) throw error;
-      put(key, kept);
-      return kept;
-    }
+    return { stored: true, last: head.last };
   }
 
   function post(key: string, { run, entry, most }: Parameters<Journal["post"]>[1]) {
     const stored = find(key);
-    if (!stored || stored.run !== run || stored.state !== "running") return { status: "over" } as const;
-    if (most !== undefined && stored.waiting >= most) return { status: "full" } as const;
+    if (!stored || stored.head.run !== run || stored.head.state !== "running") return { status: "over" } as const;
+    if (most !== undefined && stored.head.waiting >= most) return { status: "full" } as const;
     const text = JSON.stringify(entry);
-    const last = stored.last + 1;
-    const waiting = stored.waiting + (most === undefined ? 0 : 1);
-    put(key, { ...stored, last, waiting, length: stored.length + text.length, changedAt: Date.now() });
+    const last = stored.head.last + 1;
+    const head = { ...stored.head, last, waiting: stored.head.waiting + (most === undefined ? 0 : 1) };
+    makeRoom(key, stored, head, text.length);
+    stored.head = head;
+    stored.length += text.length;
+    stored.changedAt = Date.now();
     stored.list.push(numbered(last, JSON.parse(text)));
     notify(key);
     return { status: "posted", last } as const;
@@ -144,7 +165,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     list: ({ owner, after = "", limit = 100 } = {}) =>
       promiseTry(() => {
         const all = journals.ids().flatMap((key) => {
-          const { session, owner: own } = find(key) ?? {};
+          const { session, owner: own } = find(key)?.head ?? {};
           return session !== undefined && own === owner && session > after ? [session] : [];
         });
         return all.sort().slice(0, limit);
@@ -153,9 +174,12 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
       promiseTry(() => {
         const stored = find(key);
         if (!stored) return;
-        const kept = new Map([...stored.runs].filter(([number]) => number >= run));
-        const length = stored.length - lengthOf(stored.runs) + lengthOf(kept);
-        put(key, { ...stored, runs: kept, length });
+        for (const [number, { lines }] of stored.runs) {
+          if (number >= run) continue;
+          stored.runs.delete(number);
+          stored.length -= lengthOf(lines);
+        }
+        makeRoom(key, stored, stored.head, 0);
       }),
     delete: (key) =>
       promiseTry(() => {
@@ -165,57 +189,31 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   };
 }
 
-/** Returns a journal without entries and events. */
-function newJournal({ created: { expireIn } = {} }: Append, head: TimelessHead, bounds: Bounds): Stored {
-  const none = { dueAt: null, length: 0, changedAt: 0 };
-  return { ...head, ...none, expireIn: expireIn ?? bounds.expireIn, list: [], runs: new Map() };
-}
-
-/** Returns the version of a journal that an append makes. Its lists do not have the new entries and lines yet. */
-function nextOf(stored: Stored, head: TimelessHead, { events, due }: Append, texts: readonly string[]): Stored {
-  const { lines = [] } = events ?? {};
-  const runs = new Map(stored.runs);
-  if (!runs.has(head.run)) runs.set(head.run, { before: head.events - lines.length, lines: [] });
-  return {
-    ...stored,
-    ...head,
-    dueAt: due === undefined ? stored.dueAt : due === null ? null : Date.now() + due,
-    runs,
-    length: [...texts, ...lines].reduce((sum, text) => sum + text.length, stored.length),
-    changedAt: Date.now(),
-  };
-}
-
-/** Returns a journal that is too large without what no run reads: earlier runs, entries before the base, and then its first events. */
-function keptFrom(stored: Stored, most: number): Stored {
-  const { list, base, last, run, runs } = stored;
-  const kept = entriesIn(list, base, last);
-  const dropped = list.slice(0, list.length - kept.length);
-  const own = runs.get(run);
-  const others = lengthOf(runs) - (own ? lengthOf(new Map([[run, own]])) : 0);
+/** Returns what is kept of a journal that is too large: neither earlier runs nor entries before the base, and as many of its last events as `most` characters allow. */
+function keptFrom(
+  stored: Stored,
+  { base, last, run }: TimelessHead,
+  most: number,
+): Pick<Stored, "list" | "runs" | "length"> {
+  const list = [...entriesIn(stored.list, base, last)];
+  const dropped = stored.list.slice(0, stored.list.length - list.length);
+  const { before = 0, lines = [] } = stored.runs.get(run) ?? {};
+  const others = [...stored.runs].reduce((sum, [number, { lines }]) => number === run ? sum : sum + lengthOf(lines), 0);
   let length = stored.length - others - dropped.reduce((sum, [, entry]) => sum + JSON.stringify(entry).length, 0);
-  let { before = 0 } = own ?? {};
-  const lines = [...own?.lines ?? []];
-  while (length > most && lines.length > 0) {
-    length -= lines.shift()?.length ?? 0;
-    before++;
-  }
-  return { ...stored, list: [...kept], runs: new Map([[run, { before, lines }]]), length };
+  let skipped = 0;
+  for (; length > most && skipped < lines.length; skipped++) length -= lines[skipped]?.length ?? 0;
+  const runs = new Map(stored.runs.has(run) ? [[run, { before: before + skipped, lines: lines.slice(skipped) }]] : []);
+  return { list, runs, length };
 }
 
-function lengthOf(runs: ReadonlyMap<number, RunLines>): number {
+function lengthOf(texts: readonly string[]): number {
   let length = 0;
-  for (const { lines } of runs.values()) for (const line of lines) length += line.length;
+  for (const text of texts) length += text.length;
   return length;
 }
 
 function expiryOf({ expireIn, dueAt, changedAt }: Stored): number {
   return Math.max(changedAt, dueAt ?? 0) + expireIn;
-}
-
-/** Returns a function that returns true until a time. It is kept with a journal, so it must not keep anything else. */
-function isBefore(time: number): () => boolean {
-  return () => time > Date.now();
 }
 
 function numbered(number: number, entry: JournalEntry): NumberedJournalEntry {
@@ -224,7 +222,7 @@ function numbered(number: number, entry: JournalEntry): NumberedJournalEntry {
 
 function headOf(stored: Stored | undefined): JournalHead | undefined {
   if (!stored) return undefined;
-  const { list: _, runs: __, length: ___, expireIn: ____, changedAt: _____, dueAt, ...head } = stored;
+  const { head, dueAt } = stored;
   return { ...head, mark: { ...head.mark }, due: dueAt === null ? null : dueAt - Date.now() };
 }
 
@@ -240,13 +238,13 @@ function entriesIn(
 
 function pageOf(stored: Stored | undefined, run: number, after: number) {
   const found = stored?.runs.get(run);
-  if (!stored || run === 0 || (run !== stored.run && !found?.lines.length)) return undefined;
-  const { session, owner, state, events } = stored;
+  if (!stored || run === 0 || (run !== stored.head.run && !found?.lines.length)) return undefined;
+  const { session, owner, state, events, run: lastRun } = stored.head;
   const { before, lines }: RunLines = found ?? { before: events, lines: [] };
   const begin = Math.max(after - before, 0);
   const page: JournalLines = {
     first: Math.max(before + begin, after) + 1,
     lines: lines.slice(begin, endOfLines(lines, begin, pageLength)),
   };
-  return { ...page, last: before + lines.length, over: run < stored.run || state !== "running", session, owner };
+  return { ...page, last: before + lines.length, over: run < lastRun || state !== "running", session, owner };
 }

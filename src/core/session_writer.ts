@@ -332,7 +332,8 @@ export class SessionWriter {
   }
 
   get #key(): string {
-    return journalKey(this.#owner, this.#run.session);
+    const { claimed, session } = this.#run;
+    return claimed.key ?? journalKey(this.#owner, session);
   }
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */

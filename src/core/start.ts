@@ -206,7 +206,7 @@ export async function reviewForRemoteRun(
     steering: new Steering(),
     firstEvents: [],
   };
-  const claimed = { ...stateOf(session, undefined), type: "remote", snapshot } as const;
+  const claimed = { ...stateOf(session), type: "remote", snapshot } as const;
   const engine = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);

@@ -47,7 +47,11 @@ async function damageRecord(chance: Chance): Promise<void> {
   let [bad, line] = ["", ""];
   const log = damagedLog(memoryLog(), (run) => run === bad, chance, (found) => line = found);
   const make = () =>
-    serve(agent({ model: scripted("One two three.", "Done.") }), { store: durable(memory().journal), log, onError() {} });
+    serve(agent({ model: scripted("One two three.", "Done.") }), {
+      store: durable(memory().journal),
+      log,
+      onError() {},
+    });
   const app = make();
   const runs: string[] = [];
   for (let count = 0; count < 2; count++) {

@@ -5,7 +5,8 @@ import { type Message, user } from "@jizai/jizai";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import type { Append, Journal, MailEntry } from "../../src/core/journal.ts";
-import { claimJournal, type JournalClaim, openJournal } from "../../src/core/journal_writer.ts";
+import { claimJournal, type JournalClaim } from "../../src/core/journal_writer.ts";
+import { openSession } from "../../src/core/session_version.ts";
 import { memoryJournal } from "../../src/core/memory_journal.ts";
 import { noCounters, type RunSnapshot } from "../../src/core/position.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -54,7 +55,7 @@ Deno.test("a claim whose acknowledgement was lost does not shut itself out", asy
     const writer = await claiming;
     assertEquals([decisions, attempts, writer.run], [1, lost === 1 ? 2 : 5, 1]);
     assertEquals(await writer.put(() => ({ session: { id: "s", messages: [user("Hi")] }, ended: end })), true);
-    const { head } = await openJournal(journal, key) ?? {};
+    const { head } = await openSession(journal, key) ?? {};
     assertEquals([head?.state, head?.due], ["over", null]);
   }
 });
@@ -104,7 +105,7 @@ Deno.test("an end waits for the mail that has arrived, and each mail is received
     return { session: { id: "s", messages }, lines: [`{"type":"x"}`], ended: end };
   });
   assertEquals([await put, reads, received], [true, 2, ["a", "b"]]);
-  const { session, mail: left, ended } = await openJournal(journal, key) ?? {};
+  const { session, mail: left, ended } = await openSession(journal, key) ?? {};
   assertEquals(session?.messages, [user("Hi"), user("a"), user("b")]);
   assertEquals([left, ended], [[], end]);
   assertEquals((await journal.read(key, 1, 0))?.lines, [`{"type":"x"}`, JSON.stringify(end)]);
@@ -139,7 +140,7 @@ Deno.test("a session that continues elsewhere continues the numbers of its event
   assertEquals([first, lines, last], [8, [`{"type":"x"}`], 8]);
 });
 
-Deno.test("a writer stores its lease once a third of it has passed, and writes nothing after a failure", async () => {
+Deno.test("a writer stores its lease once a third of it has passed, and finds out after a failure what was stored", async () => {
   using time = new FakeTime();
   const dues: unknown[] = [];
   const memory = memoryJournal();
@@ -164,5 +165,6 @@ Deno.test("a writer stores its lease once a third of it has passed, and writes n
   fails = true;
   await assertRejects(() => advanceUntilSettled(time, put()), Error, "down");
   fails = false;
-  assertEquals([await put(), await writer.renew(), writer.isLost, dues.length], [false, false, true, 10]);
+  assertEquals([await put(), await writer.renew(), writer.isLost, dues.length], [true, true, false, 12]);
+  assertEquals([(await memory.read(key, 1, 0))?.lines, writer.events], [["{}", "{}"], 2]);
 });

@@ -16,7 +16,8 @@ import {
   type NumberedJournalEntry,
   runIdOf,
 } from "../../../src/core/journal.ts";
-import { claimJournal, type JournalSession, openJournal } from "../../../src/core/journal_writer.ts";
+import { claimJournal } from "../../../src/core/journal_writer.ts";
+import { type OpenedSession, openSession } from "../../../src/core/session_version.ts";
 import type { Unsaved } from "../../../src/core/session.ts";
 import type { Chance } from "../seeded.ts";
 import { simulate, sleep } from "../simulation.ts";
@@ -218,7 +219,7 @@ async function work(world: World, process: DyingProcess): Promise<string> {
 /** Decides about a claim, as a server does. */
 function decide(
   { chance: { below }, key, prompts, figures }: World,
-  opened: JournalSession | undefined,
+  opened: OpenedSession | undefined,
   number: number,
 ) {
   const { state = "over", run = 0, due = null } = opened?.head ?? {};
@@ -331,7 +332,7 @@ function isRolledBack(entries: readonly NumberedJournalEntry[], run: number): bo
 async function check(world: World): Promise<void> {
   const { key, effects, seen, holders, posted } = world;
   const journal = world.journal();
-  const opened = await openJournal(journal, key);
+  const opened = await openSession(journal, key);
   assert(opened?.head.state === "over", "A run is left");
   assertEquals(opened.session.run, undefined);
   for (const [name, count] of effects) assert(count === 1 || !name.startsWith("write"), `${name} had ${count} effects`);
