@@ -5,7 +5,8 @@
  */
 import { type Message, user } from "@jizai/jizai";
 import type { MailEntry, PostedMail } from "../../../src/core/journal.ts";
-import type { JournalProgress, JournalSession, JournalWriter } from "../../../src/core/journal_writer.ts";
+import type { JournalProgress, JournalWriter } from "../../../src/core/journal_writer.ts";
+import type { OpenedSession } from "../../../src/core/session_version.ts";
 import { type CallRecord, noCounters, type Position, type RunSnapshot } from "../../../src/core/position.ts";
 import type { Unsaved } from "../../../src/core/session.ts";
 import type { Event } from "../../../src/protocol/event.ts";
@@ -26,7 +27,7 @@ export interface RunPlan {
 }
 
 /** Returns the session with a new run. It keeps the first `keep` messages, and the messages that a run before it has left behind. */
-export function begin(opened: JournalSession | undefined, id: string, prompt: string, keep = Infinity): Unsaved {
+export function begin(opened: OpenedSession | undefined, id: string, prompt: string, keep = Infinity): Unsaved {
   const { session } = opened ?? {};
   const { position } = session?.run ?? {};
   const mail = opened?.mail.flatMap(({ mail }) => mail.type === "message" ? [mail.message] : []) ?? [];
@@ -51,7 +52,7 @@ export function begin(opened: JournalSession | undefined, id: string, prompt: st
 }
 
 /** Returns the session with the run that continues, with answers to some of the questions of its pause. */
-export function resumed({ session }: JournalSession, answers: readonly string[], isLost: boolean): Unsaved {
+export function resumed({ session }: OpenedSession, answers: readonly string[], isLost: boolean): Unsaved {
   const { version: _, run, ...rest } = session;
   if (!run) throw new Error("There is no run");
   const { exit: _exit, recoveries = 0, ...kept } = run;
