@@ -434,7 +434,12 @@ export async function storeSession(
 export function sessionsIn(journal: Journal): Sessions {
   const keyOf = (id: string, { owner }: SessionName = {}) => journalKey(owner, id);
   return {
-    load: async (id, name) => (await openSession(journal, keyOf(id, name)))?.session,
+    async load(id, name) {
+      const opened = await openSession(journal, keyOf(id, name));
+      if (!opened) return undefined;
+      const { taken: _, ...session } = opened.session; // it counts entries, which only the journal has
+      return session;
+    },
     async save({ version, ...session }) {
       const key = keyOf(session.id, session);
       const opened = await openSession(journal, key);
@@ -470,7 +475,7 @@ export async function historyIn(
 ): Promise<HistoryPage | undefined> {
   const head = await journal.head(key);
   if (!head) return undefined;
-  checkFormat(head);
+  readable(head.session ?? key, () => checkFormat(head));
   const all = historyOf(await journal.entries(key, 1, head.last));
   const earlier = all.filter(([number]) => number < before);
   const page = earlier.slice(-limit);

@@ -8,11 +8,13 @@ import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchKeyValue } from "./batch_sql/key_value.ts";
 import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
-import { type BatchOptions, batchStore, type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/store.ts";
+import { type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/batch.ts";
+import { sqlJournal, type SqlJournalOptions } from "./batch_sql/journal.ts";
+import { durable } from "./durable/mod.ts";
 import type { Log } from "./log.ts";
-export type { BatchOptions as D1Options } from "./batch_sql/store.ts";
+export type { SqlJournalOptions as D1Options } from "./batch_sql/journal.ts";
 export type { BatchLogOptions as D1LogOptions } from "./batch_sql/log.ts";
-export { schema, type SqlValue } from "./batch_sql/store.ts";
+export { schema, type SqlValue } from "./batch_sql/batch.ts";
 
 // The adapters for Cloudflare D1.
 
@@ -64,9 +66,9 @@ export async function migrate(database: D1): Promise<void> {
  * export const appOn = (database: D1) => serve(assistant, { store: d1Store(database), log: d1Log(database) });
  * ```
  */
-export function d1Store(database: D1, options: BatchOptions = {}): Store {
-  expectNames("Cannot create d1Store()", options, ["expireIn"]);
-  return batchStore(batchesOf(database), options);
+export function d1Store(database: D1, options: SqlJournalOptions = {}): Store {
+  expectNames("Cannot create d1Store()", options, ["expireIn", "pollEvery"]);
+  return durable(sqlJournal(batchesOf(database), { pollEvery: 200, ...options }));
 }
 
 /**

@@ -3,16 +3,17 @@
  *
  * @module
  */
-import { sessionsOf } from "../core/session_version.ts";
-import type { Addition, Store } from "../core/store.ts";
+import type { Journal } from "../core/journal.ts";
+import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
+import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
+import { durable } from "./durable/mod.ts";
 import { expectMethods, sweepEvery } from "./expiry.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { sqlLog } from "./sql/log.ts";
-import { addSessionTables, logTables, type SqlStorage } from "./sql/storage.ts";
-import { sqlStore } from "./sql/store.ts";
+import { journalTables, logTables, type SqlStorage } from "./sql/storage.ts";
 export type { SqlStorage as ObjectStorage } from "./sql/storage.ts";
 
 // The storage of a Durable Object.
@@ -56,59 +57,52 @@ export interface ObjectAlarm {
   deleteAlarm(): Promise<void>;
 }
 
+/** A time that is later than the end of each lease, in milliseconds. */
+const anyTime = 2 ** 42;
+
 /**
- * Returns a store that keeps an alarm set while a session has a lease. The alarm is set once for each lease, not for each save: a run that lives sets the
+ * Returns journals that keep an alarm set while one of them is due at a time. The alarm is set once for each lease, not for each append: a run that lives sets the
  * next one when it renews its lease. A recovery sets it for the first lease that has not ended yet, also if it finds ended ones.
  */
-function alarmed(store: Store, alarm: ObjectAlarm): Store {
-  let due: number | undefined;
+function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
+  let ringsAt: number | undefined;
 
   async function set(until: number): Promise<void> {
-    if (due !== undefined && due > Date.now() && due <= until) return;
-    due = until;
+    if (ringsAt !== undefined && ringsAt > Date.now() && ringsAt <= until) return;
+    ringsAt = until;
     await alarm.setAlarm(until);
   }
 
   /** Sets the alarm for the first lease that ends after now. An alarm for an ended lease would ring at once, again and again. */
   async function setForNext(): Promise<void> {
-    const ended = new Set(await store.pending(Date.now(), Number.MAX_SAFE_INTEGER));
-    const first = await store.pending(Number.MAX_SAFE_INTEGER, ended.size + 1);
-    const id = first.find((id) => !ended.has(id));
-    const until = id === undefined ? undefined : (await store.head(id))?.until;
-    if (typeof until === "number") await set(until);
+    const ended = new Set(await journal.pending(Number.MAX_SAFE_INTEGER));
+    const first = await journal.pending(ended.size + 1, anyTime);
+    const key = first.find((key) => !ended.has(key));
+    const { due = null } = (key !== undefined && await journal.head(key)) || {};
+    if (due !== null) await set(Math.ceil(Date.now() + due));
   }
 
   async function clear(): Promise<void> {
-    if (due === undefined || (await store.pending(Number.MAX_SAFE_INTEGER, 1)).length > 0) return;
-    due = undefined;
+    if (ringsAt === undefined || (await journal.pending(1, anyTime)).length > 0) return;
+    ringsAt = undefined;
     await alarm.deleteAlarm();
   }
 
-  const appending = {
-    ...store,
-    async append(id: string, addition: Addition) {
-      const isStored = await store.append(id, addition);
-      const { until } = addition;
-      if (isStored && until !== undefined) await (until === null ? clear() : set(until));
-      return isStored;
-    },
-  };
   return {
-    ...store,
-    ...appending,
-    ...sessionsOf(appending),
-    async touch(session, until) {
-      const moved = await store.touch(session, until);
-      if (moved) await set(until);
-      return moved;
+    ...journal,
+    async append(key, append) {
+      const { due } = append;
+      const appended = await journal.append(key, append);
+      if (appended?.stored && due !== undefined) await (due === null ? clear() : set(Math.ceil(Date.now() + due)));
+      return appended;
     },
-    async pending(before, limit) {
-      const ids = await store.pending(before, limit);
-      if (ids.length === 0 || due === undefined || due <= Date.now()) await setForNext();
-      return ids;
+    async pending(limit, within) {
+      const keys = await journal.pending(limit, within);
+      if (keys.length === 0 || ringsAt === undefined || ringsAt <= Date.now()) await setForNext();
+      return keys;
     },
-    async delete(id) {
-      await store.delete(id);
+    async delete(key) {
+      await journal.delete(key);
       await clear();
     },
   };
@@ -117,8 +111,7 @@ function alarmed(store: Store, alarm: ObjectAlarm): Store {
 // Sessions in the storage of a Durable Object.
 
 /**
- * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the rows that have changed: the last
- * ones if a transcript has grown.
+ * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the row of the session, and one for what is new.
  *
  * ```ts
  * import type { Store } from "@jizai/jizai";
@@ -137,9 +130,12 @@ export function durableObjectStore(storage: SqlStorage, options: DurableObjectSt
   expectNames("Cannot create durableObjectStore()", options, ["expireIn", "alarm"]);
   const { expireIn = Infinity, alarm } = options;
   expectStorage(storage);
-  storage.transactionSync(() => addSessionTables(storage));
-  const store = sqlStore(storage, { expireIn, sweepEvery: Infinity });
-  return alarm ? alarmed(store, alarm) : store;
+  storage.transactionSync(() => {
+    for (const statement of journalTables) storage.sql.exec(statement);
+    for (const statement of expiredJournals) storage.sql.exec(statement, Date.now());
+  });
+  const journal = sqlJournal(batchesIn(storage), { expireIn });
+  return durable(alarm ? alarmed(journal, alarm) : journal);
 }
 
 // Logs in the storage of a Durable Object.

@@ -1,9 +1,8 @@
 /**
- * Parts that the SQL adapters share: the check of the database, the text of a schema, the version column, and the expiry of entries.
+ * Parts that the SQL adapters share: the check of the database, the text of a schema, the expiry of entries, and the clock.
  *
  * @module
  */
-import type { Mark } from "../core/store.ts";
 
 // Checks the database that a caller passes: on a runtime that lacks one, code without types passes nothing.
 
@@ -16,19 +15,11 @@ export function expectMethods<T extends object>(
   if (methods.some((method) => typeof value?.[method] !== "function")) throw new TypeError(message);
 }
 
-// Schemas of SQL databases as text, and the versions in their columns.
+// Schemas of SQL databases as text.
 
 /** Joins lists of statements to one text. Each list is an argument: bundlers keep a spread, even in an argument of a call with a `@__PURE__` comment. */
 export function schemaText(...statements: readonly (readonly string[])[]): string {
   return statements.flat().map((statement) => `${statement};\n`).join("");
-}
-
-/**
- * Returns the version column of a session with this mark. It is negative, apart from sessions of version 0.1.0 of the package, which have no holder: a process of that
- * version writes a row only if it has read its version.
- */
-export function versionOf({ holder, n }: Mark): number {
-  return holder === "" ? n : -n;
 }
 
 // The expiry of entries, for databases that store it in a column.
@@ -36,17 +27,9 @@ export function versionOf({ holder, n }: Mark): number {
 /** Milliseconds between two deletions of expired entries. */
 export const sweepEvery = 60_000;
 
-/**
- * Returns when an entry that changes now expires; null for never. For a session with a lease, the time counts from the end of the lease, since its run is
- * active until then.
- */
-export function expiry(expireIn: number, leaseEnd: number | null = null): number | null {
-  return expireIn < Infinity ? usedUntil(leaseEnd) + expireIn : null;
-}
-
-/** Returns the time from which `expireIn` counts: the end of the lease if that is later than now. */
-export function usedUntil(leaseEnd: number | null): number {
-  return Math.max(Date.now(), leaseEnd ?? 0);
+/** Returns when an entry that changes now expires; null for never. */
+export function expiry(expireIn: number): number | null {
+  return expireIn < Infinity ? Date.now() + expireIn : null;
 }
 
 // The clock of a database: the clocks of processes may be wrong.

@@ -1,9 +1,9 @@
 /**
- * Journals as rows: the parts that databases share. Heads by column name, pages of events, and events in less room.
+ * Journals as rows: the parts that databases share. Heads by column name, notifications, pages of events, and events in less room.
  *
  * @module
  */
-import { type JournalHead, type JournalPage, runStates } from "../core/journal.ts";
+import { type Journal, type JournalHead, type JournalPage, type JournalWatcher, runStates } from "../core/journal.ts";
 import { type LinesPiece, pageLength, textOfLines } from "./pieces.ts";
 
 // Heads.
@@ -23,6 +23,31 @@ export function headOf(row: Readonly<Record<string, unknown>>, now: number): Jou
     waiting: Number(waiting),
     due: due === null ? null : Number(due) - now,
     head: String(head),
+  };
+}
+
+// Notifications.
+
+/** Subscribes to the changes of a key or channel. Resolves to the function that ends it. */
+export type Subscribe = (key: string, watcher: JournalWatcher) => PromiseLike<() => unknown>;
+
+/** Returns a watch for the changes of this process, which `watch` tells, and of others, for which it subscribes. It notifies once the subscription has begun. */
+export function subscribedWatch(watch: Journal["watch"], subscribe: Subscribe): Journal["watch"] {
+  return (key, { notify, fail }) => {
+    let hasEnded = false;
+    const watcher: JournalWatcher = {
+      notify: () => void (hasEnded || notify()),
+      fail: (error) => void (hasEnded || fail(error)),
+    };
+    const end = watch(key, watcher);
+    const subscription = Promise.resolve(subscribe(key, watcher));
+    subscription.then(watcher.notify, watcher.fail);
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      end();
+      subscription.then((unsubscribe) => unsubscribe()).catch(() => {}); // the watcher has left, and a failure to begin was passed to it
+    };
   };
 }
 

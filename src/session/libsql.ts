@@ -8,18 +8,13 @@ import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchKeyValue } from "./batch_sql/key_value.ts";
 import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
-import {
-  type BatchOptions,
-  batchStore,
-  type ExecuteBatch,
-  type Row,
-  schemaStatements,
-  type SqlValue,
-} from "./batch_sql/store.ts";
+import { type ExecuteBatch, type Row, schemaStatements, type SqlValue } from "./batch_sql/batch.ts";
+import { sqlJournal, type SqlJournalOptions } from "./batch_sql/journal.ts";
+import { durable } from "./durable/mod.ts";
 import type { Log } from "./log.ts";
-export type { BatchOptions as LibsqlOptions } from "./batch_sql/store.ts";
+export type { SqlJournalOptions as LibsqlOptions } from "./batch_sql/journal.ts";
 export type { BatchLogOptions as LibsqlLogOptions } from "./batch_sql/log.ts";
-export { schema, type SqlValue } from "./batch_sql/store.ts";
+export { schema, type SqlValue } from "./batch_sql/batch.ts";
 
 // The adapters for libSQL.
 
@@ -67,9 +62,9 @@ export async function migrate(client: LibsqlClient): Promise<void> {
  *   serve(assistant, { store: libsqlStore(client), log: libsqlLog(client) });
  * ```
  */
-export function libsqlStore(client: LibsqlClient, options: BatchOptions = {}): Store {
-  expectNames("Cannot create libsqlStore()", options, ["expireIn"]);
-  return batchStore(batchesOf(client), options);
+export function libsqlStore(client: LibsqlClient, options: SqlJournalOptions = {}): Store {
+  expectNames("Cannot create libsqlStore()", options, ["expireIn", "pollEvery"]);
+  return durable(sqlJournal(batchesOf(client), { pollEvery: 200, ...options }));
 }
 
 /**

@@ -7,11 +7,12 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { endIn, type Watcher } from "./followers.ts";
+import { durable } from "./durable/mod.ts";
 import type { DeltaOptions, Log } from "./log.ts";
+import { scriptJournal } from "./redis_scripts/journal.ts";
 import { channelOf, scriptLog } from "./redis_scripts/log.ts";
-import { type RedisOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
-import { scriptStore } from "./redis_scripts/store.ts";
-export type { RedisOptions } from "./redis_scripts/script.ts";
+import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
+export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
 
 // The Redis client that the caller passes.
 
@@ -161,10 +162,10 @@ function emitWarning(message: string): void {
  * export const appOn = (redis: RedisClient) => serve(assistant, { store: redisStore(redis), log: redisLog(redis) });
  * ```
  */
-export function redisStore(redis: RedisClient, options: RedisOptions & RedisWarningOptions = {}): Store {
-  expectNames("Cannot create redisStore()", options, ["prefix", "expireIn", "onWarning"]);
+export function redisStore(redis: RedisClient, options: RedisStoreOptions & RedisWarningOptions = {}): Store {
+  expectNames("Cannot create redisStore()", options, ["prefix", "expireIn", "pollEvery", "onWarning"]);
   void warnOfRisks(redis, options); // never rejects
-  return scriptStore(scriptsOf(redis), options);
+  return durable(scriptJournal(scriptsOf(redis), { pollEvery: 1_000, ...options, subscribe: subscriptionsOf(redis) }));
 }
 
 // Logs in Redis.
@@ -191,16 +192,28 @@ export function redisLog(redis: RedisClient, options: RedisLogOptions = {}): Log
   const { pollEvery = 1_000 } = options;
   void warnOfRisks(redis, options); // never rejects
   const { prefix = "jizai" } = options;
-  const subscribe = subscriptions(redis);
+  const subscribe = subscriptionsOf(redis);
   const watch = (id: string, watcher: Watcher) => subscribe(channelOf(prefix, id), watcher);
   return scriptLog(scriptsOf(redis), options, { longest: pollEvery, watch });
 }
+
+/** The subscriptions of clients: a store and a log of one client share a connection. */
+const subscribers = new WeakMap<RedisClient, Subscribe>();
+
+function subscriptionsOf(redis: RedisClient): Subscribe {
+  const subscribe = subscribers.get(redis) ?? subscriptions(redis);
+  subscribers.set(redis, subscribe);
+  return subscribe;
+}
+
+/** Subscribes to a channel. Resolves to the function that ends it. */
+type Subscribe = (channel: string, watcher: Watcher) => Promise<() => unknown>;
 
 /**
  * Returns the function that subscribes to the channel of a run. All channels share one connection, which is closed after the last of them. The function resolves to the one
  * that ends the subscription.
  */
-function subscriptions(redis: RedisClient): (channel: string, watcher: Watcher) => Promise<() => unknown> {
+function subscriptions(redis: RedisClient): Subscribe {
   const watchers = new Map<string, Set<Watcher>>();
   let subscriber: RedisSubscriber | undefined;
 

@@ -6,12 +6,13 @@
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
+import { batchesIn, sqlJournal } from "./batch_sql/journal.ts";
+import { durable } from "./durable/mod.ts";
 import { expectMethods, schemaText, sweepEvery } from "./expiry.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { sharedTransactions, sqlLog } from "./sql/log.ts";
-import { addSessionTables, logTables, sessionTables, type SqlStorage } from "./sql/storage.ts";
-import { sqlStore } from "./sql/store.ts";
+import { journalTables, logTables, type SqlStorage } from "./sql/storage.ts";
 
 // The SQLite database that the caller opens, and its schema.
 
@@ -34,24 +35,26 @@ export interface SqliteStatement {
   run(...bindings: (string | number | null)[]): unknown;
 }
 
-/** Options of `sqliteStore()`. */
+/** Options of the adapters. */
 export interface SqliteOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted by later writes. Default: never.
    */
   readonly expireIn?: number;
+  /** Milliseconds between two looks for changes of other processes. Those of this process are noticed at once. Default: 100. */
+  readonly pollEvery?: number;
 }
 
 const missing =
   'Cannot use the database: expected a DatabaseSync of "node:sqlite", which Deno and Node 22.13 or later have, ' +
   'or a Database of the package "libsql"';
 
-/** The schema as SQL. It changes nothing in a database that has the schema. An older schema needs `migrate()`. */
-export const schema: string = /* @__PURE__ */ schemaText(sessionTables, logTables, valueTables); // bundlers leave out an unused one
+/** The schema as SQL. It changes nothing in a database that has the schema. */
+export const schema: string = /* @__PURE__ */ schemaText(journalTables, logTables, valueTables); // bundlers leave out an unused one
 
 /**
- * Creates the tables, columns and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
+ * Creates the tables and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
  *
  * ```ts
  * import { migrate } from "@jizai/jizai/session/sqlite";
@@ -64,18 +67,15 @@ export function migrate(database: SqliteDatabase): void {
   const storage = wrap(database);
   database.exec("PRAGMA journal_mode = WAL");
   storage.transactionSync(() => {
-    addSessionTables(storage);
-    for (const statement of [...logTables, ...valueTables]) storage.sql.exec(statement);
+    for (const statement of [...journalTables, ...logTables, ...valueTables]) storage.sql.exec(statement);
   });
 }
 
-/** Returns the storage of a database. Throws if one of the tables is missing, or is of an older schema. */
-function storageOf(database: SqliteDatabase, tables = ["jizai_session", "jizai_log"]): SqlStorage {
+/** Returns the storage of a database. Throws if the table is missing. */
+function storageOf(database: SqliteDatabase, table: string): SqlStorage {
   const storage = wrap(database);
   try {
-    for (const table of tables) {
-      storage.sql.exec(`SELECT ${table === "jizai_session" ? "ends" : "1"} FROM ${table} LIMIT 0`);
-    }
+    storage.sql.exec(`SELECT 1 FROM ${table} LIMIT 0`);
   } catch (cause) {
     throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
       cause,
@@ -131,18 +131,16 @@ function wrap(database: SqliteDatabase): SqlStorage {
  * ```
  */
 export function sqliteStore(database: SqliteDatabase, options: SqliteOptions = {}): Store {
-  expectNames("Cannot create sqliteStore()", options, ["expireIn"]);
-  const { expireIn = Infinity } = options;
-  return sqlStore(storageOf(database), { expireIn, sweepEvery });
+  expectNames("Cannot create sqliteStore()", options, ["expireIn", "pollEvery"]);
+  const { expireIn = Infinity, pollEvery = 100 } = options;
+  const storage = storageOf(database, "jizai_journal");
+  return durable(sqlJournal(batchesIn(storage, sharedTransactions(storage)), { expireIn, pollEvery }));
 }
 
 // Logs in an SQLite file.
 
 /** Options of `sqliteLog()`. */
-export interface SqliteLogOptions extends SqliteOptions, DeltaOptions {
-  /** Milliseconds between two looks for events that other processes have added. Events of this process arrive at once. Default: 100. */
-  readonly pollEvery?: number;
-}
+export interface SqliteLogOptions extends SqliteOptions, DeltaOptions {}
 
 /**
  * Keeps logs in SQLite. Several processes of one machine can share a file. Throws if the schema is missing: call `migrate()` before.
@@ -162,7 +160,7 @@ export interface SqliteLogOptions extends SqliteOptions, DeltaOptions {
 export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = {}): Log {
   expectNames("Cannot create sqliteLog()", options, ["expireIn", "pollEvery", "deltasEvery"]);
   const { expireIn = Infinity, pollEvery = 100, deltasEvery = deltasEveryDefault } = options;
-  const storage = storageOf(database);
+  const storage = storageOf(database, "jizai_log");
   return sqlLog(storage, { expireIn, deltasEvery, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
 }
 
@@ -182,5 +180,5 @@ export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = 
  * ```
  */
 export function sqliteKeyValue(database: SqliteDatabase): KeyValue {
-  return sqlKeyValue(storageOf(database, ["jizai_value"]), sweepEvery);
+  return sqlKeyValue(storageOf(database, "jizai_value"), sweepEvery);
 }

@@ -6,11 +6,12 @@
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
+import { durable } from "./durable/mod.ts";
 import type { DeltaOptions, Log } from "./log.ts";
+import { scriptJournal } from "./redis_scripts/journal.ts";
 import { scriptLog } from "./redis_scripts/log.ts";
-import { type RedisOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
-import { scriptStore } from "./redis_scripts/store.ts";
-export type { RedisOptions } from "./redis_scripts/script.ts";
+import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
+export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
 
 // The adapters for Upstash Redis.
 
@@ -40,9 +41,9 @@ function scriptsOf(redis: UpstashClient): RunScript {
  * export const on = (redis: UpstashClient) => ({ store: upstashStore(redis), log: upstashLog(redis) });
  * ```
  */
-export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): Store {
-  expectNames("Cannot create upstashStore()", options, ["prefix", "expireIn"]);
-  return scriptStore(scriptsOf(redis), options);
+export function upstashStore(redis: UpstashClient, options: RedisStoreOptions = {}): Store {
+  expectNames("Cannot create upstashStore()", options, ["prefix", "expireIn", "pollEvery"]);
+  return durable(scriptJournal(scriptsOf(redis), options));
 }
 
 /**

@@ -24,8 +24,8 @@ export {
 } from "./evaluate.ts";
 export { fileLaws } from "./laws/file_laws.ts";
 export type { LawOptions, Make } from "./laws/laws.ts";
+export { journalLaws } from "./laws/journal_laws.ts";
 export { keyValueLaws } from "./laws/key_value_laws.ts";
 export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";
-export { storeLaws } from "./laws/store_laws.ts";
 export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";

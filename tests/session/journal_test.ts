@@ -6,8 +6,9 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { type Append, journalKey, placeOf, runIdOf } from "../../src/core/journal.ts";
 import { memoryJournal } from "../../src/core/memory_journal.ts";
-import { batchesIn, journalTables, sqlJournal } from "../../src/session/batch_sql/journal.ts";
+import { batchesIn, sqlJournal } from "../../src/session/batch_sql/journal.ts";
 import { denoKvJournal } from "../../src/session/deno_kv/journal.ts";
+import { journalTables } from "../../src/session/sql/storage.ts";
 import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { storage } from "../support/sql.ts";
 

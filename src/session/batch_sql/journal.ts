@@ -16,28 +16,14 @@ import { promiseTry } from "../../stream/tick.ts";
 import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
-import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./store.ts";
-
-/** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between. */
-export const journalTables: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS jizai_journal (
-    key TEXT PRIMARY KEY, session TEXT, owner TEXT NOT NULL, holder TEXT NOT NULL, n INTEGER NOT NULL, run INTEGER NOT NULL,
-    state INTEGER NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL, events INTEGER NOT NULL, waiting INTEGER NOT NULL,
-    due INTEGER, keep INTEGER, expires INTEGER, writer TEXT NOT NULL, head TEXT NOT NULL
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_journal_entry (
-    key TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (key, first, part)
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_journal_event (
-    key TEXT NOT NULL, run INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, last INTEGER NOT NULL,
-    text TEXT NOT NULL, PRIMARY KEY (key, run, first, part)
-  ) WITHOUT ROWID`,
-  "CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL",
-  "CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL",
-  "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
-];
+import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
 
 const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal"];
+
+/** The statements that delete the journals that have expired, whose value is the time. */
+export const expiredJournals: readonly string[] = tables.map((table) =>
+  `DELETE FROM ${table} WHERE key IN (SELECT key FROM jizai_journal WHERE expires <= ?)`
+);
 
 /** Options of journals. */
 export interface SqlJournalOptions extends BatchOptions {
@@ -45,13 +31,15 @@ export interface SqlJournalOptions extends BatchOptions {
   readonly pollEvery?: number;
 }
 
-/** Returns the batches of a database of this process. Each is a transaction. */
+/** Returns the batches of a database of this process. Each is a transaction; a single statement needs none. */
 export function batchesIn(
   storage: SqlStorage,
   transact = <T>(work: () => T) => promiseTry(() => storage.transactionSync(work)),
 ): ExecuteBatch {
-  return (statements) =>
-    transact(() => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]));
+  return (statements) => {
+    const execute = () => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]);
+    return statements.length === 1 ? promiseTry(execute) : transact(execute);
+  };
 }
 
 /** Creates journals in a database that has the tables. Each operation is one batch. */

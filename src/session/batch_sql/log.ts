@@ -9,7 +9,7 @@ import { followers } from "../followers.ts";
 import { collectLines, piecesOf, textOfLines } from "../pieces.ts";
 import { records } from "../record/records_of.ts";
 import { pieceLength } from "../sql/storage.ts";
-import { type BatchOptions, type ExecuteBatch, type Statement, sweeper } from "./store.ts";
+import { type BatchOptions, type ExecuteBatch, type Statement, sweeper } from "./batch.ts";
 
 /** Options of logs. */
 export interface BatchLogOptions extends BatchOptions, DeltaOptions {

@@ -1,5 +1,5 @@
 /**
- * Journals in Deno KV: a head, and pieces of entries and of events, which a commit stores together.
+ * Sessions in Deno KV. A journal is a head, and pieces of entries and of events, which a commit stores together.
  *
  * @module
  */
@@ -14,6 +14,9 @@ import {
   outcomeOf,
   type TimelessHead,
 } from "../../core/journal.ts";
+import type { Store } from "../../core/store.ts";
+import { expectNames } from "../../protocol/shape.ts";
+import { durable } from "../durable/mod.ts";
 import { sweepEvery } from "../expiry.ts";
 import { type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
@@ -37,6 +40,29 @@ interface Seen {
 
 /** The most pieces of one commit, and the most journals that a sweep deletes. */
 const [piecesPerCommit, mostSwept] = [10, 100];
+
+/**
+ * Keeps sessions in Deno KV. A save writes the entries that are new, and atomically the head of the session: readers see the session before or after the save, and
+ * one of two writers wins. Sessions that have expired are deleted by later saves.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using kv = await Deno.openKv(":memory:");
+ * const store = denoKvStore(kv, { expireIn: 30 * 24 * 60 * 60 * 1_000 });
+ * await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", session: "s1", store }).result;
+ * assertEquals((await store.load("s1"))?.messages.length, 2);
+ * ```
+ */
+export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
+  expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn"]);
+  return durable(denoKvJournal(kv, options));
+}
+
+// Journals in Deno KV.
 
 /** Creates journals. Those that have expired are deleted by later appends. */
 export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Journal {
@@ -188,13 +214,13 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
         key,
         async (head) => ({
           ...headOf(head),
-          entries: await readEntries<JournalEntry>(kv, key, entriesUnder(head), { first: head.base, last: head.last }),
+          entries: await readEntries(kv, key, entriesUnder(head), { first: head.base, last: head.last }),
         }),
       ),
     entries: async (key, first, last) =>
       await reading(
         key,
-        (head) => readEntries<JournalEntry>(kv, key, entriesUnder(head), rangeOf(head, first, last)),
+        (head) => readEntries(kv, key, entriesUnder(head), rangeOf(head, first, last)),
       ) ?? [],
     append,
     async post(key, { run, entry, most }) {

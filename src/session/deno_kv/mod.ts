@@ -5,4 +5,4 @@
  */
 export type { DenoKvOptions } from "./commit.ts";
 export { denoKvKeyValue, denoKvLog, type DenoKvLogOptions } from "./log.ts";
-export { denoKvStore } from "./store.ts";
+export { denoKvStore } from "./journal.ts";

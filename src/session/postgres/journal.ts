@@ -1,5 +1,5 @@
 /**
- * Journals in Postgres.
+ * Sessions in Postgres.
  *
  * @module
  */
@@ -10,42 +10,54 @@ import {
   type Journal,
   type JournalHead,
   type JournalPage,
+  type JournalWatcher,
   journalWatchers,
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
 import { clockOffset } from "../expiry.ts";
-import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import { headOf, type PackedRow, packedRows, pageOf, rangeOf, subscribedWatch } from "../journal_rows.ts";
 import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
+import type { Store } from "../../core/store.ts";
+import { expectNames } from "../../protocol/shape.ts";
+import { durable } from "../durable/mod.ts";
 import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
-import { time } from "./store.ts";
 
-/** The tables of journals. */
-export const journalSchema: string = `CREATE TABLE IF NOT EXISTS jizai_journal (
-  key text COLLATE "C" PRIMARY KEY, session text COLLATE "C", owner text COLLATE "C" NOT NULL, holder text NOT NULL,
-  n bigint NOT NULL, run bigint NOT NULL, state bigint NOT NULL, base bigint NOT NULL, last bigint NOT NULL, events bigint NOT NULL,
-  waiting bigint NOT NULL, due bigint, keep bigint, expires bigint, head text NOT NULL
-) WITH (fillfactor = 50);
-CREATE TABLE IF NOT EXISTS jizai_journal_entry (
-  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
-  PRIMARY KEY (key, first)
-);
-CREATE TABLE IF NOT EXISTS jizai_journal_event (
-  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, run bigint NOT NULL, first bigint NOT NULL,
-  last bigint NOT NULL, body text NOT NULL, PRIMARY KEY (key, run, first)
-);
-CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;
-`;
-
-/** Options of journals. */
-export interface PostgresJournalOptions extends PostgresOptions {
-  /** Whether to wait for changes of other processes with LISTEN, on one more connection. Default: true. */
+/** Options of `postgresStore()`. */
+export interface PostgresStoreOptions extends PostgresOptions {
+  /**
+   * Whether to wait for changes of other processes with LISTEN, on one more connection. Set it to false for connections through Hyperdrive or a pooler, which
+   * do not deliver notifications. Default: true.
+   */
   readonly listen?: boolean;
   /** Milliseconds between two looks for changes of other processes. Default: 1,000 with `listen`, in case a notification is lost; otherwise 200. */
   readonly pollEvery?: number;
 }
+
+/**
+ * Keeps sessions in Postgres. Each operation is one statement, so it also works through a pooler; changes of many sessions share one. Create the schema with
+ * `migrate()` before.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+ *
+ * const assistant = agent({ model: scripted("Hello!") });
+ *
+ * // sql: postgres(url) of postgres.js
+ * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql), log: postgresLog(sql) });
+ * ```
+ */
+export function postgresStore(sql: PostgresSql, options: PostgresStoreOptions = {}): Store {
+  expectNames("Cannot create postgresStore()", options, ["expireIn", "listen", "pollEvery"]);
+  return durable(postgresJournal(sql, options));
+}
+
+// Journals in Postgres.
+
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
 /** The most characters of an addition of events that is packed with others. */
 const packedLength = 100_000;
@@ -53,13 +65,17 @@ const packedLength = 100_000;
 /** Creates journals in a database that has the tables. Each operation is one statement, and appends to many journals share one. Times are those of the database. */
 export function postgresJournal(
   sql: PostgresSql,
-  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresJournalOptions = {},
+  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresStoreOptions = {},
 ): Journal {
   const query = queryOf(sql);
   const { watch, notify } = journalWatchers();
   const clock = clockOffset(async () => Number((await query(time))[0]?.now));
   const now = async () => Date.now() + await clock.ahead();
-  const sweep = sweeper(query, deleteExpired("jizai_journal", "key"), 0);
+  const sweep = sweeper(
+    async (statement) => await query(statement, await now()),
+    deleteExpired("jizai_journal", "key"),
+    0,
+  );
   /** The number of the last entry of journals that a statement has changed. */
   const lasts = new Map<string, number>();
   const move = inGroups<object>(async (group) => {
@@ -67,6 +83,12 @@ export function postgresJournal(
     for (const { key, last } of rows) lasts.set(String(key), Number(last));
     return new Set(rows.map(({ key }) => key));
   });
+
+  /** Listens to the changes of all processes. Notifications are lost while the connection is down, so watchers look again once it is back. */
+  async function subscribe(key: string, { notify }: JournalWatcher): Promise<() => unknown> {
+    const { unlisten } = await sql.listen(channel + key, notify, notify);
+    return unlisten;
+  }
 
   async function head(key: string): Promise<JournalHead | undefined> {
     const at = await now();
@@ -126,7 +148,7 @@ export function postgresJournal(
   }
 
   return {
-    watch: listen ? watchAll : watch,
+    watch: listen ? subscribedWatch(watch, subscribe) : watch,
     pollEvery,
     head,
     async open(key) {
@@ -189,22 +211,6 @@ export function postgresJournal(
       notify(key);
     },
   };
-
-  /** Watches the changes of all processes. */
-  function watchAll(...[key, watcher]: Parameters<Journal["watch"]>): () => void {
-    const end = watch(key, watcher);
-    let hasEnded = false;
-    // notifications are lost while the connection is down, so watchers look again once it is back
-    const pass = () => hasEnded || watcher.notify();
-    const listening = Promise.resolve(sql.listen(channel + key, pass, pass));
-    listening.catch((error) => hasEnded || watcher.fail(error));
-    return () => {
-      if (hasEnded) return;
-      hasEnded = true;
-      end();
-      listening.then(({ unlisten }) => unlisten()).catch(() => {}); // the watcher has left, and a failure to begin was passed to it
-    };
-  }
 }
 
 /** The beginning of the channel of a journal. */

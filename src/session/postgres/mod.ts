@@ -9,7 +9,7 @@ import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/en
 import { deleteExpired, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 export { postgresLog, type PostgresLogOptions } from "./log.ts";
 export { migrate, type PostgresOptions, type PostgresSql, schema } from "./sql.ts";
-export { postgresStore } from "./store.ts";
+export { postgresStore, type PostgresStoreOptions } from "./journal.ts";
 
 // Texts by key in Postgres.
 

@@ -15,17 +15,14 @@ import {
   runStates,
 } from "../../core/journal.ts";
 import { clockOffset } from "../expiry.ts";
-import { headOf, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
+import { headOf, type PackedRow, pageOf, rangeOf, type Subscribe, subscribedWatch } from "../journal_rows.ts";
 import { entriesOf, textOfEntries, textOfLines } from "../pieces.ts";
-import { listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
-import { time } from "./store.ts";
+import { listOf, type RedisStoreOptions, type RunScript, textOf } from "./script.ts";
 
 /** Options of `scriptJournal()`. */
-export interface RedisJournalOptions extends RedisOptions {
-  /** Milliseconds between two looks for changes of other processes. Default: 200. */
-  readonly pollEvery?: number;
-  /** Watches the channel of a journal, for the changes of all processes. Default: watchers are notified of those of this process. */
-  readonly watch?: (channel: string, watcher: Parameters<Journal["watch"]>[1]) => () => void;
+export interface RedisJournalOptions extends RedisStoreOptions {
+  /** Subscribes to the channel of a journal, for the changes of other processes. Default: watchers are notified of those of this process. */
+  readonly subscribe?: Subscribe;
 }
 
 /**
@@ -34,7 +31,7 @@ export interface RedisJournalOptions extends RedisOptions {
  */
 export function scriptJournal(
   script: RunScript,
-  { prefix = "jizai", expireIn = Infinity, pollEvery = 200, watch: watchChannel }: RedisJournalOptions = {},
+  { prefix = "jizai", expireIn = Infinity, pollEvery = 200, subscribe }: RedisJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
   const dues = `{${prefix}}:journals:due`;
@@ -105,7 +102,7 @@ export function scriptJournal(
   }
 
   return {
-    watch: watchChannel ? (key, watcher) => watchChannel(channelOf(key), watcher) : watch,
+    watch: subscribe ? subscribedWatch(watch, (key, watcher) => subscribe(channelOf(key), watcher)) : watch,
     pollEvery,
     head,
     async open(key) {
@@ -184,6 +181,10 @@ function additionsIn(rows: readonly unknown[]): readonly PackedRow[] {
     return { first: Number(rows[2 * index]), part: 0, last: 0, text: textOf(rows[2 * index + 1]) };
   });
 }
+
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = `local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 // Scripts. Their keys are the head, the entries and the events of a journal.
 

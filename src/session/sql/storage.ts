@@ -23,40 +23,23 @@ export interface SqlOptions {
   readonly sweepEvery: number;
 }
 
-/**
- * The columns of sessions that an earlier schema may lack. `holder` and the negative of `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
- * package before them find a session without a lease, an expiry and a body, so they cannot write it.
- */
-const sessionColumns: readonly (readonly [name: string, type: string])[] = [
-  ["lease", "INTEGER"],
-  ["holder", "TEXT"],
-  ["base", "INTEGER"],
-  ["last", "INTEGER"],
-  ["head", "TEXT"],
-  ["until", "INTEGER"],
-  ["ends", "INTEGER"],
-];
-
-/** The tables of sessions. `jizai_session_piece` has the bodies of sessions of earlier versions of the package. */
-export const sessionTables: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS jizai_session (
-    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER,
-    holder TEXT, base INTEGER, last INTEGER, head TEXT, until INTEGER, ends INTEGER
+/** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between. */
+export const journalTables: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS jizai_journal (
+    key TEXT PRIMARY KEY, session TEXT, owner TEXT NOT NULL, holder TEXT NOT NULL, n INTEGER NOT NULL, run INTEGER NOT NULL,
+    state INTEGER NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL, events INTEGER NOT NULL, waiting INTEGER NOT NULL,
+    due INTEGER, keep INTEGER, expires INTEGER, writer TEXT NOT NULL, head TEXT NOT NULL
   ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_session_entry (
-    id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
+  `CREATE TABLE IF NOT EXISTS jizai_journal_entry (
+    key TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (key, first, part)
   ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_session_piece (
-    id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
+  `CREATE TABLE IF NOT EXISTS jizai_journal_event (
+    key TEXT NOT NULL, run INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, last INTEGER NOT NULL,
+    text TEXT NOT NULL, PRIMARY KEY (key, run, first, part)
   ) WITHOUT ROWID`,
-  // also if an earlier version of the package deletes a session
-  `CREATE TRIGGER IF NOT EXISTS jizai_session_deleted AFTER DELETE ON jizai_session BEGIN
-    DELETE FROM jizai_session_entry WHERE id = OLD.id;
-  END`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session (until) WHERE until IS NOT NULL`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session (ends) WHERE ends IS NOT NULL`,
+  "CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
 ];
 
 /** The tables of logs. */
@@ -69,14 +52,6 @@ export const logTables: readonly string[] = [
   ) WITHOUT ROWID`,
   `CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL`,
 ];
-
-/** Creates the tables of sessions, and adds the columns that an older schema does not have. */
-export function addSessionTables({ sql }: SqlStorage): void {
-  const columns = Array.from(sql.exec("SELECT name FROM pragma_table_info('jizai_session')"), ({ name }) => name);
-  const missing = sessionColumns.filter(([name]) => columns.length > 0 && !columns.includes(name));
-  for (const [name, type] of missing) sql.exec(`ALTER TABLE jizai_session ADD COLUMN ${name} ${type}`);
-  for (const statement of sessionTables) sql.exec(statement);
-}
 
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
 export const pieceLength = 100_000;
@@ -115,14 +90,6 @@ interface Swept {
   readonly others: readonly string[];
   readonly key: string;
 }
-
-/** The tables of sessions. */
-export const sweptSessions: Swept = {
-  table: "jizai_session",
-  columns: ["expires", "ends"],
-  others: ["jizai_session_entry", "jizai_session_piece"],
-  key: "id",
-};
 
 /** The tables of logs. */
 export const sweptLogs: Swept = { table: "jizai_log", columns: ["expires"], others: ["jizai_log_piece"], key: "run" };

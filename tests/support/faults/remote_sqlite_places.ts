@@ -11,13 +11,9 @@ import { libsqlBatches } from "../../servers/libsql_server.ts";
 import { miniflare } from "../../servers/miniflare.ts";
 import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
-import type { Journal } from "../../../src/core/journal.ts";
-import { journalTables, sqlJournal } from "../../../src/session/batch_sql/journal.ts";
-import type { Row } from "../../../src/session/batch_sql/store.ts";
 import type { Kept } from "./storage.ts";
 
 const tables = [
-  ...["jizai_session", "jizai_session_piece", "jizai_session_head", "jizai_session_entry"],
   ...["jizai_log", "jizai_log_piece", "jizai_value"],
   ...["jizai_journal", "jizai_journal_entry", "jizai_journal_event"],
 ];
@@ -61,11 +57,6 @@ async function d1Batches(path: string, port: number): Promise<void> {
   if (!response.ok) throw new Error(text);
 }
 
-async function journalOn(batch: Batch): Promise<Journal> {
-  await batch(journalTables.map((table) => [table]));
-  return sqlJournal(async (statements) => await batch(statements) as readonly (readonly Row[])[]); // rows by column name
-}
-
 async function placesOn(
   executeBatches: (path: string, port: number) => Promise<void>,
   adaptersOn: (batch: Batch) => Promise<Kept>,
@@ -78,7 +69,7 @@ async function placesOn(
   const execute = batchesOver(socket);
   const inTurn = inOrder();
   const batch: Batch = (statements) => inTurn(() => execute(statements));
-  const kept = { ...await adaptersOn(batch), journal: await journalOn(batch) };
+  const kept = await adaptersOn(batch);
   return {
     open: () => ({ open: () => kept, singleProcess: false }),
     async empty() {

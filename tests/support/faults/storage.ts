@@ -11,10 +11,6 @@ import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import { migrate, sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
-import type { Journal } from "../../../src/core/journal.ts";
-import { memoryJournal } from "../../../src/core/memory_journal.ts";
-import { batchesIn, journalTables, sqlJournal } from "../../../src/session/batch_sql/journal.ts";
-import { denoKvJournal } from "../../../src/session/deno_kv/journal.ts";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
@@ -23,8 +19,6 @@ export interface Kept {
   readonly store: Store;
   readonly log: Log;
   readonly keyValue: KeyValue;
-  /** The journal. Default: the adapter has none yet. */
-  readonly journal?: Journal;
 }
 
 /** A storage that several processes can open. */
@@ -42,7 +36,6 @@ export const adapters = {
       store: durable(memory().journal),
       log: memoryLog({ expireIn: Infinity }),
       keyValue: memoryKeyValue(),
-      journal: memoryJournal(),
     };
     return { open: () => kept, singleProcess: false };
   },
@@ -54,37 +47,27 @@ export const adapters = {
         store: denoKvStore(gate, { prefix }),
         log: denoKvLog(gate, { prefix }),
         keyValue: denoKvKeyValue(gate, { prefix }),
-        journal: denoKvJournal(gate, { prefix }),
       }),
       singleProcess: false,
     };
   },
   durable_object(_: Deno.Kv): Place {
     const object = storage();
-    for (const table of journalTables) object.sql.exec(table);
-    const journal = sqlJournal(batchesIn(object));
+    const store = durableObjectStore(object); // one process, whose watchers are notified
     return {
-      open: () => ({
-        store: durableObjectStore(object),
-        log: durableObjectLog(object),
-        keyValue: durableObjectKeyValue(object),
-        journal,
-      }),
+      open: () => ({ store, log: durableObjectLog(object), keyValue: durableObjectKeyValue(object) }),
       singleProcess: true,
     };
   },
   sqlite(_: Deno.Kv): Place {
     const database = new DatabaseSync(":memory:");
     migrate(database);
-    const wrapped = storage(database);
-    for (const table of journalTables) wrapped.sql.exec(table);
-    const journal = sqlJournal(batchesIn(wrapped)); // one process, whose watchers are notified
+    const store = sqliteStore(database); // one process, whose watchers are notified
     return {
       open: () => ({
-        store: sqliteStore(database),
+        store,
         log: sqliteLog(database),
         keyValue: sqliteKeyValue(database),
-        journal,
       }),
       singleProcess: false,
     };
