@@ -1,5 +1,6 @@
 import { agent, memory, type Model, type RunEnd, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import type { Log } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -30,11 +31,11 @@ function outline(ends: readonly RunEnd[]) {
   }));
 }
 
-/** The number of sessions that the store lists, and of the reports that wait in it. */
-async function entriesOf({ store }: Shared) {
-  const sessions = await store.list();
-  const leased = await store.pending(Number.MAX_SAFE_INTEGER, 100);
-  return { sessions: sessions.length, reports: leased.filter((id) => !sessions.includes(id)).length };
+/** The number of sessions that the store lists, and of the reports that wait in it, which it does not list. */
+async function entriesOf({ store: { journal } }: Shared, owner?: string) {
+  const sessions = await journal.list({ owner });
+  const leased = await Promise.all((await journal.pending(100, 2 ** 42)).map((key) => journal.head(key)));
+  return { sessions: sessions.length, reports: leased.filter((head) => head?.session === undefined).length };
 }
 
 Deno.test("onEnd receives the pause and the end of a run, with its owner, and nothing is left in the store", async () => {
@@ -53,7 +54,7 @@ Deno.test("onEnd receives the pause and the end of a run, with its owner, and no
     { owner: "ada", id: "RUN:end", type: "run.finished" },
   ]);
   assertEquals(ends.map((end) => [end.run, end.session]), [[run, session], [run, session]]);
-  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+  assertEquals(await entriesOf(among, "ada"), { sessions: 1, reports: 0 });
 });
 
 Deno.test("onEnd is called again after 1, 5 and 25 seconds if it rejects, and then by recover()", async () => {
@@ -89,7 +90,7 @@ Deno.test("a report that fails takes no place in a store in memory, and is given
   const store = memory({ max: 2 });
   const app = serve(agent({ model: scripted("One.", "Two.") }), { store, onEnd, onError() {} });
   for (const prompt of ["Hi", "Hello"]) await eventsOf(post(app, "/runs", { prompt }));
-  assertEquals([(await store.list()).length, await store.pending(Number.MAX_SAFE_INTEGER, 10)], [2, []]);
+  assertEquals([(await store.list()).length, await store.journal.pending(10, 2 ** 42)], [2, []]);
   await advance(time, 31_000);
   assertEquals(calls(), 8);
   await (await app.recover()).over;
@@ -278,14 +279,15 @@ Deno.test("onEnd receives the end of a run that was resumed while its process re
   const assistant = asking();
   const removing = Promise.withResolvers<void>();
   const resumed = Promise.withResolvers<void>();
-  const store = {
-    ...among.store,
-    async delete(id: string) {
+  const { journal } = among.store;
+  const store = durable({
+    ...journal,
+    async delete(key) {
       removing.resolve();
       await resumed.promise;
-      await among.store.delete(id);
+      await journal.delete(key);
     },
-  };
+  });
   const one = processOf({ ...among, store }, assistant, { onEnd() {} });
   const approve = await pausedRun(one.app);
   await removing.promise;

@@ -5,6 +5,7 @@
  */
 import { agent, type RunEnd, type Session, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -33,16 +34,12 @@ async function survive(fails: (session: Session) => boolean) {
     onError: (error: unknown) => void errors.push(String(error)),
   };
   const step = { calls: [{ id: "c1", name: "send", input: {} }] };
-  const store = {
-    ...among.store,
-    journal: saving(among.store, (session, save) => {
-      failing ||= fails(session);
-      return failing ? Promise.reject(new Error("The store is away")) : save();
-    }),
-    touch(...given: Parameters<typeof among.store.touch>) {
-      return failing ? Promise.reject(new Error("The store is away")) : among.store.touch(...given);
-    },
-  };
+  const away = () => Promise.reject(new Error("The store is away"));
+  const watched = saving(among.store, (session, save) => {
+    failing ||= fails(session);
+    return failing ? away() : save();
+  }, (renew) => failing ? away() : renew());
+  const store = durable(watched);
   const one = processOf({ ...among, store }, agent({ model: scripted(step, "Done."), tools: [send] }), options);
   const response = await post(one.app, "/runs", { prompt: "Go" });
   const received = framesOf(await advanceUntilSettled(time, response.text()));

@@ -156,6 +156,7 @@ Deno.test("POST /sessions/:id/answers with the same key returns the events after
 
 Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may be repeated with its key", async () => {
   const { store, log } = shared();
+  const { journal } = store;
   const looked = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();
   const done = Promise.withResolvers<void>();
@@ -170,15 +171,15 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may 
   const one = processOf({ store, log }, dropping()).app;
   /** A slow process: another one takes the session between its load and its save. */
   const late = processOf({
-    store: {
-      ...store,
-      async head(id) {
-        const session = await store.head(id);
+    store: durable({
+      ...journal,
+      async head(key) {
+        const head = await journal.head(key);
         looked.resolve();
         await taken.promise;
-        return session;
+        return head;
       },
-    },
+    }),
     log,
   }, dropping()).app;
   const { session, run } = first("run.started", await eventsOf(post(one, "/runs", { prompt: "Drop" })));

@@ -1,5 +1,6 @@
 import { agent, type Middleware, type Model, type ServeOptions, type Session, tool, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -413,7 +414,7 @@ Deno.test("POST /runs/:id/stop fails if another process has the run at each atte
   using time = new FakeTime();
   const { among, run } = await middle();
   const { store, log } = among;
-  const busy = other({ ...among, store: { ...store, append: () => Promise.resolve(false) } });
+  const busy = other({ ...among, store: durable({ ...store.journal, append: () => Promise.resolve(undefined) }) });
   assertEquals(await advanceUntilSettled(time, refusalOf(post(busy.app, `/runs/${run}/stop`))), [409, {
     code: "busy",
     message: `Cannot stop run "${run}": another process changed it during each attempt`,

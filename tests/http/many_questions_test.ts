@@ -50,8 +50,8 @@ function served(made: ReturnType<typeof agent>) {
     },
     /** Returns how often the store has the schema of the tool. */
     async copies() {
-      const [id = ""] = await store.list();
-      return JSON.stringify(await store.load(id)).split('"field_199"').length - 1;
+      const [id = ""] = await store.list({ owner: "me" });
+      return JSON.stringify(await store.load(id, { owner: "me" })).split('"field_199"').length - 1;
     },
   };
 }

@@ -235,7 +235,7 @@ Deno.test("serve() saves nothing of a run before it is logged", async () => {
   });
   const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
   const tools = [{ ...drop, ask: false }];
-  const app = serve(agent({ model, tools }), { store: { ...store, ...saves }, log: { ...log, append } });
+  const app = serve(agent({ model, tools }), { store: { ...store, journal: saves }, log: { ...log, append } });
   await eventsOf(post(app, "/runs", { prompt: "Go" }));
   assertEquals(reported, [
     ...[

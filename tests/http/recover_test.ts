@@ -71,14 +71,14 @@ Deno.test("recover() of several processes at once takes a run over once", async 
   assertEquals([endOf(await recordOf(among, run)), model.requests.length], [["run.finished", "Whole."], 1]);
 });
 
-for (const moment of ["load", "touch", "recoveryVars"] as const) {
+for (const moment of ["head", "recoveryVars", "open"] as const) {
   Deno.test(`recover() leaves a run to other processes at once if its process shuts down at ${moment}`, async () => {
     using time = new FakeTime();
     const among = shared();
     const { run } = await dead(among);
     await advance(time, lease);
     const shutdown = new AbortController();
-    const { store } = among;
+    const { journal } = among.store;
     const ended = Promise.withResolvers<void>();
     const shutDownAt = (reached: string) => {
       if (reached !== moment) return;
@@ -88,11 +88,11 @@ for (const moment of ["load", "touch", "recoveryVars"] as const) {
     const errors: unknown[] = [];
     const ending = serve(agent({ model: scripted("Late.") }), {
       ...among,
-      store: {
-        ...store,
-        head: (id) => store.head(id).finally(() => shutDownAt("load")),
-        touch: (...lease) => store.touch(...lease).finally(() => shutDownAt("touch")),
-      },
+      store: durable({
+        ...journal,
+        head: (key) => journal.head(key).finally(() => shutDownAt("head")),
+        open: (key) => journal.open(key).finally(() => shutDownAt("open")),
+      }),
       vars: () => ({}),
       recoveryVars: () => Promise.resolve({}).finally(() => shutDownAt("recoveryVars")),
       signal: shutdown.signal,

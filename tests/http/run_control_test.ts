@@ -285,7 +285,7 @@ Deno.test("two requests that stop a run that pauses at this moment end it once",
 Deno.test("a run that was stopped while it saved its pause ends before settled() resolves, also in a shutdown, and its end is reported", async () => {
   using time = new FakeTime();
   const among = shared();
-  const { store, pausing, go } = pausesLate(durable(among.store));
+  const { store, pausing, go } = pausesLate(among.store);
   const shutdown = new AbortController();
   const reported: string[] = [];
   const { app } = processOf({ ...among, store }, asking(), {
@@ -331,13 +331,14 @@ Deno.test("POST /runs/:id/stop ends a run that another process has taken over", 
   const among = shared();
   const [here, there] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   let cut = false;
-  const touch: typeof among.store.touch = (...given) =>
-    cut ? Promise.reject(new Error("The store is not reached")) : among.store.touch(...given);
+  const { journal } = among.store;
+  const append: typeof journal.append = (...given) =>
+    cut ? Promise.reject(new Error("The store is not reached")) : journal.append(...given);
   const workingUntil = (done: Promise<string>) => {
     const work = tool({ name: "work", description: "", input: z.object({}), idempotent: true, execute: () => done });
     return agent({ model: scripted({ calls: [["work", {}]] }, "Done."), tools: [work], limits: { grace: 60_000 } });
   };
-  const one = processOf({ ...among, store: { ...among.store, touch } }, workingUntil(here.promise), { onError() {} });
+  const one = processOf({ ...among, store: durable({ ...journal, append }) }, workingUntil(here.promise), { onError() {} });
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
   const { run, session } = first("run.started", framesOf(await pieces.until("tool.started")));
   cut = true;

@@ -12,6 +12,7 @@ import {
 } from "../../mod.ts";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { scripted } from "../../src/model/scripted.ts";
+import type { Journal } from "@jizai/jizai/session/durable";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import { type Context, type Env, Hono } from "hono";
@@ -314,10 +315,10 @@ Deno.test("serve() rejects a value that is not an agent", () => {
 
 Deno.test("serve() rejects a store and a log without the code that comes with their imports", () => {
   const assistant = agent({ model: scripted() });
-  const { load, save, delete: remove, list, pending, touch } = memory();
+  const { load, save, delete: remove, list } = memory();
   const { append, read, tail, delete: forget } = memoryLog();
   const wrong = {
-    store: [{ load, save, delete: remove, list, pending, touch }, "writer", "durable(adapter)"],
+    store: [{ load, save, delete: remove, list }, "journal", "durable(journal)"],
     log: [{ append, read, tail, delete: forget }, "records", "a log with `records` of @jizai/jizai/session/log"],
   };
   for (const [name, [value, member, expected]] of Object.entries(wrong)) {
@@ -394,7 +395,10 @@ const secret = "postgres://admin:hunter2@db";
 
 Deno.test("serve() without onError writes the errors of runs and requests to the console", async () => {
   const written = captured();
-  const store: Store = { ...memory(), open: () => Promise.reject(new Error("no store")) };
+  const store: Store = {
+    ...memory(),
+    journal: { ...memory().journal, open: () => Promise.reject(new Error("no store")) },
+  };
   try {
     const failing = serve(agent({ model: scripted({ error: new Error("cut") }) }));
     const last = (await eventsOf(await post(failing, "/runs", { prompt: "Hi" }))).at(-1);
@@ -440,7 +444,7 @@ Deno.test("serve() sends only the id of a failure to the client, and the error t
 Deno.test("serve() sends only an id for a failure before the run, at the root and mounted", async () => {
   const reported: unknown[] = [];
   const failing = () => Promise.reject(new Error(secret));
-  const broken: readonly (readonly [Partial<Store>, () => unknown])[] = [
+  const broken: readonly (readonly [Partial<Journal>, () => unknown])[] = [
     [{}, failing],
     [{}, () => {
       throw new TypeError(secret);
@@ -448,10 +452,10 @@ Deno.test("serve() sends only an id for a failure before the run, at the root an
     [{ open: failing }, () => {}],
     [{ append: failing }, () => {}],
   ];
-  for (const [store, vars] of broken) {
+  for (const [operations, vars] of broken) {
     const make = () =>
       serve(agent({ model: scripted() }), {
-        store: { ...memory(), ...store },
+        store: { ...memory(), journal: { ...memory().journal, ...operations } },
         vars,
         onError: (error, info) => reported.push([error instanceof Error && error.message, info]),
       });

@@ -7,6 +7,7 @@ import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
+import { journalKey } from "../../src/core/journal.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { waiting } from "../support/halting.ts";
 import { processOf } from "../support/process.ts";
@@ -42,7 +43,7 @@ const damages: Readonly<Record<string, Damage>> = {
   "a run that is a number": changed((head) => ({ ...head, run: 5 })),
   "state that is no list": changed((head) => ({ ...head, run: { ...head.run, state: {} } })),
   "answers that are no list": changed((head) => ({ ...head, run: { ...head.run, answers: "none" } })),
-  "a lease without an end": changed((head) => ({ ...head, lease: {} })),
+  "a lease that is a number": changed((head) => ({ ...head, lease: 5 })),
   "a reference to a missing entry": changed((head) => ({ ...head, extra: { $entry: 9_999 } })),
 };
 
@@ -51,19 +52,21 @@ for (const [name, damage] of Object.entries(damages)) {
     using time = new FakeTime();
     const kept = durable(memory().journal);
     const [bad, good] = [await dead(kept), await dead(kept)];
-    const spoil = <S extends { readonly head: string }>(id: string, stored: S | undefined) =>
-      stored && (id === bad ? { ...stored, head: damage(stored.head) } : stored);
+    const { journal } = kept;
+    const key = journalKey(undefined, bad);
+    const spoil = <S extends { readonly head: string }>(of: string, stored: S | undefined) =>
+      stored && (of === key ? { ...stored, head: damage(stored.head) } : stored);
     const saved: string[] = [];
     const store = durable({
-      ...kept,
-      head: async (id) => spoil(id, await kept.head(id)),
-      open: async (id) => spoil(id, await kept.open(id)),
-      append: (id, addition) => (saved.push(id), kept.append(id, addition)),
+      ...journal,
+      head: async (of) => spoil(of, await journal.head(of)),
+      open: async (of) => spoil(of, await journal.open(of)),
+      append: (of, append) => (saved.push(of), journal.append(of, append)),
     });
     await advance(time, lease);
     const errors: unknown[] = [];
     const app = serve(agent({ model: scripted("Done.") }), { store, onError: (error) => errors.push(error) });
-    const before = await kept.head(bad);
+    const before = await journal.head(key);
     for (let calls = 0; calls < 3; calls++) {
       await advanceUntilSettled(time, app.recover().then(({ over }) => over));
     }
@@ -84,7 +87,7 @@ for (const [name, damage] of Object.entries(damages)) {
         message: "Cannot read the session: it is damaged, or a newer version of the server has saved it",
       }]);
     }
-    assertEquals([await kept.head(bad), saved.includes(bad)], [before, false]);
+    assertEquals([await journal.head(key), saved.includes(key)], [before, false]);
   });
 }
 

@@ -24,8 +24,8 @@ export function listedLog(log: Log): { readonly log: Log; readonly records: Read
   return { log: listed, records };
 }
 
-/** Returns the ids of all entries of a store, also of those that it does not list. */
+/** Returns the ids of the sessions of a store, and the keys of the journals of which other processes must look, also of those that it does not list. */
 export async function entriesOf(store: Store): Promise<readonly string[]> {
-  const leased = await store.pending(Number.MAX_SAFE_INTEGER, 1_000);
+  const leased = await store.journal.pending(1_000, 2 ** 42);
   return [...new Set([...await store.list({ limit: 1_000 }), ...leased])].sort();
 }

@@ -43,20 +43,22 @@ export function processOf(
     };
   }
 
+  const { journal } = store;
+  const alive = {
+    ...journal,
+    head: whileAlive(journal.head),
+    open: whileAlive(journal.open),
+    entries: whileAlive(journal.entries),
+    append: whileAlive(journal.append),
+    post: whileAlive(journal.post),
+    pending: whileAlive(journal.pending),
+    list: whileAlive(journal.list),
+    delete: whileAlive(journal.delete),
+  };
+
   return {
     app: serve(assistant, {
-      store: {
-        ...store,
-        head: whileAlive(store.head),
-        open: whileAlive(store.open),
-        entries: whileAlive(store.entries),
-        append: whileAlive(store.append),
-        load: whileAlive(store.load),
-        save: whileAlive(store.save),
-        pending: whileAlive(store.pending),
-        touch: whileAlive(store.touch),
-        delete: whileAlive(store.delete),
-      },
+      store: durable(alive),
       log: { ...log, append: whileAlive(log.append), read: whileAlive(log.read) },
       onClientGone: "detach",
       ...options,
