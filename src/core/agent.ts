@@ -115,8 +115,6 @@ export interface ResumeOptions extends RunOptions {
   readonly session: string;
   /** A person's answers to the run's questions. Empty for a run whose process died. */
   readonly answers: readonly PersonAnswer[];
-  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
-  readonly reconcile?: ClaimOptions["reconcile"];
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
   readonly closing?: string | undefined;
   /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
@@ -151,7 +149,7 @@ const runOptionNames = [
   "busy",
   "lease",
   "lost",
-  "reconcile",
+  "records",
   "closing",
   "rollback",
   "compact",

@@ -47,8 +47,6 @@ interface ClaimedState {
   readonly rules: readonly Rule[];
   /** Messages that other processes sent to the run. */
   readonly mail: readonly Mail[];
-  /** The session as it was stored, if a start that is undone restores it: a run has it, which is not being closed. */
-  readonly stored: Session | undefined;
 }
 
 /** A pause, and what a person has answered to it. */
@@ -123,8 +121,6 @@ export interface ClaimOptions extends ClaimConditions {
   readonly store: RunStore;
   /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
   readonly pausedAt?: number | undefined;
-  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
-  readonly reconcile?: ((run: RunSnapshot) => Promise<RunSnapshot>) | undefined;
   /** Ends the run as soon as its open calls have results. Default: the run continues. */
   readonly stop?: Stop | undefined;
   /** Restores the transcript to the start of the run when it ends because of the stop. Default: false. */
@@ -182,7 +178,6 @@ export function stateOf(stored: Session | undefined, owner?: string): SessionPar
     state: stored?.state ?? [],
     rules: stored?.rules ?? [],
     mail: [],
-    stored: stored?.run && stored,
   };
 }
 
@@ -236,7 +231,7 @@ async function resume(
 ): Promise<Claimed> {
   const { session: stored, mail: posted = [] } = opened ?? {};
   const { run: saved, lease, mail = [] } = stored ?? {};
-  const { answers = [], reconcile, parent } = options;
+  const { answers = [], parent } = options;
   if (!stored || !saved || hasMovedOn(stored, options)) {
     const reason = saved ? "it has continued since" : "it is not paused";
     throw new SessionError(
@@ -250,9 +245,8 @@ async function resume(
   const lost = !paused && lease?.released !== true;
   const newAnswers = matchAnswers(stored, answers);
   if (!parent) await validateEdits(stored, newAnswers, [...definition.tools, ...options.tools ?? []]);
-  const run = await reconcile?.(saved) ?? saved;
-  const earlierAnswers = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
-  const { exit, request: asked, recoveries: earlier = 0, ...rest } = run;
+  const earlierAnswers = saved.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
+  const { exit, request: asked, recoveries: earlier = 0, ...rest } = saved;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
   const asksStop = posted.flatMap(({ mail }) => mail.type === "stop" ? [mail] : [])[0];
   const stop = options.stop ?? (asksStop && stopFor(asksStop.reason)) ?? (lease && stopOf(lease)) ??
@@ -268,7 +262,7 @@ async function resume(
   const pause = exit && { exit: restoreSchemas(exit), newAnswers };
   if (stop) {
     const rollback = options.rollback ?? (asksStop?.rollback || lease?.rollback === true);
-    return { ...state, type: "closing", stored: undefined, stop, rollback, pause };
+    return { ...state, type: "closing", stop, rollback, pause };
   }
   if (pause) return { ...state, type: "answered", pause };
   return { ...state, type: lost ? "lost" : "released" };

@@ -8,7 +8,7 @@ import { conclude, openCalls } from "./finish.ts";
 import type { RunResult } from "./points.ts";
 import { stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
-import { restoredSession, savedSession, type Unsaved } from "./session.ts";
+import { savedSession, type Unsaved } from "./session.ts";
 import type { Release } from "./store.ts";
 import { promiseTry } from "../stream/tick.ts";
 
@@ -54,10 +54,9 @@ function frozenSession(run: EngineRun): Unsaved {
 
 /** Prepares a run before its hooks begin: runs the cleanup of a run whose process died. Resolves to its result if it ends or is left before. */
 export async function takeOver(run: EngineRun): Promise<RunResult | undefined> {
-  const { control, sink, limits, loop, claimed } = run;
+  const { control, limits, loop, claimed } = run;
   const { type, snapshot: { recoveries = 0 } } = claimed;
-  await sink.settled?.(); // a run whose record the log refuses is taken over again and again
-  const isLeft = restoredSession(run) !== undefined || !control.effects.saves || control.stop?.continues;
+  const isLeft = !control.effects.saves || control.stop?.continues;
   if (isLeft || recoveries > limits.recoveries + 1) return await endWithoutHooks(run);
   if (type === "lost") {
     await cleanUp(run, { reason: stops.lost.reason, source: "stop", status: "aborted" }, openCalls(run, loop.position));

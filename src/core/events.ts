@@ -23,6 +23,8 @@ export interface NumberedEvent {
   readonly event: Event;
   /** The number in the run, from 1. */
   readonly id: number;
+  /** The event as JSON on one line, if it was stored so. */
+  readonly line?: string;
 }
 
 /** The types of the events that hooks and tools emit. */

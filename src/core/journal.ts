@@ -242,6 +242,8 @@ export interface Journal {
   watch(key: string, watcher: JournalWatcher): () => void;
   /** Milliseconds after which watchers look for changes of other processes themselves. Default: the database tells of them. */
   readonly pollEvery?: number;
+  /** Milliseconds for which a writer gathers events that show no progress, such as deltas. Default: 0. */
+  readonly deltasEvery?: number;
   /** Returns the keys of at most `limit` journals that are due, or will be `within` milliseconds (default: 0), the earliest first. An index must find them. */
   pending(limit: number, within?: number): Promise<readonly string[]>;
   /** Returns the ids of an owner's sessions, in the order of their UTF-8 bytes or UTF-16 code units. An index must find them. */

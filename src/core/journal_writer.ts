@@ -18,6 +18,7 @@ import type { Unsaved } from "./session.ts";
 import { type OpenedSession, openSession, SessionVersion } from "./session_version.ts";
 import { type Patience, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
+import { lineOf } from "../stream/sse.ts";
 
 // Claiming.
 
@@ -42,6 +43,8 @@ export interface JournalClaim {
   readonly taken?: number | undefined;
   /** The idempotency id of the request. */
   readonly request?: string | undefined;
+  /** The first events, each as JSON on one line. Default: none. */
+  readonly lines?: readonly string[];
   /** The properties of the session, if it is new. */
   readonly owner?: string | undefined;
   readonly expireIn?: number | undefined;
@@ -106,11 +109,11 @@ function claimOf(
   opened: OpenedSession | undefined,
   holder: string,
   lease: number,
-  { session, begins, taken: received, request, owner, expireIn }: JournalClaim,
+  { session, begins, taken: received, request, lines = [], owner, expireIn }: JournalClaim,
 ): { readonly append: Append; readonly next: OpenedSession } {
-  const { run = 0, events = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
+  const { run = 0, events: before = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
   const number = begins || !opened ? run + 1 : run;
-  const after = begins && opened ? 0 : events;
+  const after = begins && opened ? 0 : Math.max(before, session.run?.events ?? 0); // the events of a run without a record are counted, too
   const begun = { type: "begun", run: number, after, ...(request !== undefined && { request }) } as const;
   const mail = begins ? [] : opened?.mail ?? []; // a new prompt has taken the messages of the run before it
   const taken = received ?? (begins ? last : opened?.session.taken ?? last);
@@ -122,11 +125,19 @@ function claimOf(
     more: [begun],
   });
   const created = { session: session.id, owner: owner ?? session.owner, expireIn };
-  const lines: JournalLines = { first: after + 1, lines: [] };
+  const events: JournalLines = { first: after + 1, lines };
   const due = change.state === "running" ? lease : null;
-  const append: Append = { from, to, change, due, events: lines, ...(!opened && { created }) };
+  const append: Append = { from, to, change, due, events, ...(!opened && { created }) };
   const { owner: own = opened?.head.owner } = created;
-  const head = { ...change, session: session.id, owner: own, mark: to, events: after, due, last: version.last };
+  const head = {
+    ...change,
+    session: session.id,
+    owner: own,
+    mark: to,
+    events: after + lines.length,
+    due,
+    last: version.last,
+  };
   const next = {
     head,
     session: { ...session, version: to.n, taken },
@@ -218,7 +229,7 @@ export class JournalWriter {
       for (;;) {
         if (this.#unknown) await this.#settle();
         const { session, lines = [], ended, waiting = 0, taken = this.last, released } = read();
-        const all = ended ? [...lines, JSON.stringify(ended)] : lines;
+        const all = ended ? [...lines, lineOf(ended)] : lines;
         const at = Date.now();
         const more: readonly JournalEntry[] = ended ? [{ type: "ended", run: this.#run, event: ended, at }] : [];
         const parts = { holder: this.#holder, run: this.#run, waiting, taken, more };
@@ -232,9 +243,12 @@ export class JournalWriter {
     });
   }
 
-  /** Stores events that show no progress, such as deltas, and renews the lease if that is due. */
-  emit(lines: readonly string[]): Promise<boolean> {
-    return this.#inTurn(async () => await this.#append(this.#renewal(), lines) !== undefined);
+  /** Stores the events that `read` returns, which show no progress, such as deltas, and renews the lease if that is due. */
+  emit(read: () => readonly string[]): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (this.#unknown) await this.#settle();
+      return await this.#append(this.#renewal(), read()) !== undefined;
+    });
   }
 
   /** Renews the lease of a run that writes nothing, and receives its mail. */

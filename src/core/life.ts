@@ -13,7 +13,7 @@ import { exits, type Position, stops } from "./position.ts";
 import { refused } from "./results.ts";
 import { Refusal } from "./review.ts";
 import { type EngineRun, settingsOf, type StepScope } from "./run.ts";
-import { restoredSession, savedForm, savedSession, SessionError } from "./session.ts";
+import { savedForm, savedSession, SessionError } from "./session.ts";
 import type { Beginning } from "./start.ts";
 import { contextMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
@@ -61,16 +61,23 @@ function unopened({ control, steering, sink, options, session }: Beginning, erro
   return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
 }
 
-/** Emits the first events. */
-function emitFirstEvents(engine: EngineRun, firstEvents: readonly Event[]): void {
-  const { id: run, session, events, usage, claimed } = engine;
+/** Returns the first events, which are stored with the claim. */
+export function firstEventsOf(engine: EngineRun, firstEvents: readonly Event[]): readonly Event[] {
+  const { id: run, session, usage, claimed } = engine;
   const { snapshot: { request } } = claimed;
   const resumed = claimed.type !== "new";
-  events.gather();
   const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
-  events.emit({ type: "run.started", run, session, resumed, ...before });
-  events.emit({ type: "session.opened", source: sourceOf(engine) });
-  for (const event of firstEvents) events.emit(event);
+  return [
+    { type: "run.started", run, session, resumed, ...before },
+    { type: "session.opened", source: sourceOf(engine) },
+    ...firstEvents,
+  ];
+}
+
+/** Emits the first events. */
+function emitFirstEvents(engine: EngineRun, firstEvents: readonly Event[]): void {
+  engine.events.gather();
+  for (const event of firstEventsOf(engine, firstEvents)) engine.events.emit(event);
 }
 
 /** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
@@ -184,14 +191,14 @@ async function end(engine: EngineRun, hookResult: RunResult): Promise<RunResult>
   if (engine.control.handedOver) return hookResult;
   const pause = pauseOf(claimed);
   if (!exit.current && pause) exit.offer(pause.exit, undefined); // a hook refused to continue a paused run, which stays paused
-  const keepsRun = restoredSession(engine) !== undefined || exit.current?.status === "paused";
-  if (!keepsRun) loop.append(steering.take()); // the next run reads them, except after a rollback
+  const pauses = exit.current?.status === "paused";
+  if (!pauses) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { finish, transcript: { messages } } = loop;
   const raw: RunResult = { ...hookResult, run, session, ...(finish && { finish }), usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
   let { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
   try {
-    if (!await writer.end(keepsRun ? undefined : last)) {
+    if (!await writer.end(last, pauses)) {
       events.warn("session.unsaved", "The session was taken by another process.");
     }
   } catch (error) {

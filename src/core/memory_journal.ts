@@ -119,9 +119,9 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     if (due !== undefined) setDue(key, stored, due === null ? null : Date.now() + due);
     const first = head.last - texts.length + 1;
     for (const [index, text] of texts.entries()) stored.list.push(numbered(first + index, JSON.parse(text)));
-    const own = stored.runs.get(head.run) ?? { before: head.events - lines.length, lines: [] };
-    stored.runs.set(head.run, own);
-    for (const line of lines) own.lines.push(line);
+    const own = stored.runs.get(head.run);
+    if (own?.lines.length) { for (const line of lines) own.lines.push(line); }
+    else stored.runs.set(head.run, { before: head.events - lines.length, lines: [...lines] });
     notify(key);
     return { stored: true, last: head.last };
   }

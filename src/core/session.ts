@@ -150,10 +150,10 @@ export function mailedMessages(mail: readonly Mail[]): readonly UserMessage[] {
 
 // The form in which a run saves its session.
 
-/** Returns the session with the run as it is now, or as it was before a start that is undone. */
+/** Returns the session with the run as it is now. */
 export function savedSession(run: EngineRun): Unsaved {
   const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, compactions } } } = run;
-  return restoredSession(run) ?? savedForm(run.definition, {
+  return savedForm(run.definition, {
     id,
     messages,
     run: run.snapshot(),
@@ -162,18 +162,6 @@ export function savedSession(run: EngineRun): Unsaved {
     ...(sessionState.size > 0 && { state: [...sessionState] }),
     ...(rules.length > 0 && { rules }),
   });
-}
-
-/** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
-export function restoredSession({ control, claimed: { stored } }: EngineRun): Unsaved | undefined {
-  if (!control.effects.undo || !stored) return undefined;
-  const { version: _, lease, ...session } = stored;
-  return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
-}
-
-/** True if the start of a run is undone in a session that the run has created: nothing of it is kept. */
-export function leavesNothing({ control, claimed: { opened } }: EngineRun): boolean {
-  return control.effects.undo && opened === undefined;
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */

@@ -379,13 +379,14 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
   const head = inCurrentForm(restore(stored.head, values));
   checkHead(head);
-  const { format: _, lease, ...rest } = head;
+  const { format: _, lease, run, ...rest } = head;
   const transcript = transcriptOf(entries);
   const { taken = 0 } = rest;
   const mail = [...posted.values()].flatMap(([number, entry]) => number > taken ? [entry] : []);
   const unread = mail.flatMap(({ mail }) => mail.type === "stop" ? [] : [mail]);
   const session: Session = {
     ...rest,
+    ...(run && { run: { ...run, events: Math.max(run.events, stored.events) } }), // deltas are stored without the head
     id,
     version: stored.mark.n,
     messages: freeze(transcript.messages),

@@ -1,18 +1,22 @@
 /**
- * The writer of a run: what it saves of its session at which moment, and the mail that it receives from other processes.
+ * The writer of a run: it stores the progress of its session together with the events that show it, sends the events once they are stored, and receives the mail of
+ * other processes.
  *
  * @module
  */
+import type { NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
 import { claimOpened, type JournalProgress, JournalWriter } from "./journal_writer.ts";
 import { startTimer } from "./lib/cancellation.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
-import { leavesNothing, type Mail, mailedMessages, restoredSession, savedSession, type Unsaved } from "./session.ts";
+import { type Mail, mailedMessages, savedSession, type Unsaved } from "./session.ts";
 import { waitingCount } from "./steering.ts";
 import { outage, type RunStore } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
+import type { Sink } from "../stream/channel.ts";
+import { lineOf } from "../stream/sse.ts";
 import { nextTick } from "../stream/tick.ts";
 
 /** The options of a writer. */
@@ -23,6 +27,12 @@ export interface WriterOptions {
   readonly lease: number;
   /** The owner under which the session is stored. */
   readonly owner: string | undefined;
+  /** True to store the events, for clients that reconnect. */
+  readonly records: boolean;
+  /** Milliseconds between two appends of events that show no progress, such as deltas. */
+  readonly deltasEvery: number;
+  /** Receives the events once they are stored. */
+  readonly out: Sink<NumberedEvent>;
 }
 
 /** A session to save, and what belongs to it. */
@@ -36,20 +46,36 @@ interface Draft {
   readonly released: boolean;
 }
 
-/** Writes the session of one run. Saves are requested one after another, in order. A class, because a server keeps one for each stream. */
-export class SessionWriter {
+/** The events that show no progress: a process that continues the run need not know of them. */
+const passing =
+  /\.delta$|^(model\.(started|reset)|part\.added|call\.ready|tool\.(started|progress)|provider_tool\..*|subagent\.(started|event)|data|notice|warning|hook\.acted)$/;
+
+/** The number of buffered characters above which the run has to wait. */
+const highWater = 65_536;
+
+/** Writes the session and the events of one run, in order. A class, because a server keeps one for each stream. */
+export class SessionWriter implements Sink<NumberedEvent> {
   readonly #store: RunStore;
   readonly #run: EngineRun;
-  readonly #always: boolean;
-  /** Milliseconds for which a save claims the session. */
-  readonly #leaseTime: number;
-  readonly #owner: string | undefined;
+  readonly #options: WriterOptions;
   /** The writer of the journal, once it has the session. */
   #journal: JournalWriter | undefined;
+  /** The events that are not stored yet. Empty if they need not be stored before they are sent. */
+  #events: NumberedEvent[] = [];
+  /** The number of characters of their lines. */
+  #length = 0;
+  /** Resolves once there is room for more of them. */
+  #room: PromiseWithResolvers<void> | undefined;
+  /** The time of the last append of events alone. */
+  #emittedAt = 0;
+  /** Cancels the append of events that waits. */
+  #cancelEmit: (() => void) | undefined;
+  /** True once no more events are stored: the run is over here, another process continues it, or the database fails. */
+  #isDone = false;
   /** The draft that is stored, and the one that is saved next. */
   #stored: Draft | undefined;
   #next: Draft | undefined;
-  /** Messages that arrive after the run has taken its last ones, until the last draft is read. */
+  /** Messages that arrive after the run has taken its last ones. */
   #late: Mail[] | undefined;
   /** The reason of a stop that the journal has. */
   #storedStop: string | undefined;
@@ -57,7 +83,7 @@ export class SessionWriter {
   #requested: Promise<unknown> = Promise.resolve();
   #pending: Promise<boolean> | undefined;
   /** The session that is saved in place of the run as it is, until that is done. */
-  #frozen: Unsaved | undefined;
+  #frozen: Draft | undefined;
   #ending = false;
   #closed = false;
   #isGone = false;
@@ -65,18 +91,22 @@ export class SessionWriter {
   #cancelLater: (() => void) | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: RunStore, run: EngineRun, { always, lease, owner }: WriterOptions) {
+  constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
     this.#run = run;
-    this.#always = always;
-    this.#leaseTime = lease;
-    this.#owner = owner;
+    this.#options = options;
     run.control.onAbort(() => this.#isOpen && !this.#isStopKnown && this.#renewAfter(0)); // if the process dies before the run ends, another one ends it
+  }
+
+  /** True if the events of the run wait until its session is saved. */
+  get holds(): boolean {
+    const { always, records } = this.#options;
+    return always && (records || this.#store.durable !== undefined);
   }
 
   /** True if the run has a named session, or has been saved. */
   get #saves(): boolean {
-    return this.#always || this.#journal !== undefined;
+    return this.#options.always || this.#journal !== undefined;
   }
 
   /** True while the journal has the run, and this writer changes it. */
@@ -93,11 +123,106 @@ export class SessionWriter {
     return !this.#run.control.effects.saves || isPaused || this.#storedStop === this.#stopToSave()?.reason;
   }
 
+  // The events: those that show progress are stored with it, in one append. Others are appended alone, unless such an append follows at once.
+
+  write(event: NumberedEvent): void {
+    const { records, out } = this.#options;
+    const shows = !passing.test(event.event.type);
+    if (records ? event.id <= (this.#journal?.events ?? 0) : this.#isDone || (!shows && this.#events.length === 0)) {
+      return out.write(event); // it is stored, or shows nothing that has to be
+    }
+    if (this.#isDone) return;
+    const item = records ? { ...event, line: lineOf(event.event) } : event;
+    this.#events.push(item);
+    this.#length += item.line?.length ?? 0;
+    if (shows) this.#cancelLater ??= nextTick(() => this.#saveLater());
+    else if (records) this.#emitLater();
+  }
+
+  cork(): void {
+    this.#options.out.cork();
+  }
+  uncork(): void {
+    this.#options.out.uncork();
+  }
+  get full(): Promise<void> | undefined {
+    if (this.#length < highWater || this.#isDone) return this.#options.out.full;
+    return (this.#room ??= Promise.withResolvers()).promise;
+  }
+  get congested(): boolean {
+    return (this.#length >= highWater && !this.#isDone) || this.#options.out.congested === true;
+  }
+
+  /** Appends the events that show no progress, once others of the same moment have joined them. */
+  #emitLater(): void {
+    if (this.#cancelEmit || this.#cancelLater || this.#pending) return;
+    const { deltasEvery } = this.#options;
+    const wait = this.#length >= highWater ? 0 : this.#emittedAt + deltasEvery - performance.now();
+    const emit = () => {
+      this.#cancelEmit = undefined;
+      this.#emit().catch((error) => this.#leave(error));
+    };
+    if (wait <= 0) return void (this.#cancelEmit = nextTick(emit));
+    const timer = startTimer(emit, wait);
+    this.#cancelEmit = () => clearTimeout(timer);
+  }
+
+  async #emit(): Promise<void> {
+    const journal = this.#journal;
+    if (!journal || this.#cancelLater || this.#pending || this.#ending || this.#events.length === 0) return; // a save stores them
+    let taken: readonly NumberedEvent[] = [];
+    const isStored = await journal.emit(() => {
+      taken = this.#events.slice();
+      return linesOf(taken);
+    });
+    this.#emittedAt = performance.now();
+    if (!isStored) return await this.#lose();
+    this.#send(taken.length);
+    if (this.#events.length > 0) this.#emitLater();
+    if (!this.#closed) this.#renewLater();
+  }
+
+  /** Sends the first events, which are stored. */
+  #send(count: number): void {
+    const { out } = this.#options;
+    const sent = this.#events.splice(0, count);
+    if (sent.length > 1) out.cork();
+    for (const event of sent) {
+      this.#length -= event.line?.length ?? 0;
+      out.write(event);
+    }
+    if (sent.length > 1) out.uncork();
+    if (this.#length < highWater) {
+      this.#room?.resolve();
+      this.#room = undefined;
+    }
+  }
+
+  /** Stores no more events: another process has the session, or the database fails. Without a record, the caller receives them all the same. */
+  #leave(error?: unknown): void {
+    const { records, out } = this.#options;
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#cancelEmit?.();
+    this.#room?.resolve();
+    if (records) out.close();
+    else this.#send(this.#events.length);
+    if (error !== undefined && records) this.#run.control.abort(stops.unrecorded);
+  }
+
+  /** Stops the run, which another process has. */
+  async #lose(): Promise<void> {
+    await this.#reportLoss();
+    if (this.#options.records) this.#leave();
+    this.#run.control.abort(stops.lost);
+  }
+
   // What is saved when.
 
-  /** Saves the claim of the session. Resolves to false if another process has it. */
-  claim(): Promise<boolean> {
-    return this.#save();
+  /** Saves the claim of the session. Resolves to false if another process has it. `first` are the first events, which are emitted once they are stored. */
+  claim(first: readonly Event[]): Promise<boolean> {
+    if (!this.#saves) return Promise.resolve(true);
+    return this.#request(() => this.#claim(this.#draftOf(savedSession(this.#run)), first), false);
   }
 
   /**
@@ -114,25 +239,28 @@ export class SessionWriter {
 
   /** Saves the run at once, if it is saved while it runs and another process could continue it. */
   saveNow(): Promise<void> | undefined {
-    return this.#always && this.#store.durable ? this.#orLeave(this.#saveOrAbort()) : undefined;
+    return this.#options.always && this.#store.durable ? this.#orLeave(this.#saveOrAbort()) : undefined;
   }
 
   /** Saves the run as it is now: later changes are not saved until that is done. */
   saveFrozen(): Promise<void> | undefined {
     if (!this.#store.durable) return undefined;
-    this.#frozen = savedSession(this.#run);
+    this.#frozen = this.#draftOf(savedSession(this.#run));
     return this.#orLeave(this.#saveOrAbort()).finally(() => this.#frozen = undefined);
   }
 
-  /** Saves the session for the last time: with the paused run, or with the run's last event. Resolves to false if another process has it. */
-  async end(last: Event | undefined): Promise<boolean> {
-    if (last && !this.#saves) return await this.#keepEnd(last);
-    if (last) this.#late ??= [];
+  /** Saves the session for the last time, with the run's last event. Resolves to false if another process has it. `pauses` is true if the run keeps the session. */
+  async end(last: Event, pauses: boolean): Promise<boolean> {
+    if (!pauses && !this.#saves) return this.#keepEnd(last);
+    if (!pauses) this.#late ??= [];
+    const draft = () => {
+      const session = savedSession(this.#run);
+      return this.#draftOf(pauses ? session : endedSession(session, last));
+    };
     try {
-      return await this.#orLeave(this.#request(() => {
-        const session = savedSession(this.#run);
-        return last ? endedSession(session, last) : session;
-      }, true));
+      const isStored = await this.#orLeave(this.#request(() => this.#put(draft, last), true));
+      this.#isDone = true;
+      return isStored;
     } catch (error) {
       if (!this.#store.durable) await this.#removeRun(); // otherwise the session stays busy: no other process ends the run
       throw error;
@@ -147,32 +275,34 @@ export class SessionWriter {
   /** Gives the run to another process, at the next safe place or after `grace` milliseconds. */
   handOver(grace: number): void {
     const { durable } = this.#store;
-    if (!this.#always || !durable) this.#run.control.abort(stops.shutdown);
+    if (!this.#options.always || !durable) this.#run.control.abort(stops.shutdown);
     else durable.handOver(this.#run as never, (session) => this.#release(session), grace); // as `takeOver()`
   }
 
-  /** Changes nothing more, and stops renewing the lease. */
+  /** Ends the stream, changes nothing more, and stops renewing the lease. */
   close(): void {
     this.#ending = true;
     this.#closed = true;
     clearTimeout(this.#renewal);
     this.#cancelLater?.();
+    this.#cancelEmit?.();
+    if (!this.#options.records) this.#send(this.#events.length);
+    this.#isDone = true;
+    this.#options.out.close();
   }
 
-  /** Saves the session for another process, also in place of saves that were requested before. If its events cannot be logged, it stays as it was saved. */
+  /** Saves the session for another process, also in place of saves that were requested before. */
   #release(session: Unsaved): Promise<boolean> {
     this.#late ??= [];
-    this.#frozen = session;
-    return this.#request(() => session, true, true).finally(() => this.close());
+    const draft = this.#frozen = { ...this.#draftOf(session), released: true };
+    return this.#request(() => this.#put(() => draft), true).finally(() => this.close());
   }
 
   /** Keeps a run that was not saved. It ends as usual if there is no room for it. */
-  async #keepEnd(last: Event): Promise<true> {
-    const { control, loop, events, sink, parent } = this.#run;
-    await sink.settled?.();
+  #keepEnd(last: Event): true {
+    const { control, loop, events, parent } = this.#run;
     const { unsaved } = this.#store;
-    const isEmpty = !control.effects.saves || control.effects.undo || loop.transcript.messages.length === 0;
-    if (!unsaved || parent || isEmpty) return true;
+    if (!unsaved || parent || !control.effects.saves || loop.transcript.messages.length === 0) return true;
     try {
       unsaved.keep(endedSession(savedSession(this.#run), last));
     } catch (error) {
@@ -190,19 +320,22 @@ export class SessionWriter {
   /** Saves a checkpoint that has waited. The save may be one that was requested before, so the next checkpoint waits anew. */
   #saveLater(): void {
     this.#cancelLater = undefined;
-    this.#saveOrAbort().catch((error) => this.#run.events.report(error));
+    this.#saveOrAbort().catch((error) => {
+      this.#run.events.report(error);
+      this.#leave(error);
+    });
   }
 
   async #saveOrAbort(): Promise<void> {
     if (!await this.#save()) this.#run.control.abort(stops.lost);
   }
 
-  /** Stops logging if a save fails: the run has not come this far, and continues elsewhere from its last save. */
+  /** Leaves the events if a save fails: the run has not come this far, and continues elsewhere from its last save. */
   async #orLeave<T>(saved: Promise<T>): Promise<T> {
     try {
       return await saved;
     } catch (error) {
-      if (this.#always && this.#store.durable) this.#run.sink.yield?.();
+      this.#leave();
       throw error;
     }
   }
@@ -212,90 +345,84 @@ export class SessionWriter {
     if (!this.#saves) return Promise.resolve(true);
     return this.#pending ??= this.#request(() => {
       this.#pending = undefined;
-      const isUndone = this.#run.loop.transcript.rolledBack; // the last save follows: a run without its prompt could not continue
-      return this.#frozen ?? (isUndone ? undefined : savedSession(this.#run));
+      if (this.#run.loop.transcript.rolledBack && !this.#frozen) return Promise.resolve(true); // the last save follows: a run without its prompt could not continue
+      return this.#put(() => this.#frozen ?? this.#draftOf(savedSession(this.#run)));
     }, false);
   }
 
-  /** Queues a save. It waits until the events that the session knows of are logged. Nothing is saved if `read` returns nothing. */
-  #request(read: () => Unsaved | undefined, last: boolean, released = false): Promise<boolean> {
+  /** Does one write after another. Nothing follows the last one. */
+  #request(write: () => Promise<boolean>, last: boolean): Promise<boolean> {
     if (this.#ending) return Promise.resolve(true);
     this.#ending = last;
     this.#cancelLater?.();
     this.#cancelLater = undefined;
-    const done = this.#requested.then(async () => {
-      const session = read();
-      if (!session) return true;
-      const draft = this.#draftOf(session, last, released);
-      const isLogged = await this.#run.sink.settled?.() ?? true;
-      if (!this.#run.control.effects.saves) return true;
-      return await this.#write(draft, last, isLogged);
+    const done = this.#requested.then(() => {
+      if (!this.#run.control.effects.saves || this.#closed) return true;
+      this.#closed = last;
+      return write();
     });
-    this.#requested = done.catch(() => {}); // the caller of save() handles the failure
+    this.#requested = done.catch(() => {}); // the caller handles the failure
     return done;
   }
 
   // The journal of the run's session: one change after another, and the renewal of the lease.
 
-  /** Returns a session as the draft that is saved next. It receives the messages that arrive before it is stored. */
-  #draftOf(session: Unsaved, last: boolean, released: boolean): Draft {
-    const arrived = (last && this.#late) || [];
-    if (last) this.#late = undefined;
+  /** Returns a session as the draft that is saved next. It receives the mail that arrives before it is stored. */
+  #draftOf(session: Unsaved): Draft {
     const taken = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0;
-    return this.#next = { session, taken, arrived, released };
+    return this.#next = { session, taken, arrived: [], released: false };
   }
 
-  /** Writes one draft after another. If another process has the session, it also logs the events from then on. */
-  async #write(draft: Draft, last: boolean, isLogged: boolean): Promise<boolean> {
-    if (this.#closed) return true;
-    this.#closed = last;
+  /** Stores the draft that `read` returns, with the events that it knows of. Resolves to false if another process has the session. */
+  async #put(read: () => Draft, last?: Event): Promise<boolean> {
+    const journal = this.#journal;
+    if (!journal) return await this.#claim(read(), [], last);
     clearTimeout(this.#renewal);
-    const isStored = await this.#put(draft, isLogged);
+    let draft: Draft | undefined;
+    let stop: Stop | undefined;
+    let count = 0;
+    const isStored = await journal.put(() => {
+      draft = read();
+      stop = this.#stopToSave();
+      const { run } = draft.session;
+      count = run && !last ? countUpTo(this.#events, run.events) : this.#events.length;
+      const lines = this.#options.records ? linesOf(this.#events.slice(0, count)) : [];
+      return { ...this.#progressOf(draft, stop), lines, ...(last && this.#options.records && { ended: last }) };
+    });
     if (!isStored) {
       await this.#reportLoss();
-      this.#run.sink.yield?.(); // the process that has the session logs the events
-    } else if (!this.#closed) this.#renewLater();
-    return isStored;
-  }
-
-  async #put(draft: Draft, isLogged: boolean): Promise<boolean> {
-    const journal = this.#journal;
-    if (journal && leavesNothing(this.#run) && this.#closed) return await this.#remove();
-    if (!journal) return await this.#claim(draft);
-    if (draft.released && !isLogged) return await journal.release();
-    if (!await this.#storeDraft(journal, draft)) return false;
-    return this.#closed || Date.now() < journal.leaseEnd || await journal.renew(); // a change that was retried may take longer than the lease
-  }
-
-  /** Stores a draft. */
-  async #storeDraft(journal: JournalWriter, draft: Draft): Promise<boolean> {
-    let stop: Stop | undefined;
-    const isStored = await journal.put(() => {
-      stop = this.#stopToSave();
-      return this.#progressOf(draft, stop);
-    });
-    if (!isStored) return false;
+      this.#leave();
+      return false;
+    }
     this.#stored = draft;
     this.#storedStop = stop?.reason;
+    this.#send(count);
+    if (this.#closed) return true;
+    if (this.#events.length > 0 && this.#options.records) this.#emitLater();
+    if (Date.now() >= journal.leaseEnd && !await journal.renew()) return false; // a change that was retried may take longer than the lease
+    this.#renewLater();
     return true;
   }
 
-  /** Claims the session with its first draft. */
-  async #claim(draft: Draft): Promise<boolean> {
-    const { claimed, claimed: { opened } } = this.#run;
-    const key = this.#key;
+  /** Claims the session with its first draft and its first events. */
+  async #claim(draft: Draft, first: readonly Event[], last?: Event): Promise<boolean> {
+    const { claimed, claimed: { opened, snapshot: { request } } } = this.#run;
+    const { lease, owner, records } = this.#options;
     const { journal } = this.#store;
-    const options = {
-      ...{ journal, key, lease: this.#leaseTime, patience: this.#patience },
-      onMail: (entry: MailEntry) => this.#receive(entry),
-    };
+    const key = this.#key;
+    const onMail = (entry: MailEntry) => this.#receive(entry);
     const stop = this.#stopToSave();
-    const { session: saved, taken } = this.#progressOf(draft, stop);
-    const begins = claimed.type === "new";
-    this.#journal = await claimOpened(options, opened, { session: saved, begins, taken, owner: this.#owner });
+    const { session, taken } = this.#progressOf(draft, stop);
+    const lines = records ? [...first, ...last ? [last] : []].map(lineOf) : [];
+    this.#journal = await claimOpened(
+      { journal, key, lease, patience: this.#patience, onMail },
+      opened,
+      { session, begins: claimed.type === "new", taken, owner, request, lines },
+    );
     if (!this.#journal) return false;
     this.#stored = draft;
     this.#storedStop = stop?.reason;
+    if (!this.#closed) this.#renewLater();
     return true;
   }
 
@@ -303,7 +430,7 @@ export class SessionWriter {
   #progressOf({ session, taken, arrived, released }: Draft, stop: Stop | undefined): JournalProgress {
     const { loop, control } = this.#run;
     if (!session.run) {
-      const late = loop.transcript.rolledBack ? [] : mailedMessages(arrived);
+      const late = loop.transcript.rolledBack ? [] : mailedMessages(this.#late ?? []);
       return { session: { ...session, messages: [...session.messages, ...late] } };
     }
     const lease = {
@@ -321,19 +448,13 @@ export class SessionWriter {
   #stopToSave(): Stop | undefined {
     if (!this.#store.durable) return stops.lost;
     const { control: { stop }, claimed, exit } = this.#run;
-    const isEnding = stop && !stop.continues && !restoredSession(this.#run) && exit.current?.status !== "failed";
+    const isEnding = stop && !stop.continues && exit.current?.status !== "failed";
     return isEnding ? stop : claimed.type === "closing" ? claimed.stop : undefined;
-  }
-
-  /** Deletes the session. */
-  async #remove(): Promise<boolean> {
-    await this.#store.journal.delete(this.#key);
-    return true;
   }
 
   get #key(): string {
     const { claimed, session } = this.#run;
-    return claimed.key ?? journalKey(this.#owner, session);
+    return claimed.key ?? journalKey(this.#options.owner, session);
   }
 
   /** The first save fails soon, since nothing depends on it; so does each save of a run that is stopped or handed over, since its process may end. */
@@ -366,14 +487,12 @@ export class SessionWriter {
     const [journal, draft] = [this.#journal, this.#stored];
     if (!journal || !draft || this.#closed) return;
     try {
-      const renewed = this.#isStopKnown ? await journal.renew() : await this.#storeDraft(journal, draft);
-      if (renewed) return this.#renewLater();
-      await this.#reportLoss();
-      this.#run.sink.yield?.();
-      this.#run.control.abort(stops.lost);
+      const renewed = this.#isStopKnown ? await journal.renew() : await this.#put(() => draft);
+      if (!renewed) await this.#lose();
+      else if (!this.#closed) this.#renewLater();
     } catch (error) {
       this.#run.events.report(error);
-      this.#renewAfter(this.#leaseTime / 3);
+      this.#renewAfter(this.#options.lease / 3);
     }
   }
 
@@ -381,7 +500,7 @@ export class SessionWriter {
   #renewLater(): void {
     const { leaseEnd = 0 } = this.#journal ?? {};
     const isPaused = this.#stored?.session.run?.exit !== undefined;
-    if (!isPaused) this.#renewAfter(this.#isStopKnown ? leaseEnd - Date.now() - this.#leaseTime * 2 / 3 : 0);
+    if (!isPaused) this.#renewAfter(this.#isStopKnown ? leaseEnd - Date.now() - this.#options.lease * 2 / 3 : 0);
   }
 
   /** Renews the lease after `ms` milliseconds. */
@@ -389,6 +508,17 @@ export class SessionWriter {
     clearTimeout(this.#renewal);
     if (!this.#closed) this.#renewal = startTimer(() => void this.#renew(), ms); // #renew() reports its failures
   }
+}
+
+/** Returns the lines of events. */
+function linesOf(events: readonly NumberedEvent[]): readonly string[] {
+  return events.map(({ event, line = lineOf(event) }) => line);
+}
+
+/** Returns how many of the events have at most this number. */
+function countUpTo(events: readonly NumberedEvent[], number: number): number {
+  const after = events.findIndex(({ id }) => id > number);
+  return after < 0 ? events.length : after;
 }
 
 /** Returns the session that the last save of a run stores: without the run, and with its last event. */

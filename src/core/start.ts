@@ -10,7 +10,7 @@ import type { AgentDefinition, AnswerFormat } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import { expectJson } from "./lib/json.ts";
 import { expectChoice } from "./lib/options.ts";
-import { live } from "./life.ts";
+import { firstEventsOf, live } from "./life.ts";
 import { limited, type Limits } from "./limits.ts";
 import { memoryJournal } from "./memory_journal.ts";
 import type { RunResult, Settings } from "./points.ts";
@@ -44,6 +44,8 @@ export interface StartOptions extends ClaimOptions {
     | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  /** Whether the events are stored, for clients that reconnect. Default: false. */
+  readonly records?: boolean | undefined;
   /** Events to emit after the first ones. */
   readonly firstEvents?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
@@ -78,10 +80,9 @@ export interface Started {
   /** The session's id. */
   readonly session: string;
   /**
-   * Resolves once the run has its session and, with a log, its first events are logged; to false if they could not be logged. Rejects with a `SessionError`
-   * if the run cannot have its session.
+   * Resolves once the run has its session, and its first events are stored. Rejects with a `SessionError` if the run cannot have its session.
    */
-  readonly ready: Promise<ReadyRun | false>;
+  readonly ready: Promise<ReadyRun>;
   /** The result. Never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
@@ -139,19 +140,19 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
   if (!options.parent && claimed.type !== "new") {
     await orRefuse(`Cannot resume run "${run.id}"`, reviewGiven(run, beginning));
   }
-  if (!await run.writer.claim()) throw busy();
+  if (!await run.writer.claim(firstEventsOf(run, beginning.firstEvents))) throw busy();
   return run;
 }
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
-function writerOf(
-  { options: { store, session, parent, lease = 30_000, owner } }: Beginning,
-  run: EngineRun,
-): SessionWriter {
+function writerOf({ options, sink: out }: Beginning, run: EngineRun): SessionWriter {
+  const { store, session, parent, lease = 30_000, owner, records = false } = options;
   if (!store.journal) {
     throw new TypeError('Cannot use the store: expected durable(journal) of "@jizai/jizai/session/durable"');
   }
-  return new SessionWriter(store, run, { always: session !== undefined && !parent, lease, owner });
+  const always = session !== undefined && !parent;
+  const { deltasEvery = 0 } = store.journal;
+  return new SessionWriter(store, run, { always, lease, owner, records: records && always, deltasEvery, out });
 }
 
 /** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `firstEvents`. */
@@ -254,7 +255,7 @@ export function start(
 /** A run that has started. A class, because a server keeps one for each stream, and a closure for each operation would take eight times the memory. */
 class StartedRun implements Started {
   readonly session: string;
-  readonly ready: Promise<ReadyRun | false>;
+  readonly ready: Promise<ReadyRun>;
   readonly result: Promise<RunResult>;
   readonly #run: Promise<EngineRun>;
   readonly #control: RunControl;
@@ -264,9 +265,7 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.ready = run.then(async ({ id, ready, claimed }) =>
-      await ready !== false && { run: id, after: claimed.snapshot.events }
-    );
+    this.ready = run.then(({ id, claimed }) => ({ run: id, after: claimed.snapshot.events }));
     this.ready.catch(() => {}); // the result reports it too
     this.result = live(beginning, run);
     this.#run = run;

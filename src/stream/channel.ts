@@ -191,13 +191,4 @@ export class SinkFilter<T, U> implements Sink<T> {
   get congested(): boolean {
     return this.#target.congested ?? false;
   }
-  startAfter(after: number): Promise<boolean> | undefined {
-    return this.#target.startAfter?.(after);
-  }
-  settled(): Promise<boolean> {
-    return this.#target.settled?.() ?? Promise.resolve(true);
-  }
-  yield(): void {
-    this.#target.yield?.();
-  }
 }
