@@ -5,7 +5,7 @@
  */
 import { matchAnswers, validateEdits } from "./answers.ts";
 import { closingMessages } from "./finish.ts";
-import { journalKey } from "./journal.ts";
+import { journalKey, runIdOf } from "./journal.ts";
 import {
   type AnsweredQuestion,
   type Exit,
@@ -117,6 +117,8 @@ export interface ClaimOptions extends ClaimConditions {
   readonly compact?: { readonly instructions: string };
   /** The session. Default: a new one, which a store saves only if the run pauses. */
   readonly session?: string | undefined;
+  /** True if there is no such session, so that none is read. Default: it may exist. */
+  readonly isNew?: boolean | undefined;
   /** The store of sessions. */
   readonly store: RunStore;
   /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
@@ -135,14 +137,24 @@ interface MustClose {
   readonly close: Stop;
 }
 
+/** The error of a request that has begun or continued a run before. */
+export class RepeatedRequest extends Error {
+  /** The run, and the number of the event before its first one for the request. */
+  constructor(readonly run: string, readonly after: number) {
+    super("Cannot run: the same request has begun a run");
+  }
+}
+
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
 export async function claim(beginning: Beginning): Promise<Claimed | MustClose> {
   const { options, definition, session: id } = beginning;
   const { session, store, messages, compact, owner, parent } = options;
   const key = session === undefined ? undefined : journalKey(owner, session);
   if (session !== undefined) await store.unsaved?.store(session);
-  const opened = key === undefined ? undefined : await openSession(store.journal, key);
+  const opened = key === undefined || options.isNew ? undefined : await openSession(store.journal, key);
   const { session: stored } = opened ?? {};
+  const begun = opened?.requests.get(options.requestId ?? "");
+  if (key !== undefined && begun) throw new RepeatedRequest(runIdOf({ key, run: begun.run }), begun.after);
   if (!stored && !messages) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
@@ -156,10 +168,19 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
     const keep = stored && options.rewind?.(stored, messages);
     const at = definition.reviewsInput && !parent ? "incoming" : "prompt"; // a parent's prompt to its child does not come from outside
     const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
-    return { ...state, type: "new", messages: before, snapshot: fresh(options, position, before.length) };
+    return {
+      ...state,
+      type: "new",
+      messages: before,
+      snapshot: fresh(state, options, { position, before: before.length }),
+    };
   }
   if (compact) {
-    return { ...state, type: "new", snapshot: fresh(options, { at: "compact", ...compact }, transcript.length) };
+    return {
+      ...state,
+      type: "new",
+      snapshot: fresh(state, options, { position: { at: "compact", ...compact }, before: transcript.length }),
+    };
   }
   return await resume(opened, state, beginning);
 }
@@ -203,21 +224,20 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
   return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state), ...mailedMessages(mail)];
 }
 
-/** Returns the snapshot of a new run. */
+/** Returns the snapshot of a new run. The id of one in a named session tells its place there. */
 function fresh(
-  { run, requestId, startedAt = Date.now() }: ClaimOptions,
-  position: Position,
-  before: number,
+  { key, opened }: SessionPart,
+  { run = key && runIdOf({ key, run: (opened?.head.run ?? 0) + 1 }), requestId, startedAt = Date.now() }: ClaimOptions,
+  place: Pick<RunSnapshot, "position" | "before">,
 ): RunSnapshot {
   return {
     id: run ?? crypto.randomUUID(),
     startedAt,
-    position,
+    ...place,
     counters: noCounters,
     usage: noUsage,
     state: [],
     answers: [],
-    before,
     events: 0,
     ...(requestId !== undefined && { request: requestId }),
   };

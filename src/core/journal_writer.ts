@@ -145,6 +145,7 @@ function claimOf(
     mail,
     mailIds: opened?.mailIds ?? new Set<string>(),
     ended: undefined,
+    requests: new Map(),
   };
   return { append, next };
 }
@@ -248,6 +249,17 @@ export class JournalWriter {
     return this.#inTurn(async () => {
       if (this.#unknown) await this.#settle();
       return await this.#append(this.#renewal(), read()) !== undefined;
+    });
+  }
+
+  /** Receives the mail that has arrived, without a write. Resolves to false if the session was lost. */
+  look(): Promise<boolean> {
+    const { journal, key } = this.#options;
+    return this.#inTurn(async () => {
+      const head = await journal.head(key);
+      if (!this.#unknown) this.#isLost = !isSameMark(head?.mark, this.#version.mark);
+      if (head && !this.#isLost && head.last > this.last) await this.#receive(head.last);
+      return !this.#isLost;
     });
   }
 

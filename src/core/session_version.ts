@@ -271,6 +271,16 @@ export interface OpenedSession<S extends SessionHead = Session> {
   readonly mailIds: ReadonlySet<string>;
   /** The last event of the run that ended or paused last, if the journal has one since its base. */
   readonly ended: Event | undefined;
+  /** The requests that have begun or continued a run since the base, by their idempotency ids. */
+  readonly requests: ReadonlyMap<string, BegunRequest>;
+}
+
+/** The start of a run for a request. */
+export interface BegunRequest {
+  /** The number of the run. */
+  readonly run: number;
+  /** The number of the event before its first one. */
+  readonly after: number;
 }
 
 /** Opens a session. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
@@ -369,11 +379,13 @@ function checkHead(head: unknown): asserts head is FormattedHead {
 function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id: string): OpenedSession {
   const values = new Map<number, unknown>();
   const posted = new Map<string, readonly [number: number, entry: MailEntry]>();
+  const requests = new Map<string, BegunRequest>();
   let ended: Event | undefined;
   for (const [number, entry] of entries) {
     if (entry.type === "value") values.set(number, entry.value);
     if (entry.type === "mail" && !posted.has(entry.id)) posted.set(entry.id, [number, entry]);
     if (entry.type === "ended") ended = entry.event;
+    if (entry.type === "begun" && entry.request !== undefined) requests.set(entry.request, entry);
   }
   const missing = referencesIn(stored.head).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
@@ -394,7 +406,7 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
     ...(unread.length > 0 && { mail: unread }),
   };
   const version = SessionVersion.of(stored, transcript, values, head);
-  return { head: stored, session, version, mail, mailIds: new Set(posted.keys()), ended };
+  return { head: stored, session, version, mail, mailIds: new Set(posted.keys()), ended, requests };
 }
 
 // Whole sessions, for callers that do not hold them.

@@ -53,6 +53,9 @@ const passing =
 /** The number of buffered characters above which the run has to wait. */
 const highWater = 65_536;
 
+/** The least milliseconds between two looks for mail in a journal that does not notify. */
+const shortestLook = 1_000;
+
 /** Writes the session and the events of one run, in order. A class, because a server keeps one for each stream. */
 export class SessionWriter implements Sink<NumberedEvent> {
   readonly #store: RunStore;
@@ -90,6 +93,9 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** Cancels a checkpoint that waits for the next tick of the event loop. */
   #cancelLater: (() => void) | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
+  /** Ends the watch of the journal. */
+  #unwatch = () => {};
+  #isLooking = false;
 
   constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
@@ -283,9 +289,11 @@ export class SessionWriter implements Sink<NumberedEvent> {
   close(): void {
     this.#ending = true;
     this.#closed = true;
+    this.#unwatch();
     clearTimeout(this.#renewal);
     this.#cancelLater?.();
     this.#cancelEmit?.();
+    if (!this.holds) return;
     if (!this.#options.records) this.#send(this.#events.length);
     this.#isDone = true;
     this.#options.out.close();
@@ -422,8 +430,34 @@ export class SessionWriter implements Sink<NumberedEvent> {
     if (!this.#journal) return false;
     this.#stored = draft;
     this.#storedStop = stop?.reason;
-    if (!this.#closed) this.#renewLater();
+    if (this.#closed) return true;
+    this.#renewLater();
+    this.#watch();
     return true;
+  }
+
+  /** Receives mail soon, also while the run writes nothing. */
+  #watch(): void {
+    const { journal, durable } = this.#store;
+    if (!durable) return; // messages reach a run of this process directly
+    const end = journal.watch(this.#key, { notify: () => this.#look(), fail() {} }); // without notifications, the next write tells of mail
+    const timer = journal.pollEvery === undefined
+      ? undefined
+      : setInterval(() => this.#look(), Math.max(journal.pollEvery, shortestLook));
+    this.#unwatch = () => {
+      end();
+      clearInterval(timer);
+    };
+  }
+
+  /** Looks for mail, unless a write will tell of it. A failure is left to the next write. */
+  #look(): void {
+    const journal = this.#journal;
+    if (!journal || this.#isLooking || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return;
+    this.#isLooking = true;
+    journal.look().then((isOurs) => isOurs || this.#closed || this.#lose(), () => {}).finally(() =>
+      this.#isLooking = false
+    );
   }
 
   /** Returns the session of a draft as it is stored: with the messages that arrived meanwhile if the run ends, and otherwise with the stop that ends it. */
