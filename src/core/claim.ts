@@ -18,7 +18,7 @@ import {
 } from "./position.ts";
 import { skipped } from "./results.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
-import { type OpenedSession, openSession } from "./session_version.ts";
+import { type OpenedSession, openSession, readStored } from "./session_version.ts";
 import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
 import type { RunStore } from "./store.ts";
@@ -145,7 +145,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   const { session, store, messages, compact, owner, parent } = options;
   const key = session === undefined ? undefined : journalKey(owner, session);
   if (session !== undefined) await store.unsaved?.store(session);
-  const opened = key === undefined ? undefined : await openSession(store.journal, key);
+  const opened = session === undefined ? undefined : await readStored(store, { id: session, owner }, openSession);
   const { session: stored } = opened ?? {};
   if (!stored && !messages) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
