@@ -402,7 +402,8 @@ Deno.test("recover() continues other runs although those that were lost first ca
   }
   await advance(time, lease);
   const errors: unknown[] = [];
-  const { app } = processOf(among, agent({ model: scripted("Whole.") }), {
+  const app = serve(agent({ model: scripted("Whole.") }), {
+    ...among,
     onError: (error) => errors.push(String(error)),
     vars: () => ({}),
     recoveryVars({ owner }) {

@@ -339,12 +339,12 @@ async function check(world: World): Promise<void> {
   const all = await journal.entries(key, 1, opened.head.last);
   assertEquals(all.map(([number]) => number), all.map((_, index) => index + 1));
   assertEquals(
-    transcriptOf(all as NumberedJournalEntry[]).messages,
+    transcriptOf(all).messages,
     opened.session.messages,
     "The base lacks something",
-  ); // the others are ignored
+  );
   for (let end = 1; end <= all.length; end++) {
-    checkValid(transcriptOf(all.slice(0, end) as NumberedJournalEntry[]).messages); // the same
+    checkValid(transcriptOf(all.slice(0, end)).messages);
   }
   checkValid(opened.session.messages);
   for (let run = 1; run <= opened.head.run; run++) await checkEvents(world, run, all);
@@ -401,9 +401,7 @@ async function checkEvents(world: World, run: number, all: readonly NumberedJour
 /** Checks that each message that was accepted was delivered once, or was taken back. */
 function checkMail(all: readonly NumberedJournalEntry[], posted: ReadonlyMap<string, number>): void {
   const changes = JSON.stringify(all.filter(([, { type }]) => type === "back" || type === "base"));
-  const history = historyOf(all as NumberedJournalEntry[]).map(([, message]) =>
-    message.role === "tool" ? "" : textOf(message)
-  ); // the others are ignored
+  const history = historyOf(all).map(([, message]) => message.role === "tool" ? "" : textOf(message));
   for (const [id, run] of posted) {
     const count = history.filter((text) => text === id).length;
     assert(
