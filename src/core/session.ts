@@ -167,8 +167,8 @@ export function savedSession(run: EngineRun): Unsaved {
 /** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
 export function restoredSession({ control, claimed: { stored } }: EngineRun): Unsaved | undefined {
   if (!control.effects.undo || !stored) return undefined;
-  const { version: _, lease, ...session } = stored;
-  return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
+  const { version: _, lease, taken = 0, ...session } = stored;
+  return { ...session, taken, ...(lease?.released && { lease }) }; // it was not lost before, and its mail is unread again
 }
 
 /** True if the start of a run is undone in a session that the run has created: nothing of it is kept. */

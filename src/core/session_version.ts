@@ -228,7 +228,7 @@ export class SessionVersion {
 
   /** Returns the change that makes the next version of a session. Without messages, the transcript stays. */
   next(session: NextSession, { holder, run: number, waiting, taken, more = [] }: ChangeOptions): NextVersion {
-    const { messages = this.#transcript.messages, version: _, mail: __, lease, ...rest } = session;
+    const { messages = this.#transcript.messages, version: _, mail: __, taken: ___, lease, ...rest } = session;
     const { compactions = 0, run, archive = this.#kept.archive } = rest;
     const isCompaction = compactions > (this.#kept.compactions ?? 0);
     const { entries: changes, stored } = changeTo(messages, this.#transcript, isCompaction);

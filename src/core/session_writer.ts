@@ -239,9 +239,9 @@ export class SessionWriter {
 
   /** Returns a session as the draft that is saved next. It receives the messages that arrive before it is stored. */
   #draftOf(session: Unsaved, last: boolean, released: boolean): Draft {
-    const arrived = (last && this.#late) || [];
+    const { mail: unread = [], taken = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0 } = session;
+    const arrived = [...unread, ...(last && this.#late) || []];
     if (last) this.#late = undefined;
-    const taken = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0;
     return this.#next = { session, taken, arrived, released };
   }
 

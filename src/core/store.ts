@@ -214,10 +214,10 @@ const longestId = 500;
 
 /**
  * Returns the expected value in place of an id that no session, run or owner can have: an empty one, or one that databases would change or have no room for;
- * undefined for any other id.
+ * undefined for any other id. `key` is the id with its owner, as logs name it.
  */
-export function expectedInPlaceOf(id: string, owner = ""): string | undefined {
+export function expectedInPlaceOf(id: string, key = id): string | undefined {
   if (id === "") return "the id of a session or run";
   if (!isId(id)) return expectedId;
-  return id.length + owner.length > longestId ? `${longestId} characters at most` : undefined;
+  return key.length > longestId ? `${longestId} characters at most` : undefined;
 }
