@@ -4,7 +4,6 @@
  * @module
  */
 import type { Middleware, ServedApp, Store } from "@jizai/jizai";
-import { ownedStore } from "@jizai/jizai/session/log";
 import type { Customer } from "../shop/shop.ts";
 
 /** A session that a waker looks after while it has a run. */
@@ -27,6 +26,6 @@ export function watching(schedule: (watched: Watched) => Promise<unknown>): Midd
 export async function wake(app: ServedApp, store: Store, { session, user }: Watched): Promise<boolean> {
   const { over } = await app.recover();
   await over;
-  const { run } = await ownedStore(store, user).load(session) ?? {};
+  const { run } = await store.load(session, { owner: user }) ?? {};
   return run !== undefined && run.exit === undefined;
 }

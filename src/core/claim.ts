@@ -18,7 +18,7 @@ import {
 } from "./position.ts";
 import { skipped } from "./results.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
-import { type OpenedSession, openSession } from "./session_version.ts";
+import { type OpenedSession, openSession, readStored } from "./session_version.ts";
 import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
 import type { RunStore } from "./store.ts";
@@ -151,7 +151,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   const { session, store, messages, compact, owner, parent } = options;
   const key = session === undefined ? undefined : journalKey(owner, session);
   if (session !== undefined) await store.unsaved?.store(session);
-  const opened = key === undefined || options.isNew ? undefined : await openSession(store.journal, key);
+  const opened = session === undefined || options.isNew ? undefined : await readStored(store, { id: session, owner }, openSession);
   const { session: stored } = opened ?? {};
   const begun = opened?.requests.get(options.requestId ?? "");
   if (key !== undefined && begun) throw new RepeatedRequest(runIdOf({ key, run: begun.run }), begun.after);

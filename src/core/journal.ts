@@ -205,8 +205,8 @@ export type Posted =
 
 /** Receives the changes of a journal. */
 export interface JournalWatcher {
-  /** The journal may have changed. */
-  notify(): void;
+  /** The journal may have changed. `isPost` tells whether mail was posted, if that is known. */
+  notify(isPost?: boolean): void;
   /** No more notifications will come. */
   fail(error: unknown): void;
 }
@@ -297,7 +297,7 @@ export function headAfter(append: Append, stored: TimelessHead | undefined): Tim
 export interface JournalWatchers {
   readonly watch: Journal["watch"];
   /** Notifies the watchers of a journal. */
-  notify(key: string): void;
+  notify(key: string, isPost?: boolean): void;
 }
 
 /** Creates the watchers of one process. */
@@ -313,8 +313,8 @@ export function journalWatchers(): JournalWatchers {
         if (own.size === 0 && watching.get(key) === own) watching.delete(key);
       };
     },
-    notify(key) {
-      for (const watcher of [...watching.get(key) ?? []]) watcher.notify();
+    notify(key, isPost) {
+      for (const watcher of [...watching.get(key) ?? []]) watcher.notify(isPost);
     },
   };
 }

@@ -122,7 +122,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     const own = stored.runs.get(head.run);
     if (own?.lines.length) { for (const line of lines) own.lines.push(line); }
     else stored.runs.set(head.run, { before: head.events - lines.length, lines: [...lines] });
-    notify(key);
+    notify(key, false);
     return { stored: true, last: head.last };
   }
 
@@ -138,7 +138,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     stored.length += text.length;
     stored.changedAt = Date.now();
     stored.list.push(numbered(last, JSON.parse(text)));
-    notify(key);
+    notify(key, true);
     return { status: "posted", last } as const;
   }
 

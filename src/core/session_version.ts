@@ -25,7 +25,15 @@ import {
   type RunState,
 } from "./journal.ts";
 import type { Session, SessionHead, Unsaved } from "./session.ts";
-import { type HistoryOptions, type HistoryPage, type SessionName, type Sessions, UnreadableError } from "./store.ts";
+import {
+  type EarlierSessions,
+  type HistoryOptions,
+  type HistoryPage,
+  type SessionName,
+  type Sessions,
+  type Store,
+  UnreadableError,
+} from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 
@@ -220,7 +228,7 @@ export class SessionVersion {
 
   /** Returns the change that makes the next version of a session. Without messages, the transcript stays. */
   next(session: NextSession, { holder, run: number, waiting, taken, more = [] }: ChangeOptions): NextVersion {
-    const { messages = this.#transcript.messages, version: _, mail: __, lease, ...rest } = session;
+    const { messages = this.#transcript.messages, version: _, mail: __, taken: ___, lease, ...rest } = session;
     const { compactions = 0, run, archive = this.#kept.archive } = rest;
     const isCompaction = compactions > (this.#kept.compactions ?? 0);
     const { entries: changes, stored } = changeTo(messages, this.#transcript, isCompaction);
@@ -281,6 +289,18 @@ export interface BegunRequest {
   readonly run: number;
   /** The number of the event before its first one. */
   readonly after: number;
+}
+
+/** Reads a session of a store with `read`, such as `openSession()`. One that an earlier version of the package has stored is moved to a journal before. */
+export async function readStored<T>(
+  { journal, earlier }: Pick<Store, "journal" | "earlier">,
+  { id, owner }: SessionName & { readonly id: string },
+  read: (journal: Journal, key: string) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const key = journalKey(owner, id);
+  const found = await read(journal, key);
+  if (found !== undefined || !await earlier?.move(id, { owner })) return found;
+  return await read(journal, key);
 }
 
 /** Opens a session. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
@@ -444,25 +464,28 @@ export async function storeSession(
 }
 
 /** Returns the operations on whole sessions of a journal. */
-export function sessionsIn(journal: Journal): Sessions {
+export function sessionsIn(journal: Journal, earlier?: EarlierSessions): Sessions {
   const keyOf = (id: string, { owner }: SessionName = {}) => journalKey(owner, id);
+  const store = { journal, ...(earlier && { earlier }) };
+  const open = (id: string, { owner }: SessionName = {}) => readStored(store, { id, owner }, openSession);
   return {
     async load(id, name) {
-      const opened = await openSession(journal, keyOf(id, name));
+      const opened = await open(id, name);
       if (!opened) return undefined;
       const { taken: _, ...session } = opened.session; // it counts entries, which only the journal has
       return session;
     },
     async save({ version, ...session }) {
       const key = keyOf(session.id, session);
-      const opened = await openSession(journal, key);
+      const opened = await open(session.id, session);
       if ((opened?.version.n ?? 0) !== version) return undefined;
       return await storeSession(journal, key, session, opened) ? version + 1 : undefined;
     },
-    history: (id, options) => historyIn(journal, keyOf(id, options), options),
+    history: (id, options) =>
+      readStored(store, { id, owner: options?.owner }, (journal, key) => historyIn(journal, key, options)),
     async fork(id, to, { at, owner } = {}) {
       const key = keyOf(id, { owner });
-      const { session, version } = await openSession(journal, key) ?? {};
+      const { session, version } = await open(id, { owner }) ?? {};
       if (!session || !version || at !== undefined && !(at >= 0 && at <= version.last)) return false;
       const messages = at === undefined ? session.messages : transcriptOf(await journal.entries(key, 1, at)).messages;
       const { state, rules } = session;
@@ -473,10 +496,14 @@ export function sessionsIn(journal: Journal): Sessions {
         ...(state && { state }),
         ...(rules && { rules }),
       };
+      await earlier?.move(to, { owner }); // if there is one, it is not replaced
       return await storeSession(journal, keyOf(to, { owner }), copy);
     },
     list: (options) => journal.list(options),
-    delete: (id, name) => journal.delete(keyOf(id, name)),
+    async delete(id, name) {
+      await earlier?.delete(id, name);
+      await journal.delete(keyOf(id, name));
+    },
   };
 }
 

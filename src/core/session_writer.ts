@@ -96,6 +96,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** Ends the watch of the journal. */
   #unwatch = () => {};
   #isLooking = false;
+  #lookedAt = 0;
 
   constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
@@ -440,7 +441,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
   #watch(): void {
     const { journal, durable } = this.#store;
     if (!durable) return; // messages reach a run of this process directly
-    const end = journal.watch(this.#key, { notify: () => this.#look(), fail() {} }); // without notifications, the next write tells of mail
+    const notify = (isPost = performance.now() > this.#lookedAt + shortestLook) => void (isPost && this.#look());
+    const end = journal.watch(this.#key, { notify, fail() {} }); // without notifications, the next write tells of mail
     const timer = journal.pollEvery === undefined
       ? undefined
       : setInterval(() => this.#look(), Math.max(journal.pollEvery, shortestLook));
@@ -455,9 +457,9 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const journal = this.#journal;
     if (!journal || this.#isLooking || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return;
     this.#isLooking = true;
-    journal.look().then((isOurs) => isOurs || this.#closed || this.#lose(), () => {}).finally(() =>
-      this.#isLooking = false
-    );
+    this.#lookedAt = performance.now();
+    const loseUnless = (isOurs: boolean) => isOurs || this.#closed ? undefined : this.#lose();
+    journal.look().then(loseUnless).catch(() => {}).finally(() => this.#isLooking = false);
   }
 
   /** Returns the session of a draft as it is stored: with the messages that arrived meanwhile if the run ends, and otherwise with the stop that ends it. */

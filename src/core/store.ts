@@ -110,10 +110,12 @@ export interface Store extends Sessions {
   readonly journal: Journal;
   /** The code that a store needs which outlives the process, from `durable()`. Default: the store ends with the process, and so do its runs. */
   readonly durable?: DurableRuns;
+  /** The sessions of earlier versions of the package, which have no journals yet. Default: there are none. */
+  readonly earlier?: EarlierSessions;
 }
 
 /** The store as a run uses it. */
-export interface RunStore extends Pick<Store, "journal" | "durable"> {
+export interface RunStore extends Pick<Store, "journal" | "durable" | "earlier"> {
   /** Keeps the ends of runs whose sessions are not saved, so that their sessions can be continued. Default: they are dropped. */
   readonly unsaved?: UnsavedSessions;
 }
@@ -124,6 +126,14 @@ export interface UnsavedSessions {
   keep(session: Unsaved): void;
   /** Stores a session that was kept, before it is read. */
   store(id: string): Promise<void>;
+}
+
+/** The sessions that versions of the package before journals have stored, in rows of their own. */
+export interface EarlierSessions {
+  /** Stores such a session in a journal, and deletes its row. Resolves to false if there is none. */
+  move(id: string, name?: SessionName): Promise<boolean>;
+  /** Deletes the row of a session. */
+  delete(id: string, name?: SessionName): Promise<void>;
 }
 
 /** The code for runs that outlive their process: how they are given to another one, taken over, recovered on a server, and reported. */
@@ -204,10 +214,10 @@ const longestId = 500;
 
 /**
  * Returns the expected value in place of an id that no session, run or owner can have: an empty one, or one that databases would change or have no room for;
- * undefined for any other id.
+ * undefined for any other id. `key` is the id with its owner, as logs name it.
  */
-export function expectedInPlaceOf(id: string, owner = ""): string | undefined {
+export function expectedInPlaceOf(id: string, key = id): string | undefined {
   if (id === "") return "the id of a session or run";
   if (!isId(id)) return expectedId;
-  return id.length + owner.length > longestId ? `${longestId} characters at most` : undefined;
+  return key.length > longestId ? `${longestId} characters at most` : undefined;
 }

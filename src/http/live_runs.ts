@@ -8,7 +8,14 @@ import { SharedWork } from "../core/lib/locks.ts";
 import { type RunSnapshot, type Stop, stops } from "../core/position.ts";
 import { journalKey } from "../core/journal.ts";
 import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
-import { changeHead, historyIn, type OpenedSession, openHead, openSession } from "../core/session_version.ts";
+import {
+  changeHead,
+  historyIn,
+  type OpenedSession,
+  openHead,
+  openSession,
+  readStored,
+} from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
 import { type HistoryOptions, type HistoryPage, outage, type RunStore, withRetries } from "../core/store.ts";
@@ -81,7 +88,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   async load(id: string, { owner }: Owned): Promise<Session | undefined> {
     const sessions = this.#sessions;
-    return sessions && (await openSession(sessions.journal, journalKey(owner, id)))?.session;
+    return sessions && (await readStored(sessions, { id, owner }, openSession))?.session;
   }
 
   async head(id: string, requester: Owned): Promise<SessionHead | undefined> {
@@ -90,7 +97,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   async history(id: string, { owner }: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
     const sessions = this.#sessions;
-    return sessions && await historyIn(sessions.journal, journalKey(owner, id), options);
+    return sessions && await readStored(sessions, { id, owner }, (journal, key) => historyIn(journal, key, options));
   }
 
   async changeHead(
@@ -119,7 +126,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   /** Reads a session without its messages. */
   async #openHead(id: string, { owner }: Owned): Promise<OpenedSession<SessionHead> | undefined> {
     const sessions = this.#sessions;
-    return sessions && await openHead(sessions.journal, journalKey(owner, id));
+    return sessions && await readStored(sessions, { id, owner }, openHead);
   }
 
   // The runs, and the work beside them.

@@ -14,6 +14,7 @@ import type { Idempotency, SessionQueue } from "./queue.ts";
 import type { ResponseFormat } from "./respond.ts";
 import type { AnswersBody, PromptBody } from "./routes.ts";
 import { invalid, type Shape } from "../protocol/shape.ts";
+import { ownedKey } from "../session/owned_key.ts";
 import type { Requester, RunAddress } from "../session/record/run_host.ts";
 import type { ChatInput, Prompt, RunParts, WireError } from "../wire/wire.ts";
 
@@ -130,12 +131,12 @@ export interface Route {
 /** Throws a `ShapeError` if the operation names a session or a run that cannot exist. */
 export function expectIds(operation: Operation, { owner }: Client): void {
   const { session, run } = { session: undefined, run: undefined, ...operation };
-  for (const id of [session, run]) if (id !== undefined) expectId("id", id, owner);
+  for (const id of [session, run]) if (id !== undefined) expectId("id", id, ownedKey(owner, id));
 }
 
-/** Throws a `ShapeError` that names `field` if no session, run or owner can have the id. */
-function expectId(field: string, id: string, owner?: string): void {
-  const expected = expectedInPlaceOf(id, owner);
+/** Throws a `ShapeError` that names `field` if no session, run or owner can have the id. `key` is the id with its owner. */
+function expectId(field: string, id: string, key?: string): void {
+  const expected = expectedInPlaceOf(id, key);
   if (expected !== undefined) throw invalid(field, expected);
 }
 
@@ -235,7 +236,7 @@ async function identified(c: Context, { owner, vars }: ServerOptions): Promise<C
   const ownerId = await owner?.(c);
   if (owner && !ownerId) throw new RequestError(403, "unidentified", "Cannot serve the request: it has no owner");
   expectType("Cannot serve the request", "owner", ownerId, "String");
-  if (ownerId !== undefined) expectId("owner", ownerId, exampleId);
+  if (ownerId !== undefined) expectId("owner", ownerId, ownedKey(ownerId, exampleId));
   return new RequestClient(c, ownerId, await vars?.(c));
 }
 

@@ -9,8 +9,7 @@ import { expectNames } from "../protocol/shape.ts";
 import { batchKeyValue } from "./batch_sql/key_value.ts";
 import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
 import { type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/batch.ts";
-import { sqlJournal, type SqlJournalOptions } from "./batch_sql/journal.ts";
-import { durable } from "./durable/mod.ts";
+import { type SqlJournalOptions, sqlStore } from "./batch_sql/journal.ts";
 import type { Log } from "./log.ts";
 export type { SqlJournalOptions as D1Options } from "./batch_sql/journal.ts";
 export type { BatchLogOptions as D1LogOptions } from "./batch_sql/log.ts";
@@ -68,7 +67,7 @@ export async function migrate(database: D1): Promise<void> {
  */
 export function d1Store(database: D1, options: SqlJournalOptions = {}): Store {
   expectNames("Cannot create d1Store()", options, ["expireIn", "pollEvery"]);
-  return durable(sqlJournal(batchesOf(database), { pollEvery: 200, ...options }));
+  return sqlStore(batchesOf(database), { pollEvery: 200, ...options });
 }
 
 /**

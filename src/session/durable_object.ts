@@ -7,8 +7,9 @@ import type { Journal } from "../core/journal.ts";
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
+import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
 import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
-import { durable } from "./durable/mod.ts";
+import { withEarlierRows } from "./earlier_rows.ts";
 import { expectMethods, sweepEvery } from "./expiry.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
@@ -134,8 +135,9 @@ export function durableObjectStore(storage: SqlStorage, options: DurableObjectSt
     for (const statement of journalTables) storage.sql.exec(statement);
     for (const statement of expiredJournals) storage.sql.exec(statement, Date.now());
   });
-  const journal = sqlJournal(batchesIn(storage), { expireIn });
-  return durable(alarm ? alarmed(journal, alarm) : journal);
+  const execute = batchesIn(storage);
+  const journal = sqlJournal(execute, { expireIn });
+  return withEarlierRows(alarm ? alarmed(journal, alarm) : journal, sqlEarlierRows(execute));
 }
 
 // Logs in the storage of a Durable Object.

@@ -36,12 +36,12 @@ export function subscribedWatch(watch: Journal["watch"], subscribe: Subscribe): 
   return (key, { notify, fail }) => {
     let hasEnded = false;
     const watcher: JournalWatcher = {
-      notify: () => void (hasEnded || notify()),
+      notify: (isPost) => void (hasEnded || notify(isPost)),
       fail: (error) => void (hasEnded || fail(error)),
     };
     const end = watch(key, watcher);
     const subscription = Promise.resolve(subscribe(key, watcher));
-    subscription.then(watcher.notify, watcher.fail);
+    subscription.then(() => watcher.notify(), watcher.fail);
     return () => {
       if (hasEnded) return;
       hasEnded = true;

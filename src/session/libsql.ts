@@ -9,8 +9,7 @@ import { expectNames } from "../protocol/shape.ts";
 import { batchKeyValue } from "./batch_sql/key_value.ts";
 import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
 import { type ExecuteBatch, type Row, schemaStatements, type SqlValue } from "./batch_sql/batch.ts";
-import { sqlJournal, type SqlJournalOptions } from "./batch_sql/journal.ts";
-import { durable } from "./durable/mod.ts";
+import { type SqlJournalOptions, sqlStore } from "./batch_sql/journal.ts";
 import type { Log } from "./log.ts";
 export type { SqlJournalOptions as LibsqlOptions } from "./batch_sql/journal.ts";
 export type { BatchLogOptions as LibsqlLogOptions } from "./batch_sql/log.ts";
@@ -64,7 +63,7 @@ export async function migrate(client: LibsqlClient): Promise<void> {
  */
 export function libsqlStore(client: LibsqlClient, options: SqlJournalOptions = {}): Store {
   expectNames("Cannot create libsqlStore()", options, ["expireIn", "pollEvery"]);
-  return durable(sqlJournal(batchesOf(client), { pollEvery: 200, ...options }));
+  return sqlStore(batchesOf(client), { pollEvery: 200, ...options });
 }
 
 /**

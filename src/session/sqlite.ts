@@ -6,8 +6,7 @@
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
-import { batchesIn, sqlJournal } from "./batch_sql/journal.ts";
-import { durable } from "./durable/mod.ts";
+import { batchesIn, sqlStore } from "./batch_sql/journal.ts";
 import { expectMethods, schemaText, sweepEvery } from "./expiry.ts";
 import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
@@ -134,7 +133,7 @@ export function sqliteStore(database: SqliteDatabase, options: SqliteOptions = {
   expectNames("Cannot create sqliteStore()", options, ["expireIn", "pollEvery"]);
   const { expireIn = Infinity, pollEvery = 100 } = options;
   const storage = storageOf(database, "jizai_journal");
-  return durable(sqlJournal(batchesIn(storage, sharedTransactions(storage)), { expireIn, pollEvery }));
+  return sqlStore(batchesIn(storage, sharedTransactions(storage)), { expireIn, pollEvery });
 }
 
 // Logs in an SQLite file.

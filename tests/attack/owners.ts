@@ -10,7 +10,7 @@ import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { responses } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
-import { ownedKey } from "../../src/session/owned_store.ts";
+import { ownedKey } from "../../src/session/owned_key.ts";
 import { piecesOf } from "../support/requests.ts";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";

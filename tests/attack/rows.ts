@@ -7,6 +7,7 @@ import { agent, memory, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { type Log, type LogPage, memoryLog } from "@jizai/jizai/session/log";
+import { journalKey } from "../../src/core/journal.ts";
 import { waiting } from "../support/halting.ts";
 import { processOf } from "../support/process.ts";
 import { first, framesOf, piecesOf, post } from "../support/requests.ts";
@@ -87,13 +88,15 @@ export const rows: Attack = {
       kill();
     }
     const [bad = "", ...good] = sessions;
-    const head = damaged((await kept.head(bad))?.head ?? "", chance);
-    const spoil = <S extends { readonly head: string }>(id: string, stored: S | undefined) =>
-      stored && (id === bad && stored.head.includes('"run"') ? { ...stored, head } : stored);
+    const { journal } = kept;
+    const key = journalKey(undefined, bad);
+    const head = damaged((await journal.head(key))?.head ?? "", chance);
+    const spoil = <S extends { readonly head: string }>(of: string, stored: S | undefined) =>
+      stored && (of === key && stored.head.includes('"run"') ? { ...stored, head } : stored);
     const store = durable({
-      ...kept,
-      head: async (id) => spoil(id, await kept.head(id)),
-      open: async (id) => spoil(id, await kept.open(id)),
+      ...journal,
+      head: async (of) => spoil(of, await journal.head(of)),
+      open: async (of) => spoil(of, await journal.open(of)),
     });
     const app = serve(agent({ model: scripted(...Array.from({ length: 9 }, () => "Done.")) }), {
       store,

@@ -157,7 +157,7 @@ Deno.test("serve() refuses an id that a database would change in every path and 
 });
 
 Deno.test("serve() refuses an owner that a database would change, or that is too long beside an id", async () => {
-  for (const owner of [...changed, "x".repeat(460)]) {
+  for (const owner of [...changed, "x".repeat(460), "\u0001".repeat(400)]) {
     const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog(), owner: () => owner });
     const [status] = await refusalOf(post(app, "/runs", { prompt: "Hi" }));
     assertEquals([owner, status], [owner, 400]);
@@ -176,6 +176,7 @@ Deno.test("serve() accepts every other id on each of its stores, and keeps sessi
     "\ufffe",
     "\uffff",
     "\ufeffs",
+    "\u{10ffff}s",
     "s",
     "S",
     " s",
@@ -221,7 +222,7 @@ Deno.test("the id of a call that no database changes is matched as it is", async
 
 Deno.test("run() refuses a session that a database would change", () => {
   const assistant = agent({ model: scripted() });
-  for (const session of [...changed, "", "x".repeat(501), "\u{10ffff}s"]) {
+  for (const session of [...changed, "", "x".repeat(501)]) {
     assertThrows(
       () => assistant.run({ prompt: "Hi", session }),
       TypeError,

@@ -105,7 +105,7 @@ for (const moment of ["head", "recoveryVars", "open"] as const) {
     assertEquals(runs, [run]);
     await advanceUntilSettled(time, over);
     assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
-    assertEquals([(await late).runs, errors], [[], []]);
+    assertEquals([(await late).runs, errors], [moment === "open" ? [run] : [], []]); // it had begun, and was handed over
   });
 }
 
@@ -389,6 +389,35 @@ Deno.test("recover() runs no hook of a run whose record the log refuses, and con
   await recover();
   assertEquals(hooks.slice(2), [`abort ${refused.run}`, `session ${refused.run}`]);
   assertEquals(endOf(await recordOf(among, refused.run)), ["run.finished", "Whole."]);
+});
+
+Deno.test("recover() continues other runs although those that were lost first cannot begin", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const owners = ["ada", "bob", "cy"];
+  const lost: string[] = [];
+  for (const name of owners) {
+    lost.push((await dead(among, { owner: () => name })).run);
+    await advance(time, 1_000);
+  }
+  await advance(time, lease);
+  const errors: unknown[] = [];
+  const app = serve(agent({ model: scripted("Whole.") }), {
+    ...among,
+    onError: (error) => errors.push(String(error)),
+    vars: () => ({}),
+    recoveryVars({ owner }) {
+      if (owner !== "cy") throw new Error(`no ${owner}`);
+      return {};
+    },
+  });
+  const taken: (readonly string[])[] = [];
+  for (let calls = 0; calls < 2; calls++) {
+    const { runs, over } = await app.recover({ limit: 2 });
+    taken.push(runs);
+    await advanceUntilSettled(time, over);
+  }
+  assertEquals([taken, errors], [[[], lost.slice(2)], ["Error: no ada", "Error: no bob"]]);
 });
 
 for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory().journal)]] as const) {

@@ -1,9 +1,10 @@
 import { agent, type Store, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { advance } from "../support/fake_time.ts";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
@@ -175,11 +176,34 @@ Deno.test("a message to a run whose process died is delivered after the run is r
   void rest;
 });
 
+Deno.test("a message to a run whose process died stays if a process that continues the run cannot log its events", async () => {
+  using time = new FakeTime();
+  const { among, here, there, run, session } = await elsewhere();
+  await send(there, run, "Make it red");
+  here.kill();
+  await advance(time, 30_000);
+  const log: Log = { ...among.log, append: () => Promise.reject(new Error("The log is down")) };
+  const { app } = processOf({ ...among, log }, agent({ model: scripted() }), { onError() {} });
+  await advanceUntilSettled(time, app.recover().then(({ over }) => over));
+  assertEquals(storedMail(await among.store.load(session)), 1);
+  await advance(time, 30_000);
+  const { runs, over } = await there.recover();
+  assertEquals(runs, [run]);
+  await advanceUntilSettled(time, over);
+  const { messages = [] } = await among.store.load(session) ?? {};
+  assertEquals(lines(messages).slice(-2), ["user Make it red", "assistant Done."]);
+});
+
+/** Saves a session as a process that takes it over does, also if its own process saves it meanwhile. */
+async function takeOver(store: Store, id: string): Promise<void> {
+  const kept = await store.load(id);
+  assert(kept);
+  if (await store.save(kept) === undefined) await takeOver(store, id);
+}
+
 Deno.test("a process that takes over a run does not treat the earlier saves as messages", async () => {
   const { among, there, run, session, model, rest } = await elsewhere();
-  const kept = await among.store.load(session);
-  assert(kept);
-  await among.store.save(kept); // as the process that continues it does
+  await takeOver(among.store, session);
   assertEquals((await send(there, run, "Make it red")).status, 202);
   assertEquals((await rest()).at(-1)?.type, "turn.finished"); // the other process sends the rest
   assertEquals(model.requests.length, 1);

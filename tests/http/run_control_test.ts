@@ -338,7 +338,9 @@ Deno.test("POST /runs/:id/stop ends a run that another process has taken over", 
     const work = tool({ name: "work", description: "", input: z.object({}), idempotent: true, execute: () => done });
     return agent({ model: scripted({ calls: [["work", {}]] }, "Done."), tools: [work], limits: { grace: 60_000 } });
   };
-  const one = processOf({ ...among, store: durable({ ...journal, append }) }, workingUntil(here.promise), { onError() {} });
+  const one = processOf({ ...among, store: durable({ ...journal, append }) }, workingUntil(here.promise), {
+    onError() {},
+  });
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
   const { run, session } = first("run.started", framesOf(await pieces.until("tool.started")));
   cut = true;

@@ -25,7 +25,7 @@ function open(hasWriter: boolean): { readonly database: DatabaseSync; readonly q
   return { database, query: (sql, ...values) => Promise.resolve(database.prepare(sql).all(...values)) };
 }
 
-Deno.test("sqliteStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("sqliteStore() moves the sessions of version 0.1.0 to journals", async () => {
   await moveLaws(() => {
     const { database, query } = open(false);
     migrate(database);
@@ -48,7 +48,7 @@ Deno.test("sqliteStore() moves the sessions of version 0.1.0, and keeps them fro
   });
 });
 
-Deno.test("durableObjectStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("durableObjectStore() moves the sessions of version 0.1.0 to journals", async () => {
   await moveLaws(() => {
     const { database, query } = open(false);
     return {
@@ -81,7 +81,7 @@ function batchOn(database: DatabaseSync, requests?: number) {
     );
 }
 
-Deno.test("d1Store() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("d1Store() moves the sessions of version 0.1.0 to journals", async () => {
   await moveLaws(async () => {
     const { database, query } = open(true);
     const d1 = (requests?: number): D1 => {
@@ -105,7 +105,7 @@ Deno.test("d1Store() moves the sessions of version 0.1.0, and keeps them from it
   });
 });
 
-Deno.test("libsqlStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("libsqlStore() moves the sessions of version 0.1.0 to journals", async () => {
   await moveLaws(async () => {
     const { database, query } = open(true);
     const client = (requests?: number): LibsqlClient => {
@@ -121,7 +121,7 @@ Deno.test("libsqlStore() moves the sessions of version 0.1.0, and keeps them fro
   });
 });
 
-Deno.test("denoKvStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("denoKvStore() moves the sessions of version 0.1.0 to journals", async () => {
   using kv = await Deno.openKv(":memory:");
   await moveLaws(() => {
     const prefix = crypto.randomUUID();

@@ -12,11 +12,14 @@ import {
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
+import type { Store } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
+import { withEarlierRows } from "../earlier_rows.ts";
 import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
 import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
+import { sqlEarlierRows } from "./earlier_rows.ts";
 
 const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal"];
 
@@ -40,6 +43,11 @@ export function batchesIn(
     const execute = () => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]);
     return statements.length === 1 ? promiseTry(execute) : transact(execute);
   };
+}
+
+/** Creates a store in a database that has the tables. */
+export function sqlStore(execute: ExecuteBatch, options?: SqlJournalOptions): Store {
+  return withEarlierRows(sqlJournal(execute, options), sqlEarlierRows(execute));
 }
 
 /** Creates journals in a database that has the tables. Each operation is one batch. */
@@ -119,7 +127,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
     const results = await execute([...statements, ...sweep()]);
     const row = firstIn(results[statements.length - 1]);
     if (row?.writer !== writer) return outcomeOf(addition, row && headOf(row, Date.now()));
-    notify(key);
+    notify(key, false);
     return { stored: true, last: Number(row.last) };
   }
 
@@ -165,7 +173,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
       ]);
       const row = firstIn(results.at(-1));
       if (row?.writer === writer) {
-        notify(key);
+        notify(key, true);
         return { status: "posted", last: Number(row.last) };
       }
       const isRunning = row && Number(row.run) === run && headOf(row, Date.now()).state === "running";

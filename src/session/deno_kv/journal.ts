@@ -16,11 +16,12 @@ import {
 } from "../../core/journal.ts";
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
-import { durable } from "../durable/mod.ts";
+import { withEarlierRows } from "../earlier_rows.ts";
 import { sweepEvery } from "../expiry.ts";
 import { type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { type DenoKvOptions, expectKv, type Head, isLive, type Piece, pieceLength, readEntries } from "./commit.ts";
+import { denoKvEarlierRows } from "./earlier_rows.ts";
 
 /** A head as it is stored. The keys of entries and events contain its record, which no other journal has. */
 interface StoredHead extends Head, TimelessHead {
@@ -59,7 +60,7 @@ const [piecesPerCommit, mostSwept] = [10, 100];
  */
 export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
   expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn"]);
-  return durable(denoKvJournal(kv, options));
+  return withEarlierRows(denoKvJournal(kv, options), denoKvEarlierRows(kv, options.prefix ?? "jizai"));
 }
 
 // Journals in Deno KV.

@@ -6,11 +6,12 @@
 import { handOver, takeOver } from "../../core/durable.ts";
 import type { Journal } from "../../core/journal.ts";
 import { sessionsIn } from "../../core/session_version.ts";
-import type { DurableRuns, Store } from "../../core/store.ts";
+import type { DurableRuns, EarlierSessions, Store } from "../../core/store.ts";
 import { recoveryOf } from "./recovery.ts";
 import { reportEntriesOf } from "./reports.ts";
 export {
   type DurableRuns,
+  type EarlierSessions,
   FinalError,
   type ForkOptions,
   type HistoryOptions,
@@ -32,7 +33,7 @@ const runs: DurableRuns = { takeOver, handOver, recovery: recoveryOf, reports: r
 
 /**
  * Makes a store of the journal of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another process
- * after a crash.
+ * after a crash. `earlier` are sessions in another form, each of which is stored in a journal before it is read.
  *
  * ```ts
  * import { memory } from "@jizai/jizai";
@@ -42,6 +43,6 @@ const runs: DurableRuns = { takeOver, handOver, recovery: recoveryOf, reports: r
  * const store = durable(journal);
  * ```
  */
-export function durable(journal: Journal): Store {
-  return { journal, ...sessionsIn(journal), durable: runs };
+export function durable(journal: Journal, earlier?: EarlierSessions): Store {
+  return { journal, ...(earlier && { earlier }), ...sessionsIn(journal, earlier), durable: runs };
 }

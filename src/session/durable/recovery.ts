@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Journal } from "../../core/journal.ts";
 import { SharedWork } from "../../core/lib/locks.ts";
 import { SessionError, type SessionHead } from "../../core/session.ts";
 import { type OpenedSession, openHead } from "../../core/session_version.ts";
@@ -101,7 +102,8 @@ function leaseRecovery({ journal }: Pick<Store, "journal">, host: RecoveryHost):
       const run = await host.resume(key, opened);
       return run && { id, over: run.over };
     } catch (error) {
-      host.report(error, id); // it stays due, and the next recovery tries again
+      host.report(error, id);
+      await postpone(journal, key, opened, host.lease).catch((failure) => host.report(failure, id)); // runs that cannot begin must not keep back others
       return undefined;
     }
   }
@@ -140,6 +142,17 @@ function leaseRecovery({ journal }: Pick<Store, "journal">, host: RecoveryHost):
   };
 }
 
+/** Lets no process look at a journal for the length of a lease. Resolves to false if another one was faster. */
+async function postpone(
+  journal: Journal,
+  key: string,
+  { head: { mark } }: OpenedSession<SessionHead>,
+  lease: number,
+): Promise<boolean> {
+  const to = { holder: crypto.randomUUID(), n: mark.n + 1 };
+  return (await journal.append(key, { from: mark, to, due: lease }))?.stored === true;
+}
+
 /** Returns the places that a run takes. One that has died more than once continues alone, so that no other run dies with it again and again. */
 function placesOf({ run }: SessionHead): number {
   return (run?.recoveries ?? 0) > 1 ? mostSuspects : 1;
@@ -176,19 +189,15 @@ export function recoveryOf(store: Pick<Store, "journal">, server: RecoveringServ
     return { run, session: id, ...(owner !== undefined && { owner }) };
   }
 
-  /** Lets this process alone report an end for the length of a lease. */
-  async function claimReport(key: string, { head: { mark } }: OpenedSession<SessionHead>): Promise<boolean> {
-    const to = { holder: crypto.randomUUID(), n: mark.n + 1 };
-    return (await store.journal.append(key, { from: mark, to, due: lease }))?.stored === true;
-  }
-
   async function resume(
     key: string,
     opened: OpenedSession<SessionHead>,
   ): Promise<{ readonly over: Promise<unknown> } | undefined> {
     const { session: stored } = opened;
     if (stored.report && reports) {
-      return await claimReport(key, opened) ? { over: redeliver(store, key, stored, reports, server) } : undefined;
+      return await postpone(store.journal, key, opened, lease)
+        ? { over: redeliver(store, key, stored, reports, server) }
+        : undefined;
     }
     const recovered = recoverable(stored);
     if (!recovered) return undefined;

@@ -82,7 +82,7 @@ export function reportEntriesOf(
 }
 
 /** Returns the key of the entry of a run, or of its pause at an event. No session has such a name. */
-function reportKey({ run, owner }: RecoveredRun, ...pausedAt: readonly number[]): string {
+export function reportKey({ run, owner }: Pick<RecoveredRun, "run" | "owner">, ...pausedAt: readonly number[]): string {
   return journalKey(owner, `\0report${JSON.stringify([run, ...pausedAt])}`);
 }
 

@@ -86,7 +86,7 @@ export function postgresJournal(
 
   /** Listens to the changes of all processes. Notifications are lost while the connection is down, so watchers look again once it is back. */
   async function subscribe(key: string, { notify }: JournalWatcher): Promise<() => unknown> {
-    const { unlisten } = await sql.listen(channel + key, notify, notify);
+    const { unlisten } = await sql.listen(channel + key, (payload) => notify(payload === post), () => notify());
     return unlisten;
   }
 
@@ -103,7 +103,7 @@ export function postgresJournal(
     const length = row.entries.length + row.lines.length + (row.head?.length ?? 0);
     const isStored = addition.from ? await move(key, row, length) : await create(key, row);
     if (!isStored) return outcomeOf(addition, await head(key));
-    notify(key);
+    notify(key, false);
     const last = lasts.get(key) ?? row.count;
     lasts.delete(key);
     return { stored: true, last };
@@ -167,7 +167,7 @@ export function postgresJournal(
       const body = textOfEntries([entry]);
       const [row] = await query(raise, key, await now(), run, most, most === null ? 0 : 1, body);
       if (row) {
-        notify(key);
+        notify(key, true);
         return { status: "posted", last: Number(row.last) };
       }
       const found = await head(key);
@@ -215,6 +215,9 @@ export function postgresJournal(
 
 /** The beginning of the channel of a journal. */
 const channel = "jizai_journal_";
+
+/** The payload of the notification of a post. */
+const post = "post";
 
 /** Returns the entries of rows, which have none if the first one lacks them. */
 function piecesIn(rows: readonly Row[]): readonly EntriesPiece[] {
@@ -281,7 +284,7 @@ const raise = `WITH put AS (
 ), entry AS (
   INSERT INTO jizai_journal_entry (key, first, body) SELECT key, last, $6::text FROM put
 )
-SELECT last, pg_notify('${channel}' || key, '') FROM put`;
+SELECT last, pg_notify('${channel}' || key, '${post}') FROM put`;
 
 const remove = `WITH gone AS (DELETE FROM jizai_journal WHERE key = $1 RETURNING key)
   SELECT pg_notify('${channel}' || key, '') FROM gone`;

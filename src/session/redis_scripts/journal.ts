@@ -82,7 +82,7 @@ export function scriptJournal(
       );
     }
     if (typeof until === "number") await script(add, [dues], [until, key]);
-    notify(key);
+    notify(key, false);
     return { stored: true, last: Number(end) };
   }
 
@@ -120,7 +120,7 @@ export function scriptJournal(
     async post(key, { run: number, entry, most = "" }) {
       const values = [number, most, JSON.stringify(entry), Math.ceil(await now()), channelOf(key)];
       const [status, last] = await run(raise, key, ...values);
-      if (status === 1) notify(key);
+      if (status === 1) notify(key, true);
       return status === 1 ? { status: "posted", last: Number(last) } : { status: status === 2 ? "full" : "over" };
     },
     async read(key, number, after): Promise<JournalPage | undefined> {
@@ -257,7 +257,7 @@ end
 redis.call('RPUSH', KEYS[2], ARGV[3])
 local last = redis.call('HINCRBY', KEYS[1], 'last', 1)
 expire(ARGV[4])
-redis.call('PUBLISH', ARGV[5], '')
+redis.call('PUBLISH', ARGV[5], 'post')
 return {1, last}`;
 
 /** Reads the head, the last event of a run, and its additions from the one that contains event ARGV[2], about a million bytes of them. */

@@ -32,12 +32,16 @@ export async function hopsToStart(): Promise<ReadonlyMap<string, readonly string
 async function hopsOf(options: ServeOptions): Promise<readonly [string[], string[]]> {
   const starts: string[][] = [];
   const sessions = memory();
+  const { journal } = sessions;
   const store: Store = {
     ...sessions,
-    open(id) { // the first effect of `start()`
-      const hops = hopsIn(new Error().stack ?? "");
-      if (hops.at(-1)?.startsWith("start ")) starts.push(hops);
-      return sessions.open(id);
+    journal: {
+      ...journal,
+      open(key) { // the first effect of `start()`
+        const hops = hopsIn(new Error().stack ?? "");
+        if (hops.at(-1)?.startsWith("start ")) starts.push(hops);
+        return journal.open(key);
+      },
     },
   };
   const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "Dropped." });

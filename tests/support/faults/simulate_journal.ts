@@ -7,7 +7,7 @@
 import "../simulation.ts"; // first, because it replaces the clocks that other modules read when they are loaded
 import { assert, assertEquals } from "@std/assert";
 import { type Message, textOf } from "@jizai/jizai";
-import { historyOf, type NumberedEntry, transcriptOf } from "../../../src/core/entries.ts";
+import { historyOf, transcriptOf } from "../../../src/core/entries.ts";
 import {
   type Append,
   type Journal,
@@ -338,8 +338,14 @@ async function check(world: World): Promise<void> {
   assertEquals(new Set(blocks).size, blocks.length, "A process has written that had lost the session");
   const all = await journal.entries(key, 1, opened.head.last);
   assertEquals(all.map(([number]) => number), all.map((_, index) => index + 1));
-  assertEquals(transcriptOf(all as NumberedEntry[]).messages, opened.session.messages, "The base lacks something"); // the others are ignored
-  for (let end = 1; end <= all.length; end++) checkValid(transcriptOf(all.slice(0, end) as NumberedEntry[]).messages); // the same
+  assertEquals(
+    transcriptOf(all).messages,
+    opened.session.messages,
+    "The base lacks something",
+  );
+  for (let end = 1; end <= all.length; end++) {
+    checkValid(transcriptOf(all.slice(0, end)).messages);
+  }
   checkValid(opened.session.messages);
   for (let run = 1; run <= opened.head.run; run++) await checkEvents(world, run, all);
   checkMail(all, posted);
@@ -395,9 +401,7 @@ async function checkEvents(world: World, run: number, all: readonly NumberedJour
 /** Checks that each message that was accepted was delivered once, or was taken back. */
 function checkMail(all: readonly NumberedJournalEntry[], posted: ReadonlyMap<string, number>): void {
   const changes = JSON.stringify(all.filter(([, { type }]) => type === "back" || type === "base"));
-  const history = historyOf(all as NumberedEntry[]).map(([, message]) =>
-    message.role === "tool" ? "" : textOf(message)
-  ); // the others are ignored
+  const history = historyOf(all).map(([, message]) => message.role === "tool" ? "" : textOf(message));
   for (const [id, run] of posted) {
     const count = history.filter((text) => text === id).length;
     assert(
