@@ -151,7 +151,9 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   const { session, store, messages, compact, owner, parent } = options;
   const key = session === undefined ? undefined : journalKey(owner, session);
   if (session !== undefined) await store.unsaved?.store(session);
-  const opened = session === undefined || options.isNew ? undefined : await readStored(store, { id: session, owner }, openSession);
+  const opened = session === undefined || options.isNew
+    ? undefined
+    : await readStored(store, { id: session, owner }, openSession);
   const { session: stored } = opened ?? {};
   const begun = opened?.requests.get(options.requestId ?? "");
   if (key !== undefined && begun) throw new RepeatedRequest(runIdOf({ key, run: begun.run }), begun.after);

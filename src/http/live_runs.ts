@@ -5,20 +5,13 @@
  */
 import type { AbortOptions } from "../core/control.ts";
 import { SharedWork } from "../core/lib/locks.ts";
-import { type RunSnapshot, type Stop, stops } from "../core/position.ts";
-import { journalKey } from "../core/journal.ts";
+import { type Stop, stops } from "../core/position.ts";
+import { journalKey, runIdOf } from "../core/journal.ts";
 import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
-import {
-  changeHead,
-  historyIn,
-  type OpenedSession,
-  openHead,
-  openSession,
-  readStored,
-} from "../core/session_version.ts";
+import { historyIn, type OpenedSession, openHead, openSession, readStored } from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
-import { type HistoryOptions, type HistoryPage, outage, type RunStore, withRetries } from "../core/store.ts";
+import { type HistoryOptions, type HistoryPage, type RunStore, withRetries } from "../core/store.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
@@ -27,9 +20,7 @@ import type { EventOutput } from "./respond.ts";
 import type { UserMessage } from "../protocol/message.ts";
 import type { RecoveringServer } from "../session/durable/recovery.ts";
 import { ownedKey } from "../session/owned_key.ts";
-import type { Loss, Recorder } from "../session/record/recorder.ts";
-import { RecordError, type Records } from "../session/record/records.ts";
-import type { recordsOf } from "../session/record/records_of.ts";
+import { Records } from "../session/record/records.ts";
 import type {
   LaunchInput,
   LiveRun,
@@ -45,12 +36,11 @@ import { isRunning } from "../session/record/run_state.ts";
 export class LiveRuns implements RunHost, RecoveringServer {
   readonly agent: ServedAgent<never>;
   readonly onError: OnFailure;
-  readonly hasStore: boolean;
   readonly lease: number;
   readonly singleProcess: boolean;
   readonly signal: AbortSignal | undefined;
   readonly recoveryVars: ((run: RecoveredRun) => unknown) | undefined;
-  /** The records of runs, if the server has a log. */
+  /** The records of runs, unless each client keeps its own session. */
   readonly records: Records | undefined;
   /** The reports of the ends of runs, if the server has the `onEnd` option. */
   readonly reports: EndReports | undefined;
@@ -60,26 +50,20 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly #live = new Map<string, SharedRun>();
   /** The work that begins or follows runs, such as the reports of their ends. */
   readonly #tracked = new Set<SharedWork>();
-  /** The time at which a shutdown waits no longer, in milliseconds since 1970. */
-  #leavesAt = Infinity;
-  readonly patience = (): number => Date.now() < this.#leavesAt ? outage : 0;
 
   /** Keeps the runs of `agent`. When the server shuts down, they are handed over. */
   constructor(agent: ServedAgent<never>, options: ServerOptions) {
     this.agent = agent;
     this.onError = options.onError;
-    this.hasStore = options.sessions !== undefined;
     this.lease = options.lease;
     this.singleProcess = options.singleProcess;
     this.signal = options.signal;
     this.recoveryVars = options.recoveryVars;
     this.#sessions = options.sessions;
     this.#limits = options.limits;
-    // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
-    this.records = options.log && (options.log.records as typeof recordsOf)(options.log, this);
+    this.records = options.sessions && new Records(options.sessions.journal, this);
     this.reports = endReports(options, this);
     options.signal?.addEventListener("abort", () => {
-      this.#leavesAt = Date.now() + options.grace;
       for (const run of this.#live.values()) run.handOver(options.grace);
     });
   }
@@ -98,18 +82,6 @@ export class LiveRuns implements RunHost, RecoveringServer {
   async history(id: string, { owner }: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
     const sessions = this.#sessions;
     return sessions && await readStored(sessions, { id, owner }, (journal, key) => historyIn(journal, key, options));
-  }
-
-  async changeHead(
-    id: string,
-    requester: Owned,
-    change: (head: SessionHead) => SessionHead | undefined,
-  ): Promise<boolean | undefined> {
-    const opened = await this.#openHead(id, requester);
-    const changed = opened && change(opened.session);
-    const sessions = this.#sessions;
-    return changed && sessions &&
-      await changeHead(sessions.journal, journalKey(requester.owner, id), opened, changed);
   }
 
   async post({ run, session }: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined> {
@@ -176,37 +148,37 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   /** Launches a run, which writes its events to `out`. Resolves when the run is ready. Closes `out` if it cannot be. */
   async launch(input: LaunchInput, requester: Requester, out: EventOutput = nullSink): Promise<LiveRun> {
-    const { run: id, answers, pausedAt } = input;
+    const { session, answers, pausedAt } = input;
     const over = Promise.withResolvers<void>();
     requester.outlive(over.promise); // also while it begins: the client may leave
     let report: EndReport | undefined;
     let run: SharedRun | undefined;
     try {
       // 1. Remember that its end has to be reported.
-      report = this.reports && await this.reports.expect(recoveredRun(input, requester));
+      const id = input.run ?? (this.reports && await this.#nextRun(session, requester));
+      report = id !== undefined ? await this.reports?.expect(recoveredRun(id, session, requester)) : undefined;
       this.#expectFree(input, requester);
 
-      // 2. Connect its events: a resume token is added, the report notes the last one, and the log has them before the client.
-      const isNew = input.prompt !== undefined || input.messages !== undefined;
-      const recorder = this.records?.recorder(id, requester, out, (loss) => this.#stopLost(id, started, loss, isNew));
-      const output = recorder ?? out;
-      const watched = report?.watch(output) ?? output;
+      // 2. Connect its events: a resume token is added, and the report notes the last one.
+      const watched = report?.watch(out) ?? out;
       const sink = input.tokenSession?.to(watched) ?? watched;
 
-      // 3. Start it.
+      // 3. Start it, and wait until it has its session.
       const started = this.agent.start(this.#startOptions(input, requester), sink);
+      const ready = await started.ready;
 
       // 4. Keep it for other requests, until it is over.
-      run = new SharedRun(started, recorder, this.lease);
-      this.#keep(ownedKey(requester.owner, id), run);
+      run = new SharedRun(ready.run, started, this.lease);
+      this.#keep(ownedKey(requester.owner, ready.run), run);
 
-      // 5. Wait until it is ready, and deliver the report when it is over.
-      if (!await started.ready) throw unrecorded();
-      if (report) this.track(this.#deliver(report, recoveredRun(input, requester), run.over, recorder), requester);
+      // 5. Deliver the report when it is over.
+      const recovered = recoveredRun(ready.run, session, requester);
+      if (report && ready.run !== id) report = await report.move(recovered);
+      if (report) this.track(this.#deliver(report, recovered, run.over), requester);
       return run;
     } catch (error) {
       await run?.over;
-      const isItself = error instanceof SessionError && error.run === id; // another process has begun it
+      const isItself = error instanceof SessionError && error.run !== undefined && error.run === input.run; // another process has begun it
       await report?.abandon({ isGone: answers === undefined && isRefusal(error) && !isItself, pausedAt });
       out.close();
       throw error;
@@ -215,10 +187,17 @@ export class LiveRuns implements RunHost, RecoveringServer {
     }
   }
 
+  /** Returns the id of the next run of a session. */
+  async #nextRun(session: string, { owner }: Owned): Promise<string | undefined> {
+    const key = journalKey(owner, session);
+    const head = await this.#sessions?.journal.head(key);
+    return runIdOf({ key, run: (head?.run ?? 0) + 1 });
+  }
+
   /** Throws if the server shuts down, or if this process executes the run already. */
   #expectFree({ run, session, stop }: LaunchInput, requester: Requester): void {
     if (this.signal?.aborted && stop !== stops.stop) throw shuttingDown(); // a run that was stopped ends here
-    if (this.get(run, requester)) {
+    if (run !== undefined && this.get(run, requester)) {
       throw new SessionError(`Cannot run session "${session}": another run has it`, "busy", run);
     }
   }
@@ -226,15 +205,12 @@ export class LiveRuns implements RunHost, RecoveringServer {
   /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
   #startOptions({ tokenSession, ...input }: LaunchInput, { owner, vars }: Requester) {
     const { run: id } = input;
-    const { records, singleProcess, lease, onError } = this;
-    /** With a log, the records end a lost run before another one begins: otherwise its end would not be logged. */
+    const { singleProcess, lease, onError } = this;
     const lost = (run: string, until = Infinity) => {
       const isItself = run === id;
       if (!isItself && this.get(run, { owner })) return false;
-      if (singleProcess && (isItself || this.isDead(run, { owner }))) return true;
-      return (isItself || !records) && Date.now() >= until;
+      return (singleProcess && (isItself || this.isDead(run, { owner }))) || Date.now() >= until;
     };
-    const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
     const store = tokenSession?.store ?? this.#sessions;
     const hasParts = input.tools?.length || input.answerFormat;
     return {
@@ -245,17 +221,10 @@ export class LiveRuns implements RunHost, RecoveringServer {
       onError,
       owner,
       vars,
-      reconcile,
+      records: tokenSession?.store === undefined,
       ...(hasParts && { check: checkClientTools, review: reviewClientParts }),
       ...input,
     };
-  }
-
-  /** Stops a run whose events are not logged any more. */
-  #stopLost(id: string, started: Started, loss: Loss, isNew: boolean): void {
-    if (loss.to === "process") return started.abort(stops.yielded);
-    started.abort(stops.unrecorded, { rollback: isNew && !loss.isRecorded, undo: !loss.isRecorded }); // its client may send the request again
-    this.report(loss.error, id);
   }
 
   /** Keeps a run until it is over. */
@@ -272,38 +241,30 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Reports the end of a run, unless the run continues in another process. Never rejects. */
-  async #deliver(
-    report: EndReport,
-    { run, session, owner }: RecoveredRun,
-    over: Promise<void>,
-    recorder: Recorder | undefined,
-  ): Promise<void> {
+  async #deliver(report: EndReport, { run, session, owner }: RecoveredRun, over: Promise<void>): Promise<void> {
     await over;
-    const continues = async () => recorder?.lostTo === "process" || isRunning(await this.head(session, { owner }), run);
-    await report.deliver(continues, recorder?.lostTo !== "log");
+    await report.deliver(async () => isRunning(await this.head(session, { owner }), run));
   }
 }
 
-function unrecorded(): RecordError {
-  return new RecordError("Cannot run this: its events could not be logged", "unrecorded");
-}
-
 /** Returns the address of a run for the time after its request. */
-function recoveredRun({ run, session }: LaunchInput, { owner }: Requester): RecoveredRun {
+function recoveredRun(run: string, session: string, { owner }: Requester): RecoveredRun {
   return { run, session, ...(owner !== undefined && { owner }) };
 }
 
 /** A run, for all requests. A class, because a server keeps one for each stream. It keeps no request. */
 class SharedRun implements LiveRun {
-  /** Resolves when the run is over and its events are logged. Never rejects. */
+  readonly id: string;
+  /** Resolves when the run is over. Never rejects. */
   readonly over: Promise<void>;
   readonly #started: Started;
   readonly #work: SharedWork;
 
-  constructor(started: Started, recorder: Recorder | undefined, lease: number) {
+  constructor(id: string, started: Started, lease: number) {
+    this.id = id;
     this.#started = started;
     this.#work = new SharedWork(lease);
-    this.over = untilLogged(started, recorder);
+    this.over = started.result.then(() => {}); // it never rejects
   }
 
   get session(): string {
@@ -337,7 +298,7 @@ class SharedRun implements LiveRun {
 
   untilReady(): Promise<number | undefined> {
     const { ready } = this.#started;
-    return this.#work.dispatch(() => ready.then((run) => run ? run.after : undefined, () => undefined));
+    return this.#work.dispatch(() => ready.then(({ after }) => after, () => undefined));
   }
   untilOver(): Promise<void> {
     return this.#work.untilOver();
@@ -353,9 +314,4 @@ class SharedRun implements LiveRun {
       return true;
     });
   }
-}
-
-async function untilLogged({ result }: Started, recorder: Recorder | undefined): Promise<void> {
-  await result; // neither rejects
-  await recorder?.over;
 }

@@ -169,7 +169,7 @@ function hasDied({ run }: SessionHead): boolean {
 export interface RecoveringServer extends StoredRuns, Pick<RunHost, "lease" | "signal" | "get" | "launch"> {
   /** True if no other process uses the store. */
   readonly singleProcess: boolean;
-  /** The records of runs, if the server has a log. */
+  /** The records of runs, if the server keeps them. */
   readonly records: Records | undefined;
   /** The reports of the ends of runs, if the server has the `onEnd` option. */
   readonly reports: StoredReports | undefined;

@@ -9,7 +9,7 @@ import { isPaused, type SessionHead } from "../../core/session.ts";
 import { SessionVersion } from "../../core/session_version.ts";
 import type { Store } from "../../core/store.ts";
 import { emittedForm, sentForm } from "../../protocol/question.ts";
-import { type CaughtUpHost, loadCaughtUp, type Records } from "../record/records.ts";
+import type { Records } from "../record/records.ts";
 import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { isRunning, knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";
 
@@ -99,9 +99,9 @@ export interface StoredReports {
 }
 
 /** The part of a server that tells how a run ended. */
-export interface StoredRuns extends CaughtUpHost {
-  /** The records of runs, if the server has a log. */
-  readonly records: Pick<Records, "catchUp" | "lastEvent"> | undefined;
+export interface StoredRuns extends Pick<RunHost, "head"> {
+  /** The records of runs, if the server keeps them. */
+  readonly records: Pick<Records, "lastEvent"> | undefined;
   /** Reports an error to the operator. */
   report(error: unknown, run?: string): void;
 }
@@ -121,7 +121,7 @@ export async function redeliver(
   const { at, end: pause, ...run } = expected;
   try {
     const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
-    const session = pause ? undefined : await loadCaughtUp(runs, run.session, requester);
+    const session = pause ? undefined : await runs.head(run.session, requester);
     if (isRunning(session, run.run)) return;
     const end = pause ? { ...pause, event: emittedForm(pause.event) } : await endOf(run, session, runs);
     const isDone = end === undefined || await reports.attempt(run, end);

@@ -7,7 +7,7 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { SendOptions } from "../../core/steering.ts";
 import type { AbortOptions } from "../../core/control.ts";
 import type { OnError } from "../../core/events.ts";
-import type { HistoryOptions, HistoryPage, Patience } from "../../core/store.ts";
+import type { HistoryOptions, HistoryPage } from "../../core/store.ts";
 import type { StartOptions } from "../../core/start.ts";
 import type { Stop } from "../../core/position.ts";
 import type { Mail, Session, SessionHead } from "../../core/session.ts";
@@ -56,10 +56,11 @@ export interface LaunchInput extends
       | "rewind"
       | "answerFormat"
       | "firstEvents"
+      | "isNew"
     >
   > {
-  /** The run's id. */
-  readonly run: string;
+  /** The run to continue. Default: a new one. */
+  readonly run?: string;
   /** Its session. */
   readonly session: string;
   /** A prompt, in place of `messages`. */
@@ -74,6 +75,8 @@ export interface LaunchInput extends
  * run does not live.
  */
 export interface LiveRun {
+  /** The run's id. */
+  readonly id: string;
   /** The session's id. */
   readonly session: string;
   /** False if the run is over, or if nothing executes it any more. */
@@ -86,9 +89,9 @@ export interface LiveRun {
   send(message: UserMessage, options?: SendOptions): Promise<true | undefined>;
   /** Asks the run to end with one more answer. Resolves as `send()`. */
   finish(): Promise<true | undefined>;
-  /** Resolves when the first events are logged, to the number of the event before them; to undefined if the run could not begin, or does not live. */
+  /** Resolves when the run has its session, to the number of the event before its first one; to undefined if it could not begin, or does not live. */
   untilReady(): Promise<number | undefined>;
-  /** Resolves when the run has ended or paused and its events are logged, or when it does not live. */
+  /** Resolves when the run has ended or paused, or when it does not live. */
   untilOver(): Promise<void>;
 }
 
@@ -98,12 +101,8 @@ export interface RunHost {
   readonly agent: { readonly "~definition": object };
   /** Receives the errors of runs. */
   readonly onError: OnError;
-  /** Whether sessions are stored. If not, nothing can tell how a run of another process ended. */
-  readonly hasStore: boolean;
   /** Milliseconds without an event after which a run of another process is checked. */
   readonly lease: number;
-  /** Returns the milliseconds for which a run that has begun retries a failure of the log: less once a shutdown has taken its `grace`. */
-  readonly patience: Patience;
   /** Ends every stream when it aborts. */
   readonly signal: AbortSignal | undefined;
   /** Loads a session of the requester. */
@@ -112,15 +111,6 @@ export interface RunHost {
   history(session: string, requester: Owned, options: HistoryOptions): Promise<HistoryPage | undefined>;
   /** Reads a session of the requester without its messages. */
   head(session: string, requester: Owned): Promise<SessionHead | undefined>;
-  /**
-   * Changes a session of the requester without its messages. `change` returns undefined for a session that it does not change. Resolves to undefined then, and to
-   * false if another process changed the session at the same time.
-   */
-  changeHead(
-    session: string,
-    requester: Owned,
-    change: (head: SessionHead) => SessionHead | undefined,
-  ): Promise<boolean | undefined>;
   /** Posts mail for a run that works. Resolves to whether there was room for it; to undefined if the run is paused or over. */
   post(run: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined>;
   /** Returns a run of the requester that lives in this process. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type PositionAt, stops } from "../../core/position.ts";
+import type { PositionAt } from "../../core/position.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
@@ -22,17 +22,6 @@ export function latestRunOf(session: Stored): string | undefined {
   return session?.run?.id ?? session?.last?.run;
 }
 
-/** Whether the run `run` ended last in this session. */
-export function hasEnded(session: Stored, run: string): boolean {
-  return session?.last?.run === run;
-}
-
-/** Whether the last run of a session ended because its first events could not be logged. It executed no tool, and its prompt is not kept. */
-export function isUnrecorded(session: Stored): boolean {
-  const event = session?.last?.event;
-  return event?.type === "run.aborted" && event.reason === stops.unrecorded.reason;
-}
-
 /** Whether `run` (default: some run) has the session and is not paused. Its process may be dead. */
 export function isRunning(session: Stored, run = runOf(session)): boolean {
   return session?.run !== undefined && !session.run.exit && session.run.id === run;
@@ -43,19 +32,9 @@ export function lastEventNumber(session: Stored): number {
   return session?.run?.events ?? 0;
 }
 
-/** Returns a session whose paused run has another number for its `run.paused` event. */
-export function numberPause(session: SessionHead, events: number): SessionHead {
-  return session.run ? { ...session, run: { ...session.run, events } } : session;
-}
-
 /** Returns when the lease of the run ends, in milliseconds since 1970. */
 export function leaseEnd(session: Stored): number {
   return session?.lease?.until ?? Infinity;
-}
-
-/** Returns the id of the request that began or resumed the run. */
-export function requestOf(session: Stored): string | undefined {
-  return session?.run?.request;
 }
 
 /** Returns what a client may see of the run that has the session. */
