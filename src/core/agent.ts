@@ -149,7 +149,6 @@ const runOptionNames = [
   "busy",
   "lease",
   "lost",
-  "records",
   "closing",
   "rollback",
   "compact",
@@ -157,6 +156,9 @@ const runOptionNames = [
 
 /** The names of the options with which servers start runs, beside those of runs. */
 const serverOptionNames = [
+  "records",
+  "isNew",
+  "mustExist",
   "run",
   "requestId",
   "startedAt",

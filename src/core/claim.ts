@@ -119,6 +119,8 @@ export interface ClaimOptions extends ClaimConditions {
   readonly session?: string | undefined;
   /** True if there is no such session, so that none is read. Default: it may exist. */
   readonly isNew?: boolean | undefined;
+  /** True if a prompt to a session that does not exist is refused. Default: the session is created. */
+  readonly mustExist?: boolean | undefined;
   /** The store of sessions. */
   readonly store: RunStore;
   /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
@@ -157,7 +159,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   const { session: stored } = opened ?? {};
   const begun = opened?.requests.get(options.requestId ?? "");
   if (key !== undefined && begun) throw new RepeatedRequest(runIdOf({ key, run: begun.run }), begun.after);
-  if (!stored && !messages) {
+  if (!stored && (!messages || options.mustExist)) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
   }

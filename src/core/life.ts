@@ -66,7 +66,7 @@ export function firstEventsOf(engine: EngineRun, firstEvents: readonly Event[]):
   const { id: run, session, usage, claimed } = engine;
   const { snapshot: { request } } = claimed;
   const resumed = claimed.type !== "new";
-  const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
+  const before = resumed && { ...(request !== undefined && { request }), usage };
   return [
     { type: "run.started", run, session, resumed, ...before },
     { type: "session.opened", source: sourceOf(engine) },

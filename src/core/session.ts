@@ -56,8 +56,8 @@ export interface Session {
   readonly state?: readonly (readonly [string, unknown])[];
   /** Questions that a person always allows. */
   readonly rules?: readonly Rule[];
-  /** The last event of the last run, for clients that have missed it, and the number of messages before that run. */
-  readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
+  /** The last event of the last run, for clients that have missed it, the number of messages before that run, and its end in milliseconds since 1970. */
+  readonly last?: { readonly run: string; readonly event: Event; readonly before?: number; readonly at?: number };
   /** The lease of a running run. */
   readonly lease?: Lease;
   /** Messages and requests of other processes that the run has not read. */

@@ -443,12 +443,13 @@ export async function changeHead(
   return (await journal.append(key, { from, to, change }))?.stored === true;
 }
 
-/** Stores a whole session as the next version of the opened one. Resolves to false if another process was faster. */
+/** Stores a whole session as the next version of the opened one, or as version `n`. Resolves to false if another process was faster. */
 export async function storeSession(
   journal: Journal,
   key: string,
   { mail = [], ...session }: Unsaved,
   opened?: OpenedSession,
+  n?: number,
 ): Promise<boolean> {
   const { head, version } = opened ?? { head: undefined, version: SessionVersion.none };
   const isNew = session.run !== undefined && session.run.id !== opened?.session.run?.id;
@@ -456,11 +457,14 @@ export async function storeSession(
   const more = mail.map((mail): MailEntry => ({ type: "mail", id: crypto.randomUUID(), mail }));
   const waiting = mail.filter(({ type }) => type === "message").length;
   const taken = version.last;
-  const { from, to, change } = version.next(session, { holder: crypto.randomUUID(), run, waiting, taken, more });
+  const { from, to: next, change } = version.next(session, { holder: crypto.randomUUID(), run, waiting, taken, more });
+  const to = { ...next, n: n ?? next.n };
   const { id, owner, lease } = session;
   const due = lease ? Math.ceil(lease.until - Date.now()) : null;
   const created = { session: id, owner };
-  return (await journal.append(key, { from, to, change, due, ...(!opened && { created }) }))?.stored === true;
+  const events = session.run && { events: { first: session.run.events + 1, lines: [] } }; // a run that continues here continues their numbers
+  return (await journal.append(key, { from, to, change, due, ...(!opened && { created, ...events }) }))?.stored ===
+    true;
 }
 
 /** Returns the operations on whole sessions of a journal. */

@@ -27,8 +27,8 @@ export interface WriterOptions {
   readonly lease: number;
   /** The owner under which the session is stored. */
   readonly owner: string | undefined;
-  /** True to store the events, for clients that reconnect. */
-  readonly records: boolean;
+  /** Stores the events, for clients that reconnect, and keeps those of an earlier run for `keep` milliseconds after its end. Default: they are not stored. */
+  readonly records: { readonly keep: number } | undefined;
   /** Milliseconds between two appends of events that show no progress, such as deltas. */
   readonly deltasEvery: number;
   /** Receives the events once they are stored. */
@@ -108,7 +108,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** True if the events of the run wait until its session is saved. */
   get holds(): boolean {
     const { always, records } = this.#options;
-    return always && (records || this.#store.durable !== undefined);
+    return always && (records !== undefined || this.#store.durable !== undefined);
   }
 
   /** True if the run has a named session, or has been saved. */
@@ -431,6 +431,10 @@ export class SessionWriter implements Sink<NumberedEvent> {
     if (!this.#journal) return false;
     this.#stored = draft;
     this.#storedStop = stop?.reason;
+    const { last: before } = opened?.session ?? {};
+    if (records && (before?.at ?? Infinity) + records.keep < Date.now()) { // it takes room only
+      journal.trim(key, this.#journal.run).catch((error) => this.#run.events.report(error));
+    }
     if (this.#closed) return true;
     this.#renewLater();
     this.#watch();
@@ -559,5 +563,5 @@ function countUpTo(events: readonly NumberedEvent[], number: number): number {
 
 /** Returns the session that the last save of a run stores: without the run, and with its last event. */
 function endedSession({ run, ...session }: Unsaved, event: Event): Unsaved {
-  return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
+  return run ? { ...session, last: { run: run.id, event, before: run.before, at: Date.now() } } : session;
 }

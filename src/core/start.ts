@@ -44,8 +44,8 @@ export interface StartOptions extends ClaimOptions {
     | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** Whether the events are stored, for clients that reconnect. Default: false. */
-  readonly records?: boolean | undefined;
+  /** Stores the events, for clients that reconnect, and keeps those of an earlier run of the session for `keep` milliseconds after its end. Default: they are not stored. */
+  readonly records?: { readonly keep: number } | undefined;
   /** Events to emit after the first ones. */
   readonly firstEvents?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
@@ -146,13 +146,20 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
 function writerOf({ options, sink: out }: Beginning, run: EngineRun): SessionWriter {
-  const { store, session, parent, lease = 30_000, owner, records = false } = options;
+  const { store, session, parent, lease = 30_000, owner, records } = options;
   if (!store.journal) {
     throw new TypeError('Cannot use the store: expected durable(journal) of "@jizai/jizai/session/durable"');
   }
   const always = session !== undefined && !parent;
   const { deltasEvery = 0 } = store.journal;
-  return new SessionWriter(store, run, { always, lease, owner, records: records && always, deltasEvery, out });
+  return new SessionWriter(store, run, {
+    always,
+    lease,
+    owner,
+    records: always ? records : undefined,
+    deltasEvery,
+    out,
+  });
 }
 
 /** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `firstEvents`. */

@@ -46,6 +46,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly reports: EndReports | undefined;
   readonly #sessions: RunStore | undefined;
   readonly #limits: ServerOptions["limits"];
+  readonly #grace: number;
+  readonly #keepTime: number;
   /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
   readonly #live = new Map<string, SharedRun>();
   /** The work that begins or follows runs, such as the reports of their ends. */
@@ -61,6 +63,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
     this.recoveryVars = options.recoveryVars;
     this.#sessions = options.sessions;
     this.#limits = options.limits;
+    this.#grace = options.grace;
+    this.#keepTime = options.keep;
     this.records = options.sessions && new Records(options.sessions.journal, this);
     this.reports = endReports(options, this);
     options.signal?.addEventListener("abort", () => {
@@ -170,6 +174,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       // 4. Keep it for other requests, until it is over.
       run = new SharedRun(ready.run, started, this.lease);
       this.#keep(ownedKey(requester.owner, ready.run), run);
+      if (this.signal?.aborted) run.handOver(this.#grace); // it has begun since
 
       // 5. Deliver the report when it is over.
       const recovered = recoveredRun(ready.run, session, requester);
@@ -192,6 +197,13 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const key = journalKey(owner, session);
     const head = await this.#sessions?.journal.head(key);
     return runIdOf({ key, run: (head?.run ?? 0) + 1 });
+  }
+
+  /** Ends the run that keeps a session busy, if its process has died. Returns false for any other error. */
+  async releasesLost(error: unknown, session: string, requester: Requester): Promise<boolean> {
+    const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== undefined;
+    const stored = isBusy ? await this.head(session, requester) : undefined;
+    return stored !== undefined && await this.records?.releaseIfLost(stored, requester) === true;
   }
 
   /** Throws if the server shuts down, or if this process executes the run already. */
@@ -221,7 +233,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       onError,
       owner,
       vars,
-      records: tokenSession?.store === undefined,
+      records: this.records && { keep: this.#keepTime },
       ...(hasParts && { check: checkClientTools, review: reviewClientParts }),
       ...input,
     };

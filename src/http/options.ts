@@ -13,7 +13,6 @@ import type { RunStore, Store } from "../core/store.ts";
 import type { OnFailure } from "./error_response.ts";
 import type { Event } from "../protocol/event.ts";
 import { expectNames } from "../protocol/shape.ts";
-import type { Log } from "../session/log.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
 import type { ResumeTokens } from "../session/resume_token/mod.ts";
 import type { Sink } from "../stream/channel.ts";
@@ -31,20 +30,20 @@ export type Busy = "refuse" | "queue" | "replace";
 
 /** The options of `serve()`. */
 export interface ServeOptions {
-  /** The store of the sessions. Default: the memory of this process. */
-  readonly store?: Store;
   /**
-   * The log of the runs' events. Events are logged before they are sent, so that a client that reconnects receives the rest, and a request with an
-   * `Idempotency-Key` can be sent again. Default: none; events that a client misses are lost.
+   * The store of the sessions and of the events of their runs: a client that reconnects receives the rest, and a request with an `Idempotency-Key` can be sent
+   * again. Default: the memory of this process.
    */
-  readonly log?: Log;
+  readonly store?: Store;
+  /** The events that the store keeps. */
+  readonly events?: EventOptions;
   /** Client dialects that are served beside the native routes. Default: none. */
   readonly wires?: readonly Wire[];
   /** Answers `GET /` for the agent, for example with `playground()`. Default: 404. */
   readonly page?: (agent: ServedAgent<never>) => Response | Promise<Response>;
   /**
-   * Lets clients keep paused runs, in place of a store: `run.paused` contains a resume token, which the client sends with the answers. Sessions are not kept
-   * otherwise. Default: none.
+   * Lets clients keep paused runs: `run.paused` contains a resume token, which the client sends with the answers. With a `store`, each token counts once, and a
+   * client can reconnect; without one, neither sessions nor events are kept. Default: none.
    */
   readonly resumeTokens?: ResumeTokens;
   /**
@@ -84,7 +83,7 @@ export interface ServeOptions {
   readonly grace?: number;
   /**
    * Receives the end or the pause of every run at least once, for example with `webhook()`. If it rejects, it is called again after 1, 5 and 25 seconds. If
-   * that fails, if the process dies before, or if the log fails before a pause, `recover()` calls it, unless the sessions are in memory. Default: ends
+   * that fails, or if the process dies before, `recover()` calls it, unless the sessions are in memory. Default: ends
    * are not reported.
    */
   readonly onEnd?: OnEnd;
@@ -96,6 +95,12 @@ export interface ServeOptions {
   readonly maxBody?: number;
   /** Receives every error of a request or run, with the id that the client received. Default: `console.error`. */
   readonly onError?: OnFailure;
+}
+
+/** The option for the events that a store keeps. */
+export interface EventOptions {
+  /** Milliseconds after the end of a run that its events, and idempotency keys, are kept at least. Default: 86,400,000, a day. */
+  readonly keep?: number;
 }
 
 /** The part of an agent that a server uses. `V` are the vars that the agent needs. */
@@ -154,16 +159,14 @@ export function resolveOptions(
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { limits, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
     options;
-  if (options.store && resumeTokens) {
-    throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
-  }
   expectImport("store", options.store, "journal", "durable(journal) of @jizai/jizai/session/durable");
-  expectImport("log", options.log, "records", "a log with `records` of @jizai/jizai/session/log");
   limited(defaultLimits, limits);
   if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {
     throw new TypeError("Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]");
   }
-  for (const [name, ms] of Object.entries({ heartbeat, lease })) {
+  const { keep = 86_400_000 } = options.events ?? {};
+  expectNames("Cannot serve: `events`", options.events ?? {}, ["keep"]);
+  for (const [name, ms] of Object.entries({ heartbeat, lease, "events.keep": keep })) {
     expectTime(`Cannot serve: \`${name}\``, ms);
   }
   expectChoice("Cannot serve", "busy", options.busy ?? "refuse", ["refuse", "queue", "replace"]);
@@ -175,10 +178,11 @@ export function resolveOptions(
     throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
   }
   /** The sessions of the runs, unless each client keeps its own. */
-  const sessions: RunStore | undefined = resumeTokens ? undefined : options.store ?? { journal: memoryJournal() };
+  const sessions: RunStore | undefined = options.store ?? (resumeTokens ? undefined : { journal: memoryJournal() });
   return {
     ...options,
     sessions,
+    keep,
     wires,
     onClientGone,
     singleProcess,
@@ -193,7 +197,7 @@ export function resolveOptions(
 
 const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)[] = [
   "store",
-  "log",
+  "events",
   "wires",
   "page",
   "resumeTokens",

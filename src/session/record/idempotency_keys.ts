@@ -31,6 +31,8 @@ export interface ClaimedKey {
   readonly status: "first";
   /** The session of the run: that of the first request with the key. */
   readonly session: string;
+  /** True if no request before has had the key. */
+  readonly isFirst: boolean;
   /** The id that is stored with the run, by which a repeated request finds it; undefined without a key. */
   readonly requestId?: string;
   /** Keeps the key, since its run has begun. */
@@ -103,6 +105,7 @@ export class IdempotencyKeys {
     return {
       status: "first",
       session: known.session,
+      isFirst,
       requestId: id,
       keep(run) {
         requester.outlive(

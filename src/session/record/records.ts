@@ -206,11 +206,12 @@ export class Records {
     return await this.#closeNow(run, session, stop, requester).catch(unlessFaster);
   }
 
-  /** Ends the run that has a session if its process has died, so that another run can have the session. */
-  async releaseIfLost(session: SessionHead, requester: Requester): Promise<void> {
+  /** Ends the run that has a session if its process has died, so that another run can have the session. Returns false if the run lives. */
+  async releaseIfLost(session: SessionHead, requester: Requester): Promise<boolean> {
     const run = runOf(session);
-    if (run === undefined || !this.#isLost(session, requester)) return;
+    if (run === undefined || !this.#isLost(session, requester)) return false;
     await (await this.close(run, session.id, stops.lost, requester))?.untilOver();
+    return true;
   }
 
   async #closeNow(run: string, session: string, stop: Stop, requester: Requester, rollback = false): Promise<LiveRun> {

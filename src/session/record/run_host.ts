@@ -57,6 +57,7 @@ export interface LaunchInput extends
       | "answerFormat"
       | "firstEvents"
       | "isNew"
+      | "mustExist"
     >
   > {
   /** The run to continue. Default: a new one. */

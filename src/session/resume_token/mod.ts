@@ -4,7 +4,7 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/events.ts";
-import { type Journal, journalKey } from "../../core/journal.ts";
+import { type Append, type Appended, journalKey } from "../../core/journal.ts";
 import { memoryJournal } from "../../core/memory_journal.ts";
 import { isPaused, type Session } from "../../core/session.ts";
 import { formatFor, inCurrentForm, openSession, storeSession } from "../../core/session_version.ts";
@@ -50,33 +50,35 @@ export class ResumeTokenError extends FinalError {
 export interface HeldSession {
   /** The session from the resume token; undefined for a new session. */
   readonly session: Session | undefined;
-  /** The store for the run. It holds this session only. */
+  /** True if the store of the server shows that the token was used before. */
+  readonly isUsed: boolean;
+  /** The store for the run: that of the server, or one that holds this session only. */
   readonly store: RunStore;
   /** Passes events on to `sink`. A resume token is added to `run.paused`. */
   to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
 }
 
-/** Holds `session` for one run. `seal` makes the resume token when the run pauses. */
+/** Holds `session` for one run, in `kept` or else for itself. `seal` makes the resume token when the run pauses. */
 async function holdSession(
   session: Session | undefined,
   seal: (session: Session) => Promise<string>,
+  kept: RunStore = { journal: memoryJournal() },
 ): Promise<HeldSession> {
-  const memory = memoryJournal();
+  const { journal } = kept;
   let resumeToken: string | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
   let unsaved: string | undefined;
-  if (session) await storeSession(memory, journalKey(session.owner, session.id), session);
+  const key = session && journalKey(session.owner, session.id);
+  const head = key === undefined ? undefined : await journal.head(key);
+  if (session && key !== undefined && !head) await storeSession(journal, key, session, undefined, session.version);
 
-  const journal: Journal = {
-    ...memory,
-    async append(key, append) {
-      const outcome = await memory.append(key, append);
-      if (append.change?.state !== "paused" || !outcome?.stored) return outcome;
-      const { session } = await openSession(memory, key) ?? {};
-      if (session) resumeToken = await seal(session);
-      return outcome;
-    },
-  };
+  async function append(key: string, append: Append): Promise<Appended | undefined> {
+    const outcome = await journal.append(key, append);
+    if (append.change?.state !== "paused" || !outcome?.stored) return outcome;
+    const { session } = await openSession(journal, key) ?? {};
+    if (session) resumeToken = await seal(session);
+    return outcome;
+  }
 
   /** Returns the event that the client receives. A run whose pause was not saved has failed. */
   function shown(event: Event): Event {
@@ -87,7 +89,8 @@ async function holdSession(
 
   return {
     session,
-    store: { journal },
+    isUsed: head !== undefined && head.mark.n !== session?.version,
+    store: { ...kept, journal: { ...journal, append } },
     to: (sink) =>
       new SinkFilter(sink, ({ id, event }) => {
         if (event.type === "warning" && event.code === "session.unsaved") unsaved = event.error;
@@ -116,6 +119,12 @@ export interface OpenOptions {
   readonly session?: string;
 }
 
+/** Options of `ResumeTokens.hold()`. */
+export interface HoldOptions extends OpenOptions {
+  /** The store of the server, which counts each token once. Default: none; sessions are in their tokens only. */
+  readonly store?: RunStore | undefined;
+}
+
 /** Makes and opens resume tokens. */
 export interface ResumeTokens {
   /** Makes the token of a session. Throws a `TypeError` if the session is not paused, and a `ResumeTokenError` if it is too large. */
@@ -123,7 +132,7 @@ export interface ResumeTokens {
   /** Returns the session of a token. Throws a `ResumeTokenError` if the text is not a valid token. */
   open(text: string, options?: OpenOptions): Promise<Session>;
   /** Opens a token, or begins a new session without one, and holds the session for one run, as a server does. Throws as `open()` does. */
-  hold(text?: string, options?: OpenOptions): Promise<HeldSession>;
+  hold(text?: string, options?: HoldOptions): Promise<HeldSession>;
 }
 
 /** The versions of the format that are read. They change with the form of sessions: version 4 contains a session in format 2. */
