@@ -100,19 +100,20 @@ function expectClean(where: string, ...texts: readonly string[]): void {
   }
 }
 
-/** A store that remembers the records that contained the secret, at any moment. It does not throw: the engine would try again. */
+/** A store that remembers the appends and posts that contained the secret. It does not throw: the engine would try again. */
 function watchedStore(): { readonly store: Store; readonly leaked: string[] } {
-  const store = durable(memory().journal);
+  const { journal } = memory();
   const leaked: string[] = [];
-  const watched: Store = {
-    ...store,
-    save(session) {
-      const text = JSON.stringify(session);
-      if (text.includes(secret)) leaked.push(text);
-      return store.save(session);
-    },
+  const watch = (stored: unknown) => {
+    const text = JSON.stringify(stored);
+    if (text.includes(secret)) leaked.push(text);
   };
-  return { store: watched, leaked };
+  const store = durable({
+    ...journal,
+    append: (key, append) => (watch(append), journal.append(key, append)),
+    post: (key, post) => (watch(post), journal.post(key, post)),
+  });
+  return { store, leaked };
 }
 
 /** A middleware right inside of `redact()` that remembers the secrets that it receives. */
