@@ -31,7 +31,6 @@ const served = serve(assistant(model, { use: [logger()], trace }), {
     ],
   }),
   wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
-  log: memoryLog(),
   onClientGone: "detach", // the run continues while its page reloads
   onError: (error, { id }) => console.error(id, error),
 });

@@ -37,7 +37,6 @@ const assistant = agent({
 const closing = new AbortController();
 const app = serve(assistant, {
   page: playground(),
-  log: memoryLog(),
   onClientGone: "detach",
   onError: (error, { id }) => console.error(id, error),
   signal: closing.signal, // runs stop with the server

@@ -130,7 +130,7 @@ export interface UnsavedSessions {
 
 /** The sessions that versions of the package before journals have stored, in rows of their own. */
 export interface EarlierSessions {
-  /** Stores such a session in a journal, and deletes its row. Resolves to false if there is none. */
+  /** Stores such a session in a journal, and deletes its row. Resolves to false if it has no journal now, and true if it may have one: another process may have been faster. */
   move(id: string, name?: SessionName): Promise<boolean>;
   /** Deletes the row of a session. */
   delete(id: string, name?: SessionName): Promise<void>;

@@ -79,7 +79,7 @@ export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
     for (const key of await rows.pending(limit + unreadable.size, within)) {
       if (unreadable.has(key)) continue;
       try {
-        await moveSession(key, () => true);
+        if (!await moveSession(key, () => true)) await rows.delete(key); // the index was behind
       } catch (error) {
         if (!(error instanceof UnreadableError)) throw error;
         unreadable.add(key);
@@ -106,7 +106,11 @@ export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
   }
 
   const earlier: EarlierSessions = {
-    move: async (id, { owner } = {}) => await exist() && await moveSession(ownedKey(owner, id), (own) => own === owner),
+    async move(id, { owner } = {}) {
+      if (!await exist()) return false;
+      await moveSession(ownedKey(owner, id), (own) => own === owner);
+      return true;
+    },
     async delete(id, { owner } = {}) {
       if (await exist()) await rows.delete(ownedKey(owner, id));
     },
@@ -186,8 +190,8 @@ function movedTo({ n, head, base, due, entries: kept }: EarlierRow, id: string, 
   return { session, target: target ?? journalKey(owner, id), append };
 }
 
-/** Compares ids by their code points, as databases do that order their UTF-8 bytes. */
-function byCodePoints(a: string, b: string): number {
+/** Compares keys by their code points, as databases do that order their UTF-8 bytes. */
+export function byCodePoints(a: string, b: string): number {
   const [left, right] = [Array.from(a), Array.from(b)];
   const at = left.findIndex((character, index) => character !== right[index]);
   return at < 0 ? left.length - right.length : (left[at]?.codePointAt(0) ?? 0) - (right[at]?.codePointAt(0) ?? -1);

@@ -41,13 +41,11 @@ const compareEvery = 60_000;
 export interface ClockOffset {
   /** Returns the milliseconds by which the database is ahead. Compares the clocks if that is due, or if the clock of the process was set. */
   ahead(): Promise<number>;
-  /** The milliseconds before the last change of the offset: a time may have been read with them. */
-  readonly earlier: number;
 }
 
 /** Compares the clock of a database, whose time `now` returns in milliseconds since 1970. A change that the time of the request explains is none. */
 export function clockOffset(now: () => Promise<number>): ClockOffset {
-  let [offset, earlier] = [0, 0];
+  let offset = 0;
   /** The time of the process when it compared the clocks. */
   let compared = -Infinity;
   return {
@@ -57,13 +55,9 @@ export function clockOffset(now: () => Promise<number>): ClockOffset {
       const time = await now();
       const took = Date.now() - sent;
       const found = Math.round(time - sent - took / 2);
-      if (compared === -Infinity) [offset, earlier] = [found, found];
-      else if (Math.abs(found - offset) > Math.abs(took) + 1) [offset, earlier] = [found, offset];
+      if (compared === -Infinity || Math.abs(found - offset) > Math.abs(took) + 1) offset = found;
       compared = sent;
       return offset;
-    },
-    get earlier() {
-      return earlier;
     },
   };
 }

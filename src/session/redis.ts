@@ -7,9 +7,8 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { endIn, type Watcher } from "./followers.ts";
-import { durable } from "./durable/mod.ts";
 import type { DeltaOptions, Log } from "./log.ts";
-import { scriptJournal } from "./redis_scripts/journal.ts";
+import { scriptStore } from "./redis_scripts/journal.ts";
 import { channelOf, scriptLog } from "./redis_scripts/log.ts";
 import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
 export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
@@ -165,7 +164,7 @@ function emitWarning(message: string): void {
 export function redisStore(redis: RedisClient, options: RedisStoreOptions & RedisWarningOptions = {}): Store {
   expectNames("Cannot create redisStore()", options, ["prefix", "expireIn", "pollEvery", "onWarning"]);
   void warnOfRisks(redis, options); // never rejects
-  return durable(scriptJournal(scriptsOf(redis), { pollEvery: 1_000, ...options, subscribe: subscriptionsOf(redis) }));
+  return scriptStore(scriptsOf(redis), { pollEvery: 1_000, ...options, subscribe: subscriptionsOf(redis) });
 }
 
 // Logs in Redis.

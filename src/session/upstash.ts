@@ -6,9 +6,8 @@
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
-import { durable } from "./durable/mod.ts";
 import type { DeltaOptions, Log } from "./log.ts";
-import { scriptJournal } from "./redis_scripts/journal.ts";
+import { scriptStore } from "./redis_scripts/journal.ts";
 import { scriptLog } from "./redis_scripts/log.ts";
 import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
 export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
@@ -43,7 +42,7 @@ function scriptsOf(redis: UpstashClient): RunScript {
  */
 export function upstashStore(redis: UpstashClient, options: RedisStoreOptions = {}): Store {
   expectNames("Cannot create upstashStore()", options, ["prefix", "expireIn", "pollEvery"]);
-  return durable(scriptJournal(scriptsOf(redis), options));
+  return scriptStore(scriptsOf(redis), options);
 }
 
 /**

@@ -44,7 +44,6 @@ function target() {
   const failures: unknown[] = [];
   const app = serve(agent({ model, tools: [pay] }), {
     store,
-    log: memoryLog({ maxBytes }),
     owner: (c) => c.req.header("x-user") ?? "",
     onError: (error) => failures.push(error),
   });

@@ -45,7 +45,6 @@ function target() {
   const model = scripted({ calls: [["work", {}]] }, ...Array.from({ length: 90 }, () => "Hello."));
   const app = serve(agent({ model, tools: [work] }), {
     store: memory(),
-    log: memoryLog(),
     wires: [agUi(), aiSdkUi(), aiSdkMessages(), responses()],
     owner: (c) => decodeURIComponent(c.req.header("x-user") ?? ""),
   });

@@ -139,7 +139,6 @@ function target() {
   const steps = [{ calls: [["drop", { table: "a" }]] as const }, "Done."];
   const model = scripted(...Array.from({ length: 100 }, () => steps).flat());
   const app = serve(agent({ model, tools: [drop] }), {
-    log: memoryLog(),
     wires: [agUi(), aiSdkUi(), chatCompletions(), responses()],
     onError: (error) => failures.push(error),
   });

@@ -82,7 +82,7 @@ export const rows: Attack = {
     const kept = durable(memory().journal);
     const sessions: string[] = [];
     for (let count = 0; count < 3; count++) {
-      const { app, kill } = processOf({ store: kept, log: memoryLog() }, agent({ model: waiting("Half") }));
+      const { app, kill } = processOf({ store: kept }, agent({ model: waiting("Half") }));
       const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
       sessions.push(first("run.started", framesOf(await pieces.until("Half"))).session);
       kill();

@@ -162,7 +162,7 @@ export const values: Attack = {
     const use = [strangeMiddleware(chance)];
     const attacked = agent({ model, tools: [strangeTool(chance)], use });
     const onError = (error: unknown) => void errors.push(error);
-    const app = serve(attacked, { store, log: memoryLog(), onError, session: () => "s" });
+    const app = serve(attacked, { store, onError, session: () => "s" });
     const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
     const last = events.at(-1);
     expect(

@@ -43,7 +43,6 @@ export function open(
   return visit(
     serve(assistant, {
       page,
-      log: memoryLog(),
       onClientGone: "detach",
       ...report,
       ...(owner && { owner }),

@@ -64,7 +64,7 @@ async function talking(
   },
 ) {
   const assistant = agent({ model: scripted(...steps), tools, use: [logger(() => {})], trace });
-  const served = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
+  const served = serve(assistant, { page: playground(), onClientGone: "detach" });
   return await visit(new Hono().use(before).route(at, served), at || "/");
 }
 

@@ -105,7 +105,7 @@ function app(...steps: readonly ScriptedStep[]) {
     prompts: ["Plan a weekend in Rome", "What is the weather in Oslo on Friday?", "Which trips have I booked?"],
     prices: { "claude-sonnet": { input: 3, output: 15, cached: 0.3 } },
   });
-  return serve(assistant, { page, log: memoryLog(), onClientGone: "detach", onError: () => {} });
+  return serve(assistant, { page, onClientGone: "detach", onError: () => {} });
 }
 
 /** Returns a step that fails as a provider does that has no capacity. */

@@ -34,7 +34,7 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
     },
   });
   const assistant = agent({ model: scripted(...steps), tools: [order, wait] });
-  const served = serve(assistant, { wires: [aiSdkUi(), aiSdkMessages()], log: memoryLog(), onClientGone: "detach" });
+  const served = serve(assistant, { wires: [aiSdkUi(), aiSdkMessages()], onClientGone: "detach" });
   const app = new Hono()
     .get("/", (c) => c.html(html))
     .get("/page.js", (c) => c.body(script, 200, { "content-type": "text/javascript" }))

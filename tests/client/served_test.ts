@@ -77,7 +77,7 @@ Deno.test("client() stops a run of a served agent", async () => {
 
 Deno.test("client() stops a paused run, and one that is over only on a server with a log", async () => {
   const { assistant } = asking();
-  const logged = client("", { fetch: serve(assistant, { log: memoryLog() }).request }).run({ prompt: "Go" });
+  const logged = client("", { fetch: serve(assistant, {}).request }).run({ prompt: "Go" });
   assertEquals((await logged.result()).status, "paused");
   await logged.stop();
   await logged.stop(); // it is over
@@ -109,7 +109,7 @@ Deno.test("client() throws the refusals of a served agent", async () => {
 
 Deno.test("client() over the network reads a run to its end through connections that break", async () => {
   const { assistant, model } = asking();
-  const app = serve(assistant, { log: memoryLog(), onClientGone: "detach" });
+  const app = serve(assistant, { onClientGone: "detach" });
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, app.fetch);
   const reaches = [0, 1_500, 2_500, 1_000];
   await using line = breakingProxy(server.addr.port, (connection) => reaches[connection] ?? Infinity);
@@ -165,7 +165,7 @@ Deno.test("client() stops a paused run whose session is stored, and rejects if t
   const tokens = resumeTokens({ keys: [{ id: "k1", secret: "a secret of at least thirty-two bytes" }] });
   const outcomes: unknown[] = [];
   for (
-    const options of [{}, { log: memoryLog() }, { resumeTokens: tokens }, { resumeTokens: tokens, log: memoryLog() }]
+    const options of [{}, {}, { resumeTokens: tokens }, { resumeTokens: tokens }]
   ) {
     const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
     const { request } = serve(agent({ model, tools: [drop] }), options);
@@ -227,7 +227,7 @@ function keyless(app: App): App {
 async function read(seed: number) {
   const chance = seeded(seed);
   const { assistant, model, done } = asking();
-  const app = serve(assistant, { log: memoryLog({ expireIn: Infinity }), onClientGone: "detach" });
+  const app = serve(assistant, { onClientGone: "detach" });
   const connection = faultyNetwork(chance.one([app, keyless(app)]), {
     fate: () => fateBy(chance),
     pieces: piecesBy(chance),

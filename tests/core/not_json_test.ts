@@ -66,7 +66,6 @@ async function served(execute: AnyTool["execute"], use: readonly Middleware[] = 
   const reported: string[] = [];
   const app = serve(agent({ model, tools: [look, fine], use: [...use] }), {
     store: durable(memory().journal),
-    log: memoryLog(),
     onError: (error) => void reported.push(String(error)),
     session: () => "s",
   });
@@ -178,7 +177,6 @@ Deno.test("an output that JSON cannot hold fails the run with a clear error, and
   const reported: string[] = [];
   const app = serve(agent({ model: scripted('{"n":"12"}', '{"n":"12"}'), output }), {
     store: durable(memory().journal),
-    log: memoryLog(),
     onError: (error) => void reported.push(String(error)),
     session: () => "s",
   });
@@ -194,7 +192,6 @@ Deno.test("an output that a hook replaces with a value that JSON cannot hold is 
   const replacing: Middleware = { name: "replacing", prompt: async (_, next) => ({ ...await next(), output: 1n }) };
   const app = serve(agent({ model: scripted("Done."), use: [replacing] }), {
     store: durable(memory().journal),
-    log: memoryLog(),
     onError: (error) => void reported.push(String(error)),
   });
   const last = (await eventsOf(post(app, "/runs", { prompt: "Go" }))).at(-1);

@@ -14,7 +14,7 @@ const prefer = { prefer: "respond-async" };
 function app(options: ServeOptions = {}) {
   const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "Dropped." });
   const model = scripted({ calls: [["drop", {}]] }, "It is gone.", "Again.");
-  return serve(agent({ model, tools: [drop] }), { log: memoryLog(), ...options });
+  return serve(agent({ model, tools: [drop] }), { ...options });
 }
 
 for (const preference of ["respond-async", "wait=10, Respond-Async", "respond-async; wait=3"]) {

@@ -119,7 +119,6 @@ Deno.test("onClientGone is called for each request", async () => {
 Deno.test("onClientGone is called only for requests that launch a run", async () => {
   const asked: string[] = [];
   const app = serve(agent({ model: scripted("Hello!") }), {
-    log: memoryLog(),
     onClientGone(c) {
       asked.push(`${c.req.method} ${c.req.path}`);
       return "detach";
@@ -254,7 +253,7 @@ Deno.test("serve() does not read the signal of a request that cannot wait for a 
   });
   let asked = 0;
   Object.defineProperty(request, "signal", { get: () => void asked++ });
-  const response = await serve(agent({ model: scripted("Hello!") }), { log: memoryLog() }).fetch(request);
+  const response = await serve(agent({ model: scripted("Hello!") }), {}).fetch(request);
   await response.text();
   assertEquals([response.status, asked], [200, 0]);
 });

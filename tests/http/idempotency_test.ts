@@ -34,7 +34,7 @@ async function prompt(app: App, key: string, body: object = { prompt: "Hi" }): P
 
 Deno.test("POST /runs with the same key returns the same run, while it runs and after its end", async () => {
   const { model, release } = twoStep();
-  const app = serve(agent({ model }), { log: memoryLog(), onClientGone: "detach" });
+  const app = serve(agent({ model }), { onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   const before = framesOf(await one.until("model.started"));
   const two = eventsOf(prompt(app, "k1"));
@@ -47,7 +47,7 @@ Deno.test("POST /runs with the same key returns the same run, while it runs and 
 });
 
 Deno.test("POST /runs sent several times at once with the same key begins one run", async () => {
-  const alone = { store: memory(), log: memoryLog() };
+  const alone = { store: memory() };
   for (const among of [shared(), alone]) {
     const model = scripted("Hello!");
     const apps = among === alone
@@ -61,7 +61,7 @@ Deno.test("POST /runs sent several times at once with the same key begins one ru
 
 Deno.test("POST /runs with the same key never begins a second run, also once the record of the first is deleted", async () => {
   const model = scripted("One.", "Two.", "Three.", "Four.");
-  const app = serve(agent({ model }), { log: memoryLog({ max: 2 }) });
+  const app = serve(agent({ model }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   for (const text of ["Ho", "Hu"]) await eventsOf(post(app, "/runs", { prompt: text, session }));
   assertEquals(await refusalOf(prompt(app, "k1")), [410, {
@@ -83,7 +83,7 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
     return saved;
   }));
   await store.save({ id: "s", version: 0, messages: [] });
-  const served = serve(agent({ model: scripted("One.", "Two.") }), { store, log: memoryLog(), lease: 5_000 });
+  const served = serve(agent({ model: scripted("One.", "Two.") }), { store, lease: 5_000 });
   saves = 2;
   const body = { prompt: "Hi", session: "s" };
   const claiming = prompt(served, "k1", body);
@@ -98,7 +98,7 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
 });
 
 Deno.test("POST /runs refuses a key that another request has used", async () => {
-  const app = serve(agent({ model: scripted("Hello!", "Again!") }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted("Hello!", "Again!") }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   for (const body of [{ prompt: "Ho" }, { prompt: "Hi", session }, { messages: [{ role: "user", parts: [] }] }]) {
     assertEquals(await refusalOf(prompt(app, "k1", body)), reused);
@@ -109,7 +109,7 @@ Deno.test("POST /runs refuses a key that another request has used", async () => 
 });
 
 Deno.test("POST /runs refuses an invalid key", async () => {
-  const app = serve(agent({ model: scripted() }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted() }), {});
   for (const key of ["", "k".repeat(256)]) {
     const message = "Cannot read idempotency-key: expected 1 to 255 characters";
     const error = { code: "invalid", message, field: "idempotency-key" };
@@ -120,7 +120,7 @@ Deno.test("POST /runs refuses an invalid key", async () => {
 Deno.test("POST /runs may be repeated with its key after a refusal", async () => {
   const gate = Promise.withResolvers<void>();
   const model = scripted("First.", { before: () => gate.promise, text: "Slow." }, "Later.");
-  const app = serve(agent({ model }), { log: memoryLog() });
+  const app = serve(agent({ model }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   const slow = await prompt(app, "k2", { prompt: "Slowly", session });
   const body = { prompt: "Later", session };
@@ -135,7 +135,7 @@ Deno.test("POST /runs may be repeated with its key after a refusal", async () =>
 
 Deno.test("POST /sessions/:id/answers with the same key returns the events after the pause again", async () => {
   const model = scripted({ calls }, { text: "More.", calls }, "Done.");
-  const app = serve(agent({ model, tools: [drop] }), { log: memoryLog() });
+  const app = serve(agent({ model, tools: [drop] }), {});
   const before = await eventsOf(prompt(app, "k1"));
   const { session } = first("run.started", before);
   const answer = (key: string, callId: string) => {
@@ -202,7 +202,7 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may 
 });
 
 Deno.test("POST /sessions/:id/answers that was refused leaves its key free", async () => {
-  const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   const answer = (callId: string) => {
     const answers = [{ callId, type: "approve" }];
@@ -231,7 +231,7 @@ Deno.test("serve() without a log begins a run once while it runs", async () => {
 });
 
 Deno.test("serve() keeps the keys of different owners apart", async () => {
-  const options: readonly ServeOptions[] = [{ log: memoryLog() }, {}];
+  const options: readonly ServeOptions[] = [{}, {}];
   for (const more of options) {
     const model = scripted("Hello, Ada!", "Hello, Bob!");
     const app = serve(agent({ model }), { ...more, owner: (c) => c.req.header("x-user") });
@@ -244,7 +244,7 @@ Deno.test("serve() keeps the keys of different owners apart", async () => {
 });
 
 Deno.test("POST /sessions/:id/compact with the same key returns the same run", async () => {
-  const app = serve(compacting({ model: scripted("Hello!") }), { log: memoryLog() });
+  const app = serve(compacting({ model: scripted("Hello!") }), {});
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
   const compact = (body: object) => post(app, `/sessions/${session}/compact`, body, { "idempotency-key": "k1" });
   const events = await eventsOf(compact({}));

@@ -131,7 +131,7 @@ for (const [index, [path, body]] of fields.entries()) {
   Deno.test(`POST ${path} refuses an id that a database would change, field ${index} of the bodies`, async () => {
     for (const id of changed) {
       const { store, used } = watched(memory());
-      const app = serve(agent({ model: scripted() }), { store, log: memoryLog(), wires });
+      const app = serve(agent({ model: scripted() }), { store, wires });
       const [status, error] = await refusalOf(post(app, path, body(id)));
       assertEquals([id, status, JSON.stringify(error).includes(expected), used], [id, 400, true, []]);
     }
@@ -143,7 +143,7 @@ Deno.test("serve() refuses an id that a database would change in every path and 
     for (const id of ["%00", "a%00b", "\ufffd", "\ud800"]) { // a URL turns a lone surrogate into U+FFFD
       const { store, used } = watched(memory());
       const session = (c: { req: { query(name: string): string | undefined } }) => c.req.query("room");
-      const app = serve(agent({ model: scripted() }), { store, log: memoryLog(), wires, session });
+      const app = serve(agent({ model: scripted() }), { store, wires, session });
       const response = await app.request(path(id), {
         method,
         headers: { "content-type": "application/json" },
@@ -158,7 +158,7 @@ Deno.test("serve() refuses an id that a database would change in every path and 
 
 Deno.test("serve() refuses an owner that a database would change, or that is too long beside an id", async () => {
   for (const owner of [...changed, "x".repeat(460), "\u0001".repeat(400)]) {
-    const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog(), owner: () => owner });
+    const app = serve(agent({ model: scripted("Hello!") }), { owner: () => owner });
     const [status] = await refusalOf(post(app, "/runs", { prompt: "Hi" }));
     assertEquals([owner, status], [owner, 400]);
   }
@@ -191,7 +191,7 @@ Deno.test("serve() accepts every other id on each of its stores, and keeps sessi
     "a'b",
   ];
   for (const store of [memory(), denoKvStore(kv), sqliteStore(database)]) {
-    const app = serve(agent({ model: scripted(...ids.map(() => "Hello!")) }), { store, log: memoryLog(), wires });
+    const app = serve(agent({ model: scripted(...ids.map(() => "Hello!")) }), { store, wires });
     for (const id of ids) {
       const message = { id: "m", role: "user", parts: [{ type: "text", text: `I am ${id}.` }] };
       const response = await post(app, "/chat", { id, messages: [message] });

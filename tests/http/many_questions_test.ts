@@ -120,7 +120,7 @@ Deno.test("the events of a pause with 500 questions contain the schema of a tool
   for (const [make, copies] of [[direct, 1], [nested, 2]] as const) {
     const unlogged = await post(serve(make()), "/runs", { prompt: "Go" });
     assertEquals((await unlogged.text()).split('"field_199"').length - 1, copies);
-    const app = serve(make(), { store: memory(), log: memoryLog() });
+    const app = serve(make(), { store: memory() });
     const sent = await (await post(app, "/runs", { prompt: "Go" })).text();
     assertEquals(sent.split('"field_199"').length - 1, copies);
     assertEquals(sent.split('"$ref":"#/schemas/0"').length - 1, 500 * copies);

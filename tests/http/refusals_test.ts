@@ -41,7 +41,7 @@ Deno.test("a request that is refused leaves no key, no session and no report beh
 });
 
 Deno.test("requests that are refused take no room of memoryLog() from the runs of others", async () => {
-  const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog({ maxBytes: 20_000 }) });
+  const app = serve(agent({ model: scripted("Hello!") }), {});
   for (let sent = 0; sent < 300; sent++) {
     const [status] = await refusalOf(keyed(app, "/runs", { prompt: "Hi", session: "s".repeat(400) }));
     assertEquals(status, 404);
@@ -51,7 +51,7 @@ Deno.test("requests that are refused take no room of memoryLog() from the runs o
 
 Deno.test("idempotency keys that fill their own room take none from runs without a key, and begin no second run", async () => {
   const model = scripted(...Array.from({ length: 100 }, () => "Hello!"));
-  const app = serve(agent({ model }), { log: memoryLog({ maxBytes: 40_000, maxOwnerBytes: Infinity }) });
+  const app = serve(agent({ model }), {});
   const send = () => post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "the first" });
   await eventsOf(send());
   let refused: Response | undefined;
@@ -91,7 +91,6 @@ for (const [named, store] of [["in memory", memory()], ["that is durable", durab
   Deno.test(`a prompt that a full log refuses leaves nothing in a store ${named}`, async () => {
     const app = serve(agent({ model: scripted() }), {
       store,
-      log: memoryLog({ maxBytes: 100 }),
       onEnd() {},
       onError() {},
     });
@@ -104,7 +103,7 @@ for (const [named, store] of [["in memory", memory()], ["that is durable", durab
 }
 
 Deno.test("a log in memory that is full cuts no stream: the run loses its first events", async () => {
-  const app = serve(agent({ model: long(200, 1_000) }), { log: memoryLog({ maxBytes: 600_000 }) });
+  const app = serve(agent({ model: long(200, 1_000) }), {});
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   let text = await pieces.until("100 x");
   const { run, session } = first("run.started", framesOf(text));

@@ -45,7 +45,6 @@ async function living(heartbeat = 15_000) {
   const observe = (event: Event) =>
     event.type.startsWith("run.") && event.type !== "run.started" && over.resolve(event);
   const app = serve(agent({ model, observe: (event) => void observe(event) }), {
-    log: memoryLog(),
     onClientGone: "detach",
     heartbeat,
   });
@@ -94,9 +93,7 @@ Deno.test("GET /runs/:id answers 204 if no event is left, for a finished and a p
   const nothing = await follow(app, run, events.length);
   assertEquals([nothing.status, await nothing.text()], [204, ""]);
 
-  const asking = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {
-    log: memoryLog(),
-  });
+  const asking = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {});
   const before = await eventsOf(post(asking, "/runs", { prompt: "Drop a" }));
   const started = first("run.started", before);
   assertEquals(await eventsOf(follow(asking, started.run, 3)), before.slice(3));
@@ -162,7 +159,6 @@ Deno.test("GET /runs/:id streams past and new events to two clients at once and 
 Deno.test("GET /runs/:id follows a run without events", async () => {
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
-    log: memoryLog(),
     onClientGone: "detach",
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
@@ -295,7 +291,7 @@ Deno.test("a follower leaves no listener on the signal of the server where Abort
     const shutdown = new AbortController();
     const listeners = countListeners(shutdown.signal);
     const { model, begun, release } = halting();
-    const app = serve(agent({ model }), { log: memoryLog(), signal: shutdown.signal });
+    const app = serve(agent({ model }), { signal: shutdown.signal });
     const pieces = piecesOf(await post(app, "/runs", { prompt: "Go" }));
     const { run } = first("run.started", framesOf(await pieces.until("One.")));
     await begun;

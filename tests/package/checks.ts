@@ -77,7 +77,7 @@ export const checks: Readonly<Record<string, () => Promise<void>>> = {
   },
 
   async "the log of a server lets a client read a run that it began in the background"() {
-    const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog(), onClientGone: "detach" });
+    const app = serve(agent({ model: scripted("Hello!") }), { onClientGone: "detach" });
     const server = client("", { fetch: app.request });
     const { state } = await server.start({ prompt: "Hi" });
     const first = await server.follow(state).result();

@@ -15,10 +15,9 @@ import {
   type RedisSubscriber,
 } from "@jizai/jizai/session/redis";
 import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import type { Journal } from "../../src/core/journal.ts";
+import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { type Journal, journalKey } from "../../src/core/journal.ts";
 import { scriptJournal } from "../../src/session/redis_scripts/journal.ts";
-import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { earlierRedis } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { byProcessClock, isRedisMissing, redisServer } from "./redis_server.ts";
@@ -66,7 +65,7 @@ function scaled({ set, increment, ...values }: KeyValue): KeyValue {
 }
 
 /** Returns a journal whose times are 60 times as long. */
-function scaledJournal({ append, head, ...journal }: Journal): Journal {
+function scaledJournal({ append, head, pending, ...journal }: Journal): Journal {
   return {
     ...journal,
     append: (key, { due, created, ...addition }) =>
@@ -75,6 +74,7 @@ function scaledJournal({ append, head, ...journal }: Journal): Journal {
         ...(due !== undefined && { due: due === null ? null : scale * due }),
         ...(created && { created: { ...created, ...(created.expireIn && { expireIn: scale * created.expireIn }) } }),
       }),
+    pending: (limit, within = 0) => pending(limit, scale * within),
     async head(key) {
       const found = await head(key);
       return found && { ...found, due: found.due === null ? null : found.due / scale };
@@ -135,9 +135,9 @@ async function checkAll(redis: RedisClient, server: Redis): Promise<void> {
   };
   const stores = (options: { expireIn?: number }) => {
     const shared = { ...own(options), ...quiet };
-    return [1, 2].map(() => redisStore(aged, shared));
+    return [1, 2].map(() => scaledJournal(redisStore(aged, shared).journal));
   };
-  await storeLaws(stores, clock);
+  await journalLaws(stores, clock);
   await logLaws((options) => redisLog(redis, { ...own(options), ...quiet }), clock);
   await keyValueLaws(() => scaled(redisKeyValue(redis, own())), clock);
 }
@@ -179,15 +179,15 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
   const aged: UpstashClient = { eval: byProcessClock((...script) => upstash.eval(...script)) };
   const stores = (options: { expireIn?: number }) => {
     const shared = own(options);
-    return [1, 2].map(() => upstashStore(aged, shared));
+    return [1, 2].map(() => scaledJournal(upstashStore(aged, shared).journal));
   };
-  await storeLaws(stores, clock);
+  await journalLaws(stores, clock);
   await logLaws((options) => upstashLog(upstash, { ...own(options), pollEvery: 20 }), clock);
   await keyValueLaws(() => scaled(upstashKeyValue(upstash, own())), clock);
 });
 
 onRedis(
-  "redisStore() and upstashStore() move the sessions of version 0.1.0, and keep them from its processes",
+  "redisStore() and upstashStore() move the sessions of version 0.1.0 to journals",
   async (redis) => {
     await using server = upstashServer((command, ...values) => redis.call(command, ...values));
     const { url, token } = server;
@@ -220,7 +220,6 @@ onRedis(
         return {
           earlier: earlierRedis((script, keys, values) => redis.eval(script, keys.length, ...keys, ...values), prefix),
           open: (requests) => open(dying(requests), prefix),
-          forgets: false, // the keys that they delete are in another slot than those of a session
         };
       });
     }
@@ -277,16 +276,18 @@ onRedis("a client follows in one process the run that another process executes",
 onRedis("redisStore() keeps a session until expireIn after the end of its lease", async (redis) => {
   const store = redisStore(redis, { expireIn: 1_000, ...quiet });
   const session = { id: "s", messages: [] };
-  const kept = async () => Math.ceil(await redis.pttl("jizai:{s}:head") / 100_000);
+  const key = journalKey(undefined, "s");
+  const kept = async () => Math.ceil(await redis.pttl(`jizai:{journal:${key}}:head`) / 100_000);
   const lease = { until: Date.now() + 150_000 };
   assertEquals([await store.save({ ...session, version: 0, lease }), await kept()], [1, 2]);
-  const until = lease.until + 100_000;
-  assertEquals([await store.touch({ ...session, version: 1, lease }, until), await kept()], [true, 3]);
-  assertEquals([await store.save({ ...session, version: 1 }), await kept()], [2, 1]);
+  const { mark } = await store.journal.head(key) ?? {};
+  const renewed = await store.journal.append(key, { from: mark, to: { holder: "h", n: 2 }, due: 250_000 });
+  assertEquals([renewed?.stored, await kept()], [true, 3]);
+  assertEquals([await store.save({ ...session, version: 2 }), await kept()], [3, 1]);
 });
 
 onRedis("redisStore() removes expired sessions from its indexes when it saves", async (redis) => {
-  const sizes = () => Promise.all(["ids", "ends", "expiries"].map((name) => redis.zcard(`{jizai}:${name}`)));
+  const sizes = () => Promise.all(["of:", "due", "expiries"].map((name) => redis.zcard(`{jizai}:journals:${name}`)));
   const store = redisStore(redis, { expireIn: 50 });
   await store.save({ id: "old", version: 0, messages: [], lease: { until: 1 } });
   assertEquals(await sizes(), [1, 1, 1]);

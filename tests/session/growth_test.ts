@@ -83,12 +83,11 @@ Deno.test("a regenerated answer is stored as a cut: nothing is stored again, and
 
 Deno.test("a request opens the session once, and otherwise reads its head", async () => {
   const opened: string[] = [];
-  const kept = memory();
-  const { head: readHead, open } = kept;
+  const { journal } = memory();
   const store = durable({
-    ...kept,
-    head: (id) => readHead(id).finally(() => void opened.push("head")),
-    open: (id) => open(id).finally(() => void opened.push("open")),
+    ...journal,
+    head: (key) => journal.head(key).finally(() => void opened.push("head")),
+    open: (key) => journal.open(key).finally(() => void opened.push("open")),
   });
   await store.save({ id: "s", version: 0, messages: longTranscript(short) });
   opened.length = 0;

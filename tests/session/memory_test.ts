@@ -14,14 +14,15 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { memoryLog } from "@jizai/jizai/session/log";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { journalLaws, logLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-Deno.test("memory() keeps the laws of stores", async () => {
+Deno.test("memory() keeps the laws of journals", async () => {
   using time = new FakeTime();
-  await storeLaws(memory, { pass: (ms) => time.tick(ms) });
+  await journalLaws((options) => memory(options).journal, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("memoryLog() keeps the laws of logs", async () => {
@@ -174,10 +175,11 @@ Deno.test("memory() bounds the bytes of each owner, and lets no owner delete ses
   const [ended, paused] = [await storedSession(false), await storedSession(true)];
   await store.save({ ...ended, id: "ada", owner: "ada" });
   for (let number = 0; number < 20; number++) await store.save({ ...ended, id: `bob${number}`, owner: "bob" });
-  assertEquals(await store.list(), ["ada", "bob18", "bob19"]);
+  const ofBob = { owner: "bob" };
+  assertEquals([await store.list({ owner: "ada" }), await store.list(ofBob)], [["ada"], ["bob18", "bob19"]]);
   for (const id of ["p1", "p2"]) await store.save({ ...paused, id, owner: "bob" });
   await assertRejects(() => store.save({ ...ended, id: "bob", owner: "bob" }), Error, "it is full");
-  assertEquals(await store.list(), ["ada", "p1", "p2"]);
+  assertEquals([await store.list({ owner: "ada" }), await store.list(ofBob)], [["ada"], ["p1", "p2"]]);
 });
 
 Deno.test("memory() deletes nothing for a session that does not fit", async () => {
@@ -188,9 +190,10 @@ Deno.test("memory() deletes nothing for a session that does not fit", async () =
   await store.save({ ...ended, id: "b1", owner: "bob" });
   const long = { ...ended, id: "b2", owner: "bob", messages: [user("y".repeat(25_000))] };
   await assertRejects(() => store.save(long), Error, "it is full");
-  assertEquals(await store.list(), ["b1", "p1", "p2", "p3"]);
+  const listed = () => Promise.all(["ada", "bob", undefined].map((owner) => store.list({ owner })));
+  assertEquals(await listed(), [["p1", "p2"], ["b1"], ["p3"]]);
   await store.save({ ...long, messages: [user("y".repeat(15_000))] });
-  assertEquals(await store.list(), ["b2", "p1", "p2", "p3"]);
+  assertEquals(await listed(), [["p1", "p2"], ["b2"], ["p3"]]);
 });
 
 Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, no paused run, and of a live run the first events", async () => {
@@ -258,10 +261,12 @@ Deno.test("memory() keeps a session while its run has a lease", async () => {
   using time = new FakeTime();
   const store = memory({ expireIn: 1_000 });
   const held = { id: "s", messages: [], run: { id: "r" } } as unknown as Session; // the store reads no other field
-  const version = await store.save({ ...held, version: 0, lease: { until: Date.now() + 3_000 } }) ?? 0;
+  await store.save({ ...held, version: 0, lease: { until: Date.now() + 3_000 } });
   time.tick(2_999);
-  const until = Date.now() + 3_000;
-  assertEquals(await store.touch({ id: "s", version, lease: { until: Date.now() + 1 } }, until), true);
+  const key = journalKey(undefined, "s");
+  const { mark } = await store.journal.head(key) ?? {};
+  const renewal = { from: mark, to: { holder: "renewal", n: 2 }, due: 3_000 };
+  assertEquals((await store.journal.append(key, renewal))?.stored, true);
   time.tick(2_999);
   assertEquals(await store.list(), ["s"]);
   time.tick(1_001);

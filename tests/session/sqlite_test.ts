@@ -3,7 +3,7 @@ import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
 import { migrate, schema, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { journalLaws, logLaws } from "@jizai/jizai/testing";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** Opens an empty database with the schema. */
@@ -15,17 +15,17 @@ function open(): DatabaseSync {
 
 /** Counts the rows of all tables. */
 function rows(database: DatabaseSync): readonly number[] {
-  return ["jizai_session", "jizai_session_entry", "jizai_log", "jizai_log_piece"]
+  return ["jizai_journal", "jizai_journal_entry", "jizai_log", "jizai_log_piece"]
     .map((table) => Number(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
 }
 
-Deno.test("sqliteStore() keeps the laws of stores", async () => {
+Deno.test("sqliteStore() keeps the laws of journals", async () => {
   using time = new FakeTime();
   const make = (options: { expireIn?: number }) => {
     const database = open();
-    return [1, 2, 3].map(() => sqliteStore(database, options));
+    return [1, 2, 3].map(() => sqliteStore(database, options).journal);
   };
-  await storeLaws(make, { pass: (ms) => time.tick(ms) });
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("sqliteLog() keeps the laws of logs", async () => {
@@ -42,7 +42,7 @@ Deno.test("migrate() changes nothing in a database that has the schema", async (
   assertEquals(await sqliteStore(database).load("s"), { ...session, version: 1 });
 });
 
-Deno.test("migrate() adds the columns and tables that the schema of an earlier version lacks", async () => {
+Deno.test("sqliteStore() reads the sessions of tables with and without leases", async () => {
   for (const columns of ["", ", lease INTEGER"]) {
     const database = new DatabaseSync(":memory:");
     database.exec(
@@ -54,10 +54,8 @@ Deno.test("migrate() adds the columns and tables that the schema of an earlier v
     assertThrows(() => sqliteStore(database), Error, "expected a call of migrate() before");
     migrate(database);
     const store = sqliteStore(database);
-    const session = { id: "s", version: 1, messages: [] };
-    assertEquals(await store.load("s"), session);
-    await store.save({ ...session, lease: { until: 1_000 } });
-    assertEquals(await store.pending(1_000, 10), ["s"]);
+    assertEquals([await store.journal.pending(10), await store.list()], [[], ["s"]]);
+    assertEquals(await store.load("s"), { id: "s", version: 1, messages: [] });
   }
 });
 
@@ -91,13 +89,13 @@ Deno.test("sqliteStore() and sqliteLog() delete expired rows when they write", a
 Deno.test("the deletion of expired rows searches indexes, and scans no table", () => {
   const database = open();
   const swept = [
-    ["jizai_session_entry", "id", "jizai_session", "ends"],
-    ["jizai_session_piece", "id", "jizai_session", "expires"],
-    ["jizai_log_piece", "run", "jizai_log", "expires"],
+    ["jizai_journal_event", "key", "jizai_journal"],
+    ["jizai_journal_entry", "key", "jizai_journal"],
+    ["jizai_log_piece", "run", "jizai_log"],
   ];
-  for (const [of, key, table, column] of swept) {
+  for (const [of, key, table] of swept) {
     const plan = database.prepare(
-      `EXPLAIN QUERY PLAN DELETE FROM ${of} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} <= 1)`,
+      `EXPLAIN QUERY PLAN DELETE FROM ${of} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= 1)`,
     ).all().map(({ detail }) => String(detail));
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
   }

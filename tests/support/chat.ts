@@ -78,5 +78,5 @@ export async function stored(app: App): Promise<readonly string[]> {
 /** The options of a server without a log, and of one with a log, whose runs continue when their clients leave. */
 export const logOptions: readonly (readonly [name: string, options: ServeOptions])[] = [
   ["without a log", {}],
-  ["with a log", { log: memoryLog(), onClientGone: "detach" }],
+  ["with a log", { onClientGone: "detach" }],
 ];

@@ -129,7 +129,7 @@ for (const log of [undefined, memoryLog()]) {
 
 Deno.test("aiSdkMessages() returns the messages before an active run", async () => {
   const { model, begun, release } = halting();
-  const app = served({ model }, { log: memoryLog(), onClientGone: "detach" });
+  const app = served({ model }, { onClientGone: "detach" });
   const sending = new Chat(app).sendMessage({ text: "Go" });
   await begun;
   const chat = await loaded(app);
@@ -155,7 +155,7 @@ Deno.test("aiSdkMessages() returns a steering message inside the answer, as the 
     },
   });
   const model = scripted("Hello.", { calls: [["wait", {}]] }, "Blue it is.", "Bye.");
-  const app = served({ model, tools: [wait] }, { log: memoryLog(), onClientGone: "detach" });
+  const app = served({ model, tools: [wait] }, { onClientGone: "detach" });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Hi" });
   const sending = chat.sendMessage({ text: "Paint" });

@@ -180,7 +180,7 @@ for (const point of ["session", "input", "prompt"] as const) {
       const refuse = (_: unknown, next: () => Promise<never>) =>
         isRefused ? Promise.resolve(refused("The quota is used up.")) : next();
       const use = [{ name: "quota", [point]: refuse } as Middleware]; // a hook of any of the three points
-      const app = serve(agent({ model: scripted("One.", "Two.", "Three."), use }), { wires, log: memoryLog() });
+      const app = serve(agent({ model: scripted("One.", "Two.", "Three."), use }), { wires });
       const chat = new Chat(app);
       if (!first) await chat.sendMessage({ text: "Before" });
       await chat.sendMessage({ text: "Hi" });

@@ -475,7 +475,6 @@ async function cutOff() {
     /^run\.(finished|aborted)$/.test(event.type) && ended.resolve(event.type);
   const app = serve(agent({ model, observe: (event) => void observe(event) }), {
     wires,
-    log: memoryLog(),
     onClientGone: "detach",
   });
   const chat = new Chat(app);
@@ -527,7 +526,7 @@ Deno.test("aiSdkUi() removes the partial text of a dead process when another pro
 Deno.test("aiSdkUi() sends the question to a chat that resumes at a question, and later its result", async () => {
   const { tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
-  const app = serve(agent({ model, tools: both }), { wires, log: memoryLog() });
+  const app = serve(agent({ model, tools: both }), { wires });
   await new Chat(app).sendMessage({ text: "Go" });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.resumeStream();
@@ -540,7 +539,7 @@ Deno.test("aiSdkUi() sends the question to a chat that resumes at a question, an
 });
 
 Deno.test("aiSdkUi() answers 204 to a chat that has not begun, or without a log", async () => {
-  const reported = [{}, { log: memoryLog() }].map(async (options) => {
+  const reported = [{}, {}].map(async (options) => {
     const app = serve(agent({ model: scripted("Hello!") }), { wires, ...options });
     const before = await app.request("/chat/chat/stream");
     await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Hi")] }));
@@ -645,7 +644,6 @@ Deno.test("aiSdkUi() separates chats of two owners with the same id", async () =
   const app = serve(agent({ model }), {
     wires,
     store: memory(),
-    log: memoryLog(),
     owner: (c) => c.req.header("who"),
   });
   const send = (who: string, text: string) => post(app, "/chat", { id: "chat", messages: [user(text)] }, { who });

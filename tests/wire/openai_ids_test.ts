@@ -13,7 +13,7 @@ type Response = Pick<OpenAI.Responses.Response, "id" | "output" | "output_text">
 
 /** Serves an agent with both of OpenAI's APIs, and returns OpenAI's client of it. */
 function clientOf(model: ScriptedModel): OpenAI {
-  const options = { wires: [chatCompletions(), responses()], log: memoryLog() };
+  const options = { wires: [chatCompletions(), responses()] };
   const app = serve(agent({ model, tools: lookAndDrop().tools }), options);
   return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
 }

@@ -689,7 +689,6 @@ Deno.test("both of OpenAI's APIs use the session that the URL names", async () =
   const app = serve(agent({ model }), {
     wires: [chatCompletions({ path: "/rooms/:room" }), responses({ path: "/rooms/:room" })],
     session: (c) => c.req.param("room"),
-    log: memoryLog(),
   });
   const client = new OpenAI({
     apiKey: "none",

@@ -123,7 +123,7 @@ function servedBy({ steps, changed, child, grandchild, skips }: Script): App {
   ];
   const root = agent({ model: scripted(...steps), tools, use: [again(skips), change] });
   const wires = [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()];
-  return serve(root, { wires, log: memoryLog(), onClientGone: "detach", onError: () => {} });
+  return serve(root, { wires, onClientGone: "detach", onError: () => {} });
 }
 
 /** The content of an answer, by kind. A kind that a client does not have is left out. */

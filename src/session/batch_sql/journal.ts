@@ -34,14 +34,16 @@ export interface SqlJournalOptions extends BatchOptions {
   readonly pollEvery?: number;
 }
 
-/** Returns the batches of a database of this process. Each is a transaction; a single statement needs none. */
+/** Returns the batches of a database of this process. Each is a transaction; a single statement needs none. `transact` executes those that write. */
 export function batchesIn(
   storage: SqlStorage,
   transact = <T>(work: () => T) => promiseTry(() => storage.transactionSync(work)),
 ): ExecuteBatch {
   return (statements) => {
     const execute = () => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]);
-    return statements.length === 1 ? promiseTry(execute) : transact(execute);
+    if (statements.length === 1) return promiseTry(execute);
+    const isRead = statements.every(([query]) => query.startsWith("SELECT"));
+    return isRead ? promiseTry(() => storage.transactionSync(execute)) : transact(execute);
   };
 }
 

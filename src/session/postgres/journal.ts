@@ -20,7 +20,8 @@ import { headOf, type PackedRow, packedRows, pageOf, rangeOf, subscribedWatch } 
 import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
-import { durable } from "../durable/mod.ts";
+import { withEarlierRows } from "../earlier_rows.ts";
+import { postgresEarlierRows } from "./earlier_rows.ts";
 import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
 
 /** Options of `postgresStore()`. */
@@ -51,7 +52,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
  */
 export function postgresStore(sql: PostgresSql, options: PostgresStoreOptions = {}): Store {
   expectNames("Cannot create postgresStore()", options, ["expireIn", "listen", "pollEvery"]);
-  return durable(postgresJournal(sql, options));
+  return withEarlierRows(postgresJournal(sql, options), postgresEarlierRows(queryOf(sql)));
 }
 
 // Journals in Postgres.

@@ -6,6 +6,7 @@
 import {
   type Append,
   type Appended,
+  type Created,
   expectHead,
   type Journal,
   type JournalHead,
@@ -14,10 +15,13 @@ import {
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
+import type { Store } from "../../core/store.ts";
+import { withEarlierRows } from "../earlier_rows.ts";
 import { clockOffset } from "../expiry.ts";
 import { headOf, type PackedRow, pageOf, rangeOf, type Subscribe, subscribedWatch } from "../journal_rows.ts";
 import { entriesOf, textOfEntries, textOfLines } from "../pieces.ts";
-import { listOf, type RedisStoreOptions, type RunScript, textOf } from "./script.ts";
+import { redisEarlierRows } from "./earlier_rows.ts";
+import { listOf, type RedisStoreOptions, type RunScript, textOf, time } from "./script.ts";
 
 /** Options of `scriptJournal()`. */
 export interface RedisJournalOptions extends RedisStoreOptions {
@@ -25,16 +29,21 @@ export interface RedisJournalOptions extends RedisStoreOptions {
   readonly subscribe?: Subscribe;
 }
 
+/** Creates a store. */
+export function scriptStore(script: RunScript, options: RedisJournalOptions): Store {
+  return withEarlierRows(scriptJournal(script, options), redisEarlierRows(script, options.prefix ?? "jizai"));
+}
+
 /**
  * Creates journals. Each operation is one script on the keys of a journal. Sorted sets in other slots are the indexes of what is due and of owners' sessions: they
- * are written before the journal, and what an index returns is looked up. The clock is that of Redis.
+ * are written before the journal, and what an index returns is looked up. A third one finds those that have expired in the other two. The clock is that of Redis.
  */
 export function scriptJournal(
   script: RunScript,
   { prefix = "jizai", expireIn = Infinity, pollEvery = 200, subscribe }: RedisJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
-  const dues = `{${prefix}}:journals:due`;
+  const [dues, expiries] = [`{${prefix}}:journals:due`, `{${prefix}}:journals:expiries`];
   const clock = clockOffset(async () => Number(await script(time, [dues], [])));
   const now = async () => Date.now() + await clock.ahead();
   const keysOf = (key: string) => ["head", "entries", "events"].map((name) => `${prefix}:{journal:${key}}:${name}`);
@@ -82,8 +91,25 @@ export function scriptJournal(
       );
     }
     if (typeof until === "number") await script(add, [dues], [until, key]);
+    if (!from && session !== undefined) await noteExpiry(key, { session, owner }, at, own);
     notify(key, false);
     return { stored: true, last: Number(end) };
+  }
+
+  /** Notes when a new session expires, and removes a few that have expired from the indexes. A session that was used since is noted anew. */
+  async function noteExpiry(key: string, { session, owner = "" }: Created, at: number, keep: number): Promise<void> {
+    const entry = keep < Infinity ? [Math.ceil(at + keep), JSON.stringify([key, owner, session])] : [];
+    for (const text of listOf(await script(expired, [expiries], [Math.floor(at), ...entry])).map(textOf)) {
+      const [gone, of, name] = JSON.parse(text);
+      const left = Number(await script("return redis.call('PTTL', KEYS[1])", keysOf(gone).slice(0, 1), []));
+      if (left >= 0) {
+        await script(add, [expiries], [Math.ceil(at + left), text]);
+        continue;
+      }
+      await script(remove, [dues], [gone]);
+      await script(remove, [sessionsOf(of)], [`${name}\0${gone}`]);
+      await script(remove, [expiries], [text]);
+    }
   }
 
   /** Returns the journals of an index that are due. What is due later, or not at all, moves in the index or leaves it, unless it has moved meanwhile. */
@@ -182,10 +208,6 @@ function additionsIn(rows: readonly unknown[]): readonly PackedRow[] {
   });
 }
 
-/** Reads the clock. Exported for simulations, which replace it. */
-export const time = `local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)`;
-
 // Scripts. Their keys are the head, the entries and the events of a journal.
 
 /** Lua: returns the fields of the head, or none. */
@@ -283,6 +305,12 @@ return page`;
 // Scripts of indexes.
 
 const add = "return redis.call('ZADD', KEYS[1], unpack(ARGV))";
+
+/** Adds an entry, if there is one, and returns 10 whose time has passed. */
+const expired = `if ARGV[2] then redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3]) end
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, 10)
+for index, entry in ipairs(found) do found[index] = ':' .. entry end
+return found`;
 
 /** Adds a key, or lowers its score. */
 const addEarlier = "return redis.call('ZADD', KEYS[1], 'LT', unpack(ARGV))";

@@ -42,6 +42,10 @@ export function textOf(reply: unknown): string {
   return String(reply).slice(1);
 }
 
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = `local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)`;
+
 /** Lua: expires the key `key` after `ms` milliseconds, or never. */
 export const expireFunction = `local function expire(key, ms)
   if tonumber(ms) > 0 then redis.call('PEXPIRE', key, ms) else redis.call('PERSIST', key) end

@@ -34,7 +34,6 @@ export const adapters = {
   memory(_: Deno.Kv): Place {
     const kept = {
       store: durable(memory().journal),
-      log: memoryLog({ expireIn: Infinity }),
       keyValue: memoryKeyValue(),
     };
     return { open: () => kept, singleProcess: false };

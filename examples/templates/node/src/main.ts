@@ -17,8 +17,7 @@ const app = serve(assistant, {
     OPENAI_API_KEY: process.env.OPENAI_API_KEY,
     ANTHROPIC_API_KEY: process.env.ANTHROPIC_API_KEY,
   }),
-  page: playground(),
-  log: memoryLog(), // a client that reconnects receives the events that it missed
+  page: playground(), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
   signal: closing.signal,
 });
