@@ -4,7 +4,6 @@
  * @module
  */
 import { agent, memory, type Model, type ModelEvent, serve, type Store, textOf, tool } from "@jizai/jizai";
-import { memoryLog } from "@jizai/jizai/session/log";
 import * as z from "zod";
 import { journalKey } from "../../src/core/journal.ts";
 import type { Chance } from "../support/seeded.ts";

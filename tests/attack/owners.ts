@@ -5,7 +5,6 @@
  */
 import { agent, memory, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { responses } from "@jizai/jizai/wire/openai";

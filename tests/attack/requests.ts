@@ -5,7 +5,6 @@
  */
 import { agent, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";

@@ -16,7 +16,6 @@ import {
   tool,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import * as z from "zod";
 import type { Chance } from "../support/seeded.ts";

@@ -2,7 +2,6 @@ import { agent, memory, serve, tool } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";

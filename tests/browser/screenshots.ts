@@ -16,7 +16,6 @@ import { retry } from "@jizai/jizai/middleware/retry";
 import { ModelError } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { trace } from "@jizai/jizai/trace";
 import * as z from "zod";
 import { type Page, send, visit } from "./chromium.ts";

@@ -1,6 +1,5 @@
 import { agent, serve, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";

@@ -4,7 +4,6 @@
 import { agent, type Event, memory, serve, tool } from "@jizai/jizai";
 import { client, ClientError, type ClientRun, fold, noRun, type RunState } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";

@@ -24,7 +24,6 @@ import {
 import { asTool } from "@jizai/jizai/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { resultFields, resultWith, unreadable } from "../support/hostile_values.ts";

@@ -1,7 +1,6 @@
 import { agent, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { client, ClientError } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { assertEquals, assertRejects } from "@std/assert";
 import { Hono } from "hono";

@@ -1,6 +1,5 @@
 import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";

@@ -1,7 +1,6 @@
 import { agent, memory, serve, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";

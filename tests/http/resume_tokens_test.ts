@@ -1,7 +1,6 @@
 import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";

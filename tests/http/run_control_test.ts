@@ -5,7 +5,6 @@ import { agent, compacted, type Event, memory, type Middleware, serve, type Sess
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";

@@ -1,6 +1,5 @@
 import { agent, type Middleware, type Model, serve, type ServeOptions, textOf } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";

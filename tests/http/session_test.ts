@@ -1,6 +1,5 @@
 import { agent, memory, type Middleware, serve, type ServeOptions, state, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertThrows } from "@std/assert";
 import { Hono } from "hono";

@@ -1,7 +1,6 @@
 import { agent, type Event, serve, type ServeOptions, user } from "@jizai/jizai";
 import { ShapeError, type Wire, type WireRequest } from "@jizai/jizai/wire";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";

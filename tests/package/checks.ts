@@ -7,7 +7,6 @@ import { agent, type Middleware, serve, tool } from "@jizai/jizai";
 import { client } from "@jizai/jizai/client";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import * as z from "zod";

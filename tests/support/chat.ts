@@ -4,7 +4,6 @@
  * @module
  */
 import type { ServeOptions } from "@jizai/jizai";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { AbstractChat, type ChatInit, type ChatState, DefaultChatTransport, type UIMessage } from "npm:ai@7.0.173";
 import type { App } from "./requests.ts";
 import { lines } from "./transcript_lines.ts";

@@ -1,6 +1,5 @@
 import { agent, type Middleware, refused, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";

@@ -1,7 +1,6 @@
 import { agent, type Event, type Middleware, refused, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { lookAndDrop } from "../support/asking.ts";

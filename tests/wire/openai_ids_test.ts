@@ -1,6 +1,5 @@
 import { agent, serve } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assert, assertEquals } from "@std/assert";
 import OpenAI from "npm:openai@7.57.0";

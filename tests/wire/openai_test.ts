@@ -2,7 +2,6 @@ import { agent, ask, type Middleware, reply, serve, type ServeOptions, tryAgain 
 import { scripted } from "@jizai/jizai/model/scripted";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import OpenAI, { APIError } from "npm:openai@7.57.0";
 import { blueOrRed, lookAndDrop } from "../support/asking.ts";

@@ -12,7 +12,6 @@ import {
 } from "@jizai/jizai";
 import { client, type RunState } from "@jizai/jizai/client";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
