@@ -1,5 +1,5 @@
 /**
- * Sessions, logs and texts by key in the SQLite storage of a Durable Object.
+ * Sessions and texts by key in the SQLite storage of a Durable Object.
  *
  * @module
  */
@@ -11,10 +11,9 @@ import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
 import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
 import { withEarlierRows } from "./earlier_rows.ts";
 import { expectMethods, sweepEvery } from "./expiry.ts";
-import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
+import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
-import { sqlLog } from "./sql/log.ts";
-import { journalTables, logTables, type SqlStorage } from "./sql/storage.ts";
+import { journalTables, type SqlStorage } from "./sql/storage.ts";
 export type { SqlStorage as ObjectStorage } from "./sql/storage.ts";
 
 // The storage of a Durable Object.
@@ -27,20 +26,13 @@ function expectStorage(storage: SqlStorage): void {
 
 // Options of the adapters for Durable Objects.
 
-/** Options of `durableObjectStore()` and `durableObjectLog()`. */
-export interface DurableObjectOptions {
+/** Options of `durableObjectStore()`. */
+export interface DurableObjectOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted when the object starts. Default: never.
    */
   readonly expireIn?: number;
-}
-
-/** Options of `durableObjectLog()`. */
-export interface DurableObjectLogOptions extends DurableObjectOptions, DeltaOptions {}
-
-/** Options of `durableObjectStore()`. */
-export interface DurableObjectStoreOptions extends DurableObjectOptions {
   /**
    * The object's `ctx.storage`. The store sets its alarm while a run has a lease, so that a killed object starts again. The class needs
    * `alarm() { return app.recover().then(({ over }) => over); }`. Default: the object starts with the next request.
@@ -127,43 +119,17 @@ function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
  * }
  * ```
  */
-export function durableObjectStore(storage: SqlStorage, options: DurableObjectStoreOptions = {}): Store {
-  expectNames("Cannot create durableObjectStore()", options, ["expireIn", "alarm"]);
-  const { expireIn = Infinity, alarm } = options;
+export function durableObjectStore(storage: SqlStorage, options: DurableObjectOptions = {}): Store {
+  expectNames("Cannot create durableObjectStore()", options, ["expireIn", "alarm", "deltasEvery"]);
+  const { alarm, ...journalOptions } = options;
   expectStorage(storage);
   storage.transactionSync(() => {
     for (const statement of journalTables) storage.sql.exec(statement);
     for (const statement of expiredJournals) storage.sql.exec(statement, Date.now());
   });
   const execute = batchesIn(storage);
-  const journal = sqlJournal(execute, { expireIn });
+  const journal = sqlJournal(execute, journalOptions);
   return withEarlierRows(alarm ? alarmed(journal, alarm) : journal, sqlEarlierRows(execute));
-}
-
-// Logs in the storage of a Durable Object.
-
-/**
- * Keeps logs in the storage of a Durable Object. Create it once, in the constructor of the object: an addition notifies the followers of the same instance.
- *
- * ```ts
- * import { durableObjectLog, type ObjectStorage } from "@jizai/jizai/session/durable_object";
- * import type { Log } from "@jizai/jizai/session/log";
- *
- * class Conversation {
- *   readonly log: Log;
- *
- *   constructor(ctx: { readonly storage: ObjectStorage }) {
- *     this.log = durableObjectLog(ctx.storage, { expireIn: 60 * 60 * 1_000 });
- *   }
- * }
- * ```
- */
-export function durableObjectLog(storage: SqlStorage, options: DurableObjectLogOptions = {}): Log {
-  expectNames("Cannot create durableObjectLog()", options, ["expireIn", "deltasEvery"]);
-  const { expireIn = Infinity, deltasEvery = deltasEveryDefault } = options;
-  expectStorage(storage);
-  storage.transactionSync(() => logTables.forEach((table) => storage.sql.exec(table)));
-  return sqlLog(storage, { expireIn, deltasEvery, sweepEvery: Infinity, pollEvery: Infinity });
 }
 
 // Texts by key in the storage of a Durable Object.

@@ -26,6 +26,20 @@ export function headOf(row: Readonly<Record<string, unknown>>, now: number): Jou
   };
 }
 
+// Options of stores.
+
+/** An option of the stores of databases. */
+export interface DeltaOptions {
+  /**
+   * Milliseconds for which events that show no progress, such as deltas, wait for those that follow, so that one append stores them together; live clients receive them
+   * in the same steps. The first one after a pause does not wait, and no other event does. Default: 100.
+   */
+  readonly deltasEvery?: number;
+}
+
+/** The default of `deltasEvery`. */
+export const deltasEveryDefault = 100;
+
 // Notifications.
 
 /** Subscribes to the changes of a key or channel. Resolves to the function that ends it. */

@@ -1,5 +1,5 @@
 /**
- * Sessions, logs and texts by key in an SQLite file: `node:sqlite`, or a driver with the same methods.
+ * Sessions and texts by key in an SQLite file: `node:sqlite`, or a driver with the same methods.
  *
  * @module
  */
@@ -8,10 +8,9 @@ import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchesIn, sqlStore } from "./batch_sql/journal.ts";
 import { expectMethods, schemaText, sweepEvery } from "./expiry.ts";
-import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
+import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
-import { sharedTransactions, sqlLog } from "./sql/log.ts";
-import { journalTables, logTables, type SqlStorage } from "./sql/storage.ts";
+import { journalTables, sharedTransactions, type SqlStorage } from "./sql/storage.ts";
 
 // The SQLite database that the caller opens, and its schema.
 
@@ -35,7 +34,7 @@ export interface SqliteStatement {
 }
 
 /** Options of the adapters. */
-export interface SqliteOptions {
+export interface SqliteOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted by later writes. Default: never.
@@ -50,7 +49,7 @@ const missing =
   'or a Database of the package "libsql"';
 
 /** The schema as SQL. It changes nothing in a database that has the schema. */
-export const schema: string = /* @__PURE__ */ schemaText(journalTables, logTables, valueTables); // bundlers leave out an unused one
+export const schema: string = /* @__PURE__ */ schemaText(journalTables, valueTables); // bundlers leave out an unused one
 
 /**
  * Creates the tables and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
@@ -66,7 +65,7 @@ export function migrate(database: SqliteDatabase): void {
   const storage = wrap(database);
   database.exec("PRAGMA journal_mode = WAL");
   storage.transactionSync(() => {
-    for (const statement of [...journalTables, ...logTables, ...valueTables]) storage.sql.exec(statement);
+    for (const statement of [...journalTables, ...valueTables]) storage.sql.exec(statement);
   });
 }
 
@@ -130,37 +129,9 @@ function wrap(database: SqliteDatabase): SqlStorage {
  * ```
  */
 export function sqliteStore(database: SqliteDatabase, options: SqliteOptions = {}): Store {
-  expectNames("Cannot create sqliteStore()", options, ["expireIn", "pollEvery"]);
-  const { expireIn = Infinity, pollEvery = 100 } = options;
+  expectNames("Cannot create sqliteStore()", options, ["expireIn", "pollEvery", "deltasEvery"]);
   const storage = storageOf(database, "jizai_journal");
-  return sqlStore(batchesIn(storage, sharedTransactions(storage)), { expireIn, pollEvery });
-}
-
-// Logs in an SQLite file.
-
-/** Options of `sqliteLog()`. */
-export interface SqliteLogOptions extends SqliteOptions, DeltaOptions {}
-
-/**
- * Keeps logs in SQLite. Several processes of one machine can share a file. Throws if the schema is missing: call `migrate()` before.
- *
- * ```ts
- * import { migrate, sqliteLog } from "@jizai/jizai/session/sqlite";
- * import { assertEquals } from "@std/assert";
- * import { DatabaseSync } from "node:sqlite";
- *
- * const database = new DatabaseSync(":memory:", { timeout: 5_000 }); // or a path
- * migrate(database);
- * const log = sqliteLog(database, { expireIn: 60 * 60 * 1_000 });
- * await log.append("r1", { after: 0, lines: [`{"type":"a"}`, `{"type":"b"}`], ended: false });
- * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
- * ```
- */
-export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = {}): Log {
-  expectNames("Cannot create sqliteLog()", options, ["expireIn", "pollEvery", "deltasEvery"]);
-  const { expireIn = Infinity, pollEvery = 100, deltasEvery = deltasEveryDefault } = options;
-  const storage = storageOf(database, "jizai_log");
-  return sqlLog(storage, { expireIn, deltasEvery, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
+  return sqlStore(batchesIn(storage, sharedTransactions(storage)), { pollEvery: 100, ...options });
 }
 
 // Texts by key in an SQLite file.

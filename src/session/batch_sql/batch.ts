@@ -4,6 +4,7 @@
  * @module
  */
 import { schemaText, sweepEvery } from "../expiry.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
 import { valueTables } from "../sql/key_value.ts";
 import { journalTables } from "../sql/storage.ts";
 
@@ -20,7 +21,7 @@ export type Row = Readonly<Record<string, unknown>>;
 export type ExecuteBatch = (statements: readonly Statement[]) => Promise<readonly (readonly Row[])[]>;
 
 /** Options of the adapters. */
-export interface BatchOptions {
+export interface BatchOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted by later writes. Default: never.
@@ -31,13 +32,6 @@ export interface BatchOptions {
 /** The schema, as statements that change nothing where it exists. `writer` is unique for each write of a row, as in a journal. */
 export const schemaStatements: readonly string[] = [
   ...journalTables,
-  `CREATE TABLE IF NOT EXISTS jizai_log (
-    run TEXT PRIMARY KEY, last INTEGER NOT NULL, ended INTEGER NOT NULL, expires INTEGER, writer TEXT NOT NULL
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_log_piece (
-    run TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, first, part)
-  ) WITHOUT ROWID`,
-  "CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL",
   ...valueTables,
 ];
 

@@ -15,7 +15,7 @@ import {
 import type { Store } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { withEarlierRows } from "../earlier_rows.ts";
-import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import { deltasEveryDefault, headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
 import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
@@ -53,7 +53,10 @@ export function sqlStore(execute: ExecuteBatch, options?: SqlJournalOptions): St
 }
 
 /** Creates journals in a database that has the tables. Each operation is one batch. */
-export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEvery }: SqlJournalOptions = {}): Journal {
+export function sqlJournal(
+  execute: ExecuteBatch,
+  { expireIn = Infinity, pollEvery, deltasEvery = deltasEveryDefault }: SqlJournalOptions = {},
+): Journal {
   const { watch, notify } = journalWatchers();
   const sweep = sweeper(0, tables, "key");
 
@@ -146,6 +149,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
 
   return {
     watch,
+    deltasEvery,
     ...(pollEvery !== undefined && pollEvery < Infinity && { pollEvery }),
     async head(key) {
       const [heads] = await execute([[selectHead, key, Date.now()]]);

@@ -3,12 +3,13 @@
  *
  * @module
  */
+import type { DeltaOptions } from "../journal_rows.ts";
 import type { NumberedJournalEntry } from "../../core/journal.ts";
 import { expectMethods } from "../expiry.ts";
 import { entriesOf, type EntriesPiece } from "../pieces.ts";
 
 /** Options of `denoKvStore()` and `denoKvLog()`. */
-export interface DenoKvOptions {
+export interface DenoKvOptions extends DeltaOptions {
   /** The first part of every key. Default: "jizai". */
   readonly prefix?: string;
   /** Milliseconds after its last change that an entry is deleted; for the session of an active run, after the end of its lease. Default: never. */

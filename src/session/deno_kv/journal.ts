@@ -18,7 +18,7 @@ import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { withEarlierRows } from "../earlier_rows.ts";
 import { sweepEvery } from "../expiry.ts";
-import { type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
+import { deltasEveryDefault, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { type DenoKvOptions, expectKv, type Head, isLive, type Piece, pieceLength, readEntries } from "./commit.ts";
 import { denoKvEarlierRows } from "./earlier_rows.ts";
@@ -59,14 +59,17 @@ const [piecesPerCommit, mostSwept] = [10, 100];
  * ```
  */
 export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
-  expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn"]);
+  expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn", "deltasEvery"]);
   return withEarlierRows(denoKvJournal(kv, options), denoKvEarlierRows(kv, options.prefix ?? "jizai"));
 }
 
 // Journals in Deno KV.
 
 /** Creates journals. Those that have expired are deleted by later appends. */
-export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Journal {
+export function denoKvJournal(
+  kv: Deno.Kv,
+  { prefix = "jizai", expireIn = Infinity, deltasEvery = deltasEveryDefault }: DenoKvOptions = {},
+): Journal {
   expectKv(kv);
   const headKey = (key: string): Deno.KvKey => [prefix, "journal", key];
   const entriesUnder = ({ record }: Head): Deno.KvKey => [prefix, "journal_entry", record];
@@ -206,6 +209,7 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
   }
 
   return {
+    deltasEvery,
     async head(key) {
       const { head } = await see(key);
       return head && headOf(head);

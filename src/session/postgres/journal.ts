@@ -16,7 +16,15 @@ import {
   runStates,
 } from "../../core/journal.ts";
 import { clockOffset } from "../expiry.ts";
-import { headOf, type PackedRow, packedRows, pageOf, rangeOf, subscribedWatch } from "../journal_rows.ts";
+import {
+  deltasEveryDefault,
+  headOf,
+  type PackedRow,
+  packedRows,
+  pageOf,
+  rangeOf,
+  subscribedWatch,
+} from "../journal_rows.ts";
 import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
@@ -42,16 +50,16 @@ export interface PostgresStoreOptions extends PostgresOptions {
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+ * import { type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
  *
  * const assistant = agent({ model: scripted("Hello!") });
  *
  * // sql: postgres(url) of postgres.js
- * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql), log: postgresLog(sql) });
+ * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql) });
  * ```
  */
 export function postgresStore(sql: PostgresSql, options: PostgresStoreOptions = {}): Store {
-  expectNames("Cannot create postgresStore()", options, ["expireIn", "listen", "pollEvery"]);
+  expectNames("Cannot create postgresStore()", options, ["expireIn", "listen", "pollEvery", "deltasEvery"]);
   return withEarlierRows(postgresJournal(sql, options), postgresEarlierRows(queryOf(sql)));
 }
 
@@ -66,7 +74,8 @@ const packedLength = 100_000;
 /** Creates journals in a database that has the tables. Each operation is one statement, and appends to many journals share one. Times are those of the database. */
 export function postgresJournal(
   sql: PostgresSql,
-  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresStoreOptions = {},
+  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200, deltasEvery = deltasEveryDefault }:
+    PostgresStoreOptions = {},
 ): Journal {
   const query = queryOf(sql);
   const { watch, notify } = journalWatchers();
@@ -151,6 +160,7 @@ export function postgresJournal(
   return {
     watch: listen ? subscribedWatch(watch, subscribe) : watch,
     pollEvery,
+    deltasEvery,
     head,
     async open(key) {
       const at = await now();

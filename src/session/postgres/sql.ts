@@ -4,6 +4,7 @@
  * @module
  */
 import { sweepEvery } from "../expiry.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
 
 /** The part of postgres.js that is used. `postgres(url)` returns it. */
 export interface PostgresSql {
@@ -24,7 +25,7 @@ export interface PostgresSql {
 }
 
 /** Options of the adapters. */
-export interface PostgresOptions {
+export interface PostgresOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted by later writes. Default: never.
@@ -52,14 +53,6 @@ CREATE TABLE IF NOT EXISTS jizai_journal_event (
 CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;
-CREATE TABLE IF NOT EXISTS jizai_log (
-  run text COLLATE "C" PRIMARY KEY, last bigint NOT NULL, ended boolean NOT NULL, expires bigint
-);
-CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL;
-CREATE TABLE IF NOT EXISTS jizai_log_lines (
-  run text COLLATE "C" NOT NULL REFERENCES jizai_log ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
-  PRIMARY KEY (run, first)
-);
 CREATE TABLE IF NOT EXISTS jizai_value (
   key text COLLATE "C" PRIMARY KEY, body text NOT NULL, expires bigint
 );

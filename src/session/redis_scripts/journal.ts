@@ -18,7 +18,15 @@ import {
 import type { Store } from "../../core/store.ts";
 import { withEarlierRows } from "../earlier_rows.ts";
 import { clockOffset } from "../expiry.ts";
-import { headOf, type PackedRow, pageOf, rangeOf, type Subscribe, subscribedWatch } from "../journal_rows.ts";
+import {
+  deltasEveryDefault,
+  headOf,
+  type PackedRow,
+  pageOf,
+  rangeOf,
+  type Subscribe,
+  subscribedWatch,
+} from "../journal_rows.ts";
 import { entriesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { redisEarlierRows } from "./earlier_rows.ts";
 import { listOf, type RedisStoreOptions, type RunScript, textOf, time } from "./script.ts";
@@ -40,7 +48,8 @@ export function scriptStore(script: RunScript, options: RedisJournalOptions): St
  */
 export function scriptJournal(
   script: RunScript,
-  { prefix = "jizai", expireIn = Infinity, pollEvery = 200, subscribe }: RedisJournalOptions = {},
+  { prefix = "jizai", expireIn = Infinity, pollEvery = 200, deltasEvery = deltasEveryDefault, subscribe }:
+    RedisJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
   const [dues, expiries] = [`{${prefix}}:journals:due`, `{${prefix}}:journals:expiries`];
@@ -130,6 +139,7 @@ export function scriptJournal(
   return {
     watch: subscribe ? subscribedWatch(watch, (key, watcher) => subscribe(channelOf(key), watcher)) : watch,
     pollEvery,
+    deltasEvery,
     head,
     async open(key) {
       const at = await now();

@@ -4,6 +4,7 @@
  * @module
  */
 import type { KeyValue } from "../../protocol/key_value.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
 
 /** Executes a Lua script. Clients may parse texts as JSON, so scripts return texts after a colon. */
@@ -22,7 +23,7 @@ export interface RedisOptions {
 }
 
 /** Options of the stores in Redis. */
-export interface RedisStoreOptions extends RedisOptions {
+export interface RedisStoreOptions extends RedisOptions, DeltaOptions {
   /** Milliseconds between two looks for changes of other processes. Default: 200; on a connection that subscribes 1,000, in case a notification is lost. */
   readonly pollEvery?: number;
 }

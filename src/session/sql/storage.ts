@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { nextTick } from "../../stream/tick.ts";
 
 /** An SQLite database with transactions: the part of a Durable Object's `ctx.storage` that is used. The object must have SQLite storage. */
 export interface SqlStorage {
@@ -13,14 +14,6 @@ export interface SqlStorage {
   };
   /** Executes `work` in a transaction, which is rolled back if `work` throws. */
   transactionSync<T>(work: () => T): T;
-}
-
-/** The expiry of entries. */
-export interface SqlOptions {
-  /** Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease. */
-  readonly expireIn: number;
-  /** The least number of milliseconds between two deletions of expired entries. Infinity: they are deleted once, at the start. */
-  readonly sweepEvery: number;
 }
 
 /** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between. */
@@ -42,17 +35,6 @@ export const journalTables: readonly string[] = [
   "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
 ];
 
-/** The tables of logs. */
-export const logTables: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS jizai_log (
-    run TEXT PRIMARY KEY, last INTEGER NOT NULL, ended INTEGER NOT NULL, expires INTEGER
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_log_piece (
-    run TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, first, part)
-  ) WITHOUT ROWID`,
-  `CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL`,
-];
-
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
 export const pieceLength = 100_000;
 
@@ -62,34 +44,59 @@ export function firstOf<T>(rows: Iterable<T>): T | undefined {
   return row;
 }
 
-/** Returns a function that deletes the rows that have expired by a column of a table, and those of its other tables, at most once in `every` milliseconds. */
-export function sweeper(
-  { sql }: SqlStorage,
-  { table, others, key, columns }: Swept,
-  every: number,
-): () => void {
-  let due = 0;
-  return () => {
-    const now = Date.now();
-    if (now < due) return;
-    due = now + every;
-    for (const column of columns) {
-      for (const each of [...others, table]) {
-        sql.exec(`DELETE FROM ${each} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} <= ?)`, now);
+/** Work that waits for its transaction. */
+interface Waiting {
+  /** Executes the work within a transaction. Returns the function that passes the result on after the commit. */
+  execute(): () => void;
+  /** Executes the work in a transaction of its own, and passes on the result or the failure. */
+  executeAlone(): void;
+  /** Passes on a failure. */
+  fail(error: unknown): void;
+}
+
+/**
+ * Returns a function that executes the work of one tick of the event loop in one transaction. If one work fails, each is executed in a transaction of its own,
+ * so that none fails because of another one.
+ */
+export function sharedTransactions(storage: SqlStorage): <T>(work: () => T) => Promise<T> {
+  let waiting: Waiting[] = [];
+
+  function commit(): void {
+    const group = waiting;
+    waiting = [];
+    let passOn: readonly (() => void)[];
+    let isOpen = false;
+    try {
+      passOn = storage.transactionSync(() => {
+        isOpen = true;
+        return group.map(({ execute }) => execute());
+      });
+    } catch (error) {
+      for (const each of group) {
+        if (isOpen) each.executeAlone();
+        else each.fail(error); // a locked database would make each of them wait again
       }
+      return;
     }
-  };
-}
+    for (const pass of passOn) pass();
+  }
 
-/** Tables whose rows expire. */
-interface Swept {
-  /** The table with the columns that contain when its rows expire. */
-  readonly table: string;
-  readonly columns: readonly string[];
-  /** The tables with more rows of the same key. */
-  readonly others: readonly string[];
-  readonly key: string;
+  return <T>(work: () => T) =>
+    new Promise<T>((resolve, reject) => {
+      if (waiting.length === 0) nextTick(commit);
+      waiting.push({
+        execute() {
+          const result = work();
+          return () => resolve(result);
+        },
+        executeAlone() {
+          try {
+            resolve(storage.transactionSync(work));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        fail: reject,
+      });
+    });
 }
-
-/** The tables of logs. */
-export const sweptLogs: Swept = { table: "jizai_log", columns: ["expires"], others: ["jizai_log_piece"], key: "run" };
