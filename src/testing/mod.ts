@@ -26,6 +26,5 @@ export { fileLaws } from "./laws/file_laws.ts";
 export type { LawOptions, Make } from "./laws/laws.ts";
 export { journalLaws } from "./laws/journal_laws.ts";
 export { keyValueLaws } from "./laws/key_value_laws.ts";
-export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";
 export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";
