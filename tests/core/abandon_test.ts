@@ -250,7 +250,7 @@ Deno.test("results of abandoned calls are shown once the save before them is don
   assertEquals([status, ...order.slice(stopped)], [
     "aborted",
     "cleanup",
-    "saved model ", // the one that hung
+    "saved tools pending,pending", // the one that hung
     "saved tools pending,pending",
     "tool.finished",
     "tool.started",
