@@ -130,11 +130,13 @@ const positions: readonly unknown[] = [
 /** The names of two positions in format 1, and those that they have now. */
 const renamed: ReadonlyMap<unknown, string> = /* @__PURE__ */ new Map([["arrived", "incoming"], ["input", "prompt"]]);
 
-/** Returns a head whose position has the name of today. */
+/** Returns a head whose position has the name of today, without events that an earlier version has not sent: they are those of a process that has died. */
 export function inCurrentForm<H>(head: H): H {
-  const { run } = Object(head);
-  const at = renamed.get(run?.position?.at);
-  return at === undefined ? head : { ...head, run: { ...run, position: { ...run.position, at } } };
+  const { run: found } = Object(head);
+  if (!found) return head;
+  const { unsent: _, ...run } = found;
+  const at = renamed.get(run.position?.at);
+  return { ...head, run: at === undefined ? run : { ...run, position: { ...run.position, at } } };
 }
 
 /**

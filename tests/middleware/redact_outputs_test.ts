@@ -403,7 +403,6 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
       answers: Object.values(given).map((answer) => ({ question, answer, approval, taken: false })),
       before: 0,
       events: 1,
-      unsent: [events.notice],
       request: secret,
       recoveries: 1,
     },

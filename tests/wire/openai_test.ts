@@ -248,7 +248,7 @@ const asks: Middleware = {
 
 /** Returns the end of a question, without the ids of its session and its run. */
 function withoutId(text: string | null | undefined): string {
-  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.[0-9a-f-]{36}@\d+\.\d+\)$/, "(request ID)");
+  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.[\w-]{22}-\d+@\d+\.\d+\)$/, "(request ID)");
 }
 
 const asked = `See.\n\nRun drop?\ndrop {"table":"a"}\n\nReply "yes" to approve, or "no" and a reason. (request ID)`;
@@ -569,7 +569,7 @@ Deno.test("responses() returns text as items, and streams the same", async () =>
   ]);
   const streamed = await stream.finalResponse();
   const comparable = ({ output }: Pick<typeof streamed, "output">) =>
-    JSON.stringify(output).replace(/[0-9a-f-]{36}/g, "run").replace(/,"parsed":null/g, "");
+    JSON.stringify(output).replace(/[\w-]{22}-\d+/g, "run").replace(/,"parsed":null/g, "");
   assertEquals(comparable(streamed), comparable(whole as never));
 });
 

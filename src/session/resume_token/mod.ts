@@ -223,7 +223,9 @@ export function resumeTokens(options: ResumeTokenOptions): ResumeTokens {
   return {
     seal,
     open,
-    hold: async (text, options) => await holdSession(text === undefined ? undefined : await open(text, options), seal),
+    async hold(text, { store, ...options } = {}) {
+      return await holdSession(text === undefined ? undefined : await open(text, options), seal, store);
+    },
   };
 }
 
