@@ -212,8 +212,9 @@ export class SessionWriter implements Sink<NumberedEvent> {
     this.#isDone = true;
     this.#cancelEmit?.();
     this.#room?.resolve();
-    if (records) out.close();
-    else this.#send(this.#events.length);
+    if (!records) return this.#send(this.#events.length);
+    out.uncork();
+    out.close();
     if (error !== undefined && records) this.#run.control.abort(stops.unrecorded);
   }
 
@@ -295,9 +296,11 @@ export class SessionWriter implements Sink<NumberedEvent> {
     this.#cancelLater?.();
     this.#cancelEmit?.();
     if (!this.holds) return;
-    if (!this.#options.records) this.#send(this.#events.length);
+    const { records, out } = this.#options;
+    if (!records) this.#send(this.#events.length);
     this.#isDone = true;
-    this.#options.out.close();
+    out.uncork();
+    out.close();
   }
 
   /** Saves the session for another process, also in place of saves that were requested before. */
