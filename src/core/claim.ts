@@ -152,7 +152,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
   const { options, definition, session: id } = beginning;
   const { session, store, messages, compact, owner, parent } = options;
   const key = session === undefined ? undefined : journalKey(owner, session);
-  if (session !== undefined) await store.unsaved?.store(session);
+  if (session !== undefined && store.unsaved) await store.unsaved.store(session);
   const opened = session === undefined || options.isNew
     ? undefined
     : await readStored(store, { id: session, owner }, openSession);

@@ -116,7 +116,7 @@ function claimOf(
   const after = begins && opened ? 0 : Math.max(before, session.run?.events ?? 0); // the events of a run without a record are counted, too
   const begun = { type: "begun", run: number, after, ...(request !== undefined && { request }) } as const;
   const mail = begins ? [] : opened?.mail ?? []; // a new prompt has taken the messages of the run before it
-  const taken = received ?? (begins ? last : opened?.session.taken ?? last);
+  const taken = received ?? (begins ? last : opened?.session.taken ?? 0);
   const { from, to, change, version } = (opened?.version ?? SessionVersion.none).next(session, {
     holder,
     run: number,

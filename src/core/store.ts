@@ -213,8 +213,8 @@ export type ListOptions = JournalListOptions;
 const longestId = 500;
 
 /**
- * Returns the expected value in place of an id that no session, run or owner can have: an empty one, or one that databases would change or have no room for;
- * undefined for any other id. `key` is the id with its owner, as logs name it.
+ * Returns the expected value in place of an id that no session, run or owner can have; undefined for any other id. An id is refused if it is empty, or if
+ * databases would change it or have no room for it. `key` is the id with its owner, as logs name it.
  */
 export function expectedInPlaceOf(id: string, key = id): string | undefined {
   if (id === "") return "the id of a session or run";
