@@ -91,7 +91,10 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
     return { head: value && isLive(value) ? value : undefined, stored: value ?? undefined, versionstamp };
   }
 
-  /** Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count. */
+  /**
+   * Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count.
+   * Their keys are of this attempt alone, so they are deleted if it fails.
+   */
   async function commit(
     key: string,
     { stored, versionstamp }: Seen,
@@ -109,6 +112,7 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
     for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
     const { ok } = await operation.set(headKey(key), head).commit();
     if (ok && stored && stored.record !== head.record) await deletePieces(stored);
+    if (!ok) { for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each); }
     return ok;
   }
 
@@ -137,7 +141,7 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
-    const { to, change, events, due } = addition;
+    const { change, events, due } = addition;
     await sweep();
     for (;;) {
       const seen = await see(key);
@@ -149,7 +153,7 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
         ...moved,
         dueAt: due === undefined ? head?.dueAt ?? null : due === null ? null : Math.ceil(Date.now() + due),
       });
-      const writer = `${to.holder}:${to.n}`;
+      const writer = crypto.randomUUID();
       const entries = change ? entryPieces(next, change.last + 1, writer, change.entries) : [];
       const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
       const under = [...eventsUnder(next, next.run), events?.first ?? 1, next.events, writer];
@@ -215,13 +219,16 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
         key,
         async (head) => ({
           ...headOf(head),
-          entries: await readEntries(kv, key, entriesUnder(head), { first: head.base, last: head.last }),
+          entries: await readEntries(kv, head.session ?? key, entriesUnder(head), {
+            first: head.base,
+            last: head.last,
+          }),
         }),
       ),
     entries: async (key, first, last) =>
       await reading(
         key,
-        (head) => readEntries(kv, key, entriesUnder(head), rangeOf(head, first, last)),
+        (head) => readEntries(kv, head.session ?? key, entriesUnder(head), rangeOf(head, first, last)),
       ) ?? [],
     append,
     async post(key, { run, entry, most }) {

@@ -72,8 +72,10 @@ async function holdSession(
     async append(key, append) {
       const outcome = await memory.append(key, append);
       if (append.change?.state !== "paused" || !outcome?.stored) return outcome;
-      const { session } = await openSession(memory, key) ?? {};
-      if (session) resumeToken = await seal(session);
+      const opened = await openSession(memory, key);
+      if (!opened) return outcome;
+      const { taken: _, ...session } = opened.session; // it counts entries, which a token does not have
+      resumeToken = await seal(session);
       return outcome;
     },
   };
