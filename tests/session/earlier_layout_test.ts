@@ -7,7 +7,7 @@ import { durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type LibsqlClient, libsqlStore, migrate as migrateLibsql } from "@jizai/jizai/session/libsql";
 import { migrate, type SqliteDatabase, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
-import { earlierDenoKv, earlierSqlite, type Query } from "../support/earlier_stores.ts";
+import { earlierDenoKv, earlierSqlite, earlierTables, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { storage } from "../support/sql.ts";
 
@@ -16,12 +16,7 @@ type Values = readonly (string | number | null)[];
 /** Opens an SQLite database with the tables of sessions of version 0.1.0. Those of D1 and libSQL name the writer of a row. */
 function open(hasWriter: boolean): { readonly database: DatabaseSync; readonly query: Query } {
   const database = new DatabaseSync(":memory:");
-  database.exec(
-    `CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER
-    ${hasWriter ? ", writer TEXT NOT NULL" : ""}) WITHOUT ROWID`,
-  );
-  database.exec(`CREATE TABLE jizai_session_piece (
-    id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`);
+  for (const table of earlierTables(hasWriter)) database.exec(table);
   return { database, query: (sql, ...values) => Promise.resolve(database.prepare(sql).all(...values)) };
 }
 

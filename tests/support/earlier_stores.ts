@@ -1,5 +1,5 @@
 /**
- * The operations of version 0.1.0 of the package on databases of sessions, with its statements: a process of it that uses the database at the same time.
+ * The operations of version 0.1.0 of the package on databases of sessions, with its statements: a process of it that has used the database before.
  *
  * @module
  */
@@ -41,6 +41,16 @@ export type Query = (
   sql: string,
   ...values: (string | number | null)[]
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** Returns the statements that create the tables of sessions in SQLite. `hasWriter` is true for D1 and libSQL. */
+export function earlierTables(hasWriter: boolean): readonly string[] {
+  return [
+    `CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER
+      ${hasWriter ? ", writer TEXT NOT NULL" : ""}) WITHOUT ROWID`,
+    `CREATE TABLE jizai_session_piece (
+      id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`,
+  ];
+}
 
 /** Creates a store in SQLite. `hasWriter` is true for D1 and libSQL, whose rows name their writer. */
 export function earlierSqlite(query: Query, hasWriter: boolean): EarlierStore {
