@@ -37,8 +37,7 @@ const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
     moveLaws(async () => {
       await emptied(database);
       await database.batch([
-        "DROP TABLE IF EXISTS jizai_session",
-        "DROP TABLE IF EXISTS jizai_session_piece",
+        ...["", "_piece", "_head", "_entry"].map((name) => `DROP TABLE IF EXISTS jizai_session${name}`),
         ...earlierTables(true),
       ].map((sql) => database.prepare(sql)));
       const query: Query = async (sql, ...values) => {

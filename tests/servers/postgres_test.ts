@@ -64,12 +64,12 @@ onPostgres("postgresStore() keeps the laws of journals, with LISTEN and by polli
 
 /** Tests that sessions of version 0.1.0 are moved. */
 async function checkMoves(sql: PostgresSql): Promise<void> {
-  await sql.unsafe(
-    `CREATE TABLE jizai_session (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint)`,
-  );
   await moveLaws(async () => {
     await emptied(sql);
-    await sql.unsafe("TRUNCATE jizai_session");
+    await sql.unsafe("DROP TABLE IF EXISTS jizai_session, jizai_session_entry");
+    await sql.unsafe(
+      'CREATE TABLE jizai_session (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint)',
+    );
     const query: Query = async (statement, ...values) =>
       await sql.unsafe(statement, values) as Awaited<ReturnType<Query>>; // the driver returns rows by column name
     return {
@@ -88,7 +88,7 @@ async function checkMoves(sql: PostgresSql): Promise<void> {
   });
 }
 
-onPostgres("postgresStore() moves the sessions of version 0.1.0 to journals", checkMoves);
+onPostgres("postgresStore() moves the sessions of earlier versions to journals", checkMoves);
 
 onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", async (sql) => {
   using clock = stoppedClock();

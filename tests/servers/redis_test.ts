@@ -187,7 +187,7 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
 });
 
 onRedis(
-  "redisStore() and upstashStore() move the sessions of version 0.1.0 to journals",
+  "redisStore() and upstashStore() move the sessions of earlier versions to journals",
   async (redis) => {
     await using server = upstashServer((command, ...values) => redis.call(command, ...values));
     const { url, token } = server;

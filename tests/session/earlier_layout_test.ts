@@ -1,5 +1,5 @@
 /**
- * Sessions that version 0.1.0 of the package has stored, on the databases of one process. Those of servers are in `tests/servers`.
+ * Sessions that earlier versions of the package have stored, on the databases of one process. Those of servers are in `tests/servers`.
  */
 import { type D1, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
 import { denoKvStore } from "@jizai/jizai/session/deno_kv";
@@ -20,7 +20,7 @@ function open(hasWriter: boolean): { readonly database: DatabaseSync; readonly q
   return { database, query: (sql, ...values) => Promise.resolve(database.prepare(sql).all(...values)) };
 }
 
-Deno.test("sqliteStore() moves the sessions of version 0.1.0 to journals", async () => {
+Deno.test("sqliteStore() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(() => {
     const { database, query } = open(false);
     migrate(database);
@@ -43,7 +43,7 @@ Deno.test("sqliteStore() moves the sessions of version 0.1.0 to journals", async
   });
 });
 
-Deno.test("durableObjectStore() moves the sessions of version 0.1.0 to journals", async () => {
+Deno.test("durableObjectStore() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(() => {
     const { database, query } = open(false);
     return {
@@ -76,7 +76,7 @@ function batchOn(database: DatabaseSync, requests?: number) {
     );
 }
 
-Deno.test("d1Store() moves the sessions of version 0.1.0 to journals", async () => {
+Deno.test("d1Store() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(async () => {
     const { database, query } = open(true);
     const d1 = (requests?: number): D1 => {
@@ -100,7 +100,7 @@ Deno.test("d1Store() moves the sessions of version 0.1.0 to journals", async () 
   });
 });
 
-Deno.test("libsqlStore() moves the sessions of version 0.1.0 to journals", async () => {
+Deno.test("libsqlStore() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(async () => {
     const { database, query } = open(true);
     const client = (requests?: number): LibsqlClient => {
@@ -116,7 +116,7 @@ Deno.test("libsqlStore() moves the sessions of version 0.1.0 to journals", async
   });
 });
 
-Deno.test("denoKvStore() moves the sessions of version 0.1.0 to journals", async () => {
+Deno.test("denoKvStore() moves the sessions of earlier versions to journals", async () => {
   using kv = await Deno.openKv(":memory:");
   await moveLaws(() => {
     const prefix = crypto.randomUUID();
