@@ -4,6 +4,7 @@ import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
 import { earlierPostgres, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { pgbouncer } from "./pgbouncer.ts";
@@ -209,6 +210,27 @@ onPostgres(
     const end = pages.next();
     await writer.append("r", { after: 20, lines: [], ended: true });
     assertEquals((await end).done, true);
+  },
+);
+
+onPostgres(
+  "postgresStore() is notified of changes of other processes, also after its LISTEN connection was lost",
+  async (sql, url) => {
+    await using other = connect(url);
+    const [one, two] = [postgresStore(sql), postgresStore(other)];
+    let change = Promise.withResolvers<void>();
+    const watcher = { notify: () => change.resolve(), fail: (error: unknown) => change.reject(error) };
+    const leave = two.journal.watch(journalKey(undefined, "s"), watcher);
+    await change.promise; // it listens
+    for (let version = 0; version < 5; version++) {
+      change = Promise.withResolvers();
+      if (version === 3) {
+        await sql.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'listen%'");
+      }
+      await one.save({ id: "s", version, messages: [user(`${version}`)] });
+      await change.promise;
+    }
+    leave();
   },
 );
 
