@@ -42,16 +42,13 @@ const hidden = "\u{10ffff}";
 
 /** Makes a store of journals and of the rows of earlier versions. A row becomes a journal once it is read or its lease has ended. */
 export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
-  let existing: Promise<boolean> | undefined;
+  /** Whether there are rows, once that is known. A promise would end with the request that has asked, on Cloudflare Workers. */
+  let existing: boolean | undefined;
   /** The keys of rows that could not be moved, each of which has been reported. */
   const unreadable = new Set<string>();
 
-  function exist(): Promise<boolean> {
-    existing ??= rows.exist().catch((error) => {
-      existing = undefined;
-      throw error;
-    });
-    return existing;
+  async function exist(): Promise<boolean> {
+    return existing ??= await rows.exist();
   }
 
   /** Stores a row in a journal, unless that has been created meanwhile. Returns the session. */

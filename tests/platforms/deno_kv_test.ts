@@ -1,20 +1,20 @@
 import { assertEquals } from "@std/assert";
 import { user } from "@jizai/jizai";
 import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { journalLaws, logLaws } from "@jizai/jizai/testing";
 import { folder } from "./folder.ts";
 
 /** Milliseconds that a law may take on a busy disk. */
 const time = 60_000;
 
-Deno.test("on disk, denoKvStore() keeps the laws of stores", async () => {
+Deno.test("on disk, denoKvStore() keeps the laws of journals", async () => {
   await using disk = await folder();
   using kv = await Deno.openKv(`${disk.path}/kv`);
   const make = (options: { expireIn?: number }) => {
     const prefix = crypto.randomUUID();
-    return [1, 2].map(() => denoKvStore(kv, { ...options, prefix }));
+    return [1, 2].map(() => denoKvStore(kv, { ...options, prefix }).journal);
   };
-  await storeLaws(make, { time });
+  await journalLaws(make, { time });
 });
 
 Deno.test("on disk, denoKvLog() keeps the laws of logs", async () => {

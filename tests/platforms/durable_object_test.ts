@@ -4,7 +4,7 @@ import { bundled, served } from "./workerd.ts";
 
 const script = await bundled("tests/platforms/worker.ts");
 
-for (const laws of ["store_laws", "move_laws", "log_laws", "key_value_laws"]) {
+for (const laws of ["journal_laws", "move_laws", "log_laws", "key_value_laws"]) {
   Deno.test(`in workerd, a Durable Object keeps the ${laws.replaceAll("_", " ")}`, async () => {
     await using disk = await folder();
     await using worker = await served(script, { className: "Keeper" }, disk.path);

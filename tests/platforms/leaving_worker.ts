@@ -16,7 +16,7 @@ import {
 } from "@jizai/jizai";
 import { forward, type Stub } from "@jizai/jizai/forward";
 import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
-import { durable, type StoreAdapter } from "@jizai/jizai/session/durable";
+import { durable } from "@jizai/jizai/session/durable";
 import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
@@ -76,24 +76,26 @@ const cleaning: Middleware = {
 
 /** Returns a store whose functions wait, as those of a database do. */
 function waiting() {
-  const { head, open, entries, append, delete: remove, list, pending, touch } = memory();
+  const { head, open, entries, append, post, read, pending, list, trim, delete: remove, watch } = memory().journal;
   const slowly = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
     await sleep(20);
     const result = await work(...args);
     await sleep(20);
     return result;
   };
-  const adapter: StoreAdapter = {
+  return durable({
     head: slowly(head),
     open: slowly(open),
     entries: slowly(entries),
     append: slowly(append),
-    delete: slowly(remove),
-    list: slowly(list),
+    post: slowly(post),
+    read: slowly(read),
     pending: slowly(pending),
-    touch: slowly(touch),
-  };
-  return durable(adapter);
+    list: slowly(list),
+    trim: slowly(trim),
+    delete: slowly(remove),
+    watch,
+  });
 }
 
 /** The options of an app, and whether the platform ends a request that launches a run as soon as its client has left. */

@@ -10,8 +10,8 @@ import {
   durableObjectStore,
   type ObjectStorage,
 } from "@jizai/jizai/session/durable_object";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import { earlierSqlite } from "../support/earlier_stores.ts";
+import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { earlierSqlite, earlierTables } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 
 interface Context {
@@ -24,22 +24,17 @@ interface Env {
 
 /** Operations of an object of that class, by path. */
 const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
-  "/store_laws": ({ storage }) =>
-    storeLaws(async (options) => {
+  "/journal_laws": ({ storage }) =>
+    journalLaws(async (options) => {
       await storage.deleteAll();
-      return [1, 2].map(() => durableObjectStore(storage, options));
+      return [1, 2].map(() => durableObjectStore(storage, options).journal);
     }, { pass, time }),
 
   "/move_laws": ({ storage }) =>
     moveLaws(async () => {
       await storage.deleteAll();
       const { sql } = storage;
-      sql.exec(
-        "CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER) WITHOUT ROWID",
-      );
-      sql.exec(
-        "CREATE TABLE jizai_session_piece (id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID",
-      );
+      for (const table of earlierTables(false)) sql.exec(table);
       return {
         earlier: earlierSqlite((query, ...values) => Promise.resolve([...sql.exec(query, ...values)]), false),
         open(requests) {

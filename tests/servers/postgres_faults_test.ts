@@ -49,7 +49,7 @@ onPostgres(
   (sql) =>
     assertSurvives(adaptersOf(sql), async () => {
       await sql.begin(async (transaction) => {
-        await transaction.unsafe("LOCK TABLE jizai_log, jizai_log_lines, jizai_session IN ACCESS EXCLUSIVE MODE");
+        await transaction.unsafe("LOCK TABLE jizai_log, jizai_log_lines, jizai_journal IN ACCESS EXCLUSIVE MODE");
         await delay(1_000);
       });
     }),
@@ -103,7 +103,7 @@ onPostgres(
   "a database with an older schema is refused with the reason, until migrate() has changed it",
   async (sql) => {
     const served = servedOn(adaptersOf(sql));
-    await sql.unsafe("ALTER TABLE jizai_session DROP COLUMN lease");
+    await sql.unsafe("DROP TABLE jizai_journal CASCADE");
     assertStringIncludes(
       await assertRefuses(served),
       "Cannot use Postgres: it does not have the schema; expected a call of migrate() before",

@@ -4,6 +4,7 @@ import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
 import { earlierPostgres, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { pgbouncer } from "./pgbouncer.ts";
@@ -64,12 +65,12 @@ onPostgres("postgresStore() keeps the laws of journals, with LISTEN and by polli
 
 /** Tests that sessions of version 0.1.0 are moved. */
 async function checkMoves(sql: PostgresSql): Promise<void> {
-  await sql.unsafe(
-    `CREATE TABLE jizai_session (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint)`,
-  );
   await moveLaws(async () => {
     await emptied(sql);
-    await sql.unsafe("TRUNCATE jizai_session");
+    await sql.unsafe("DROP TABLE IF EXISTS jizai_session, jizai_session_entry");
+    await sql.unsafe(
+      'CREATE TABLE jizai_session (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint)',
+    );
     const query: Query = async (statement, ...values) =>
       await sql.unsafe(statement, values) as Awaited<ReturnType<Query>>; // the driver returns rows by column name
     return {
@@ -88,7 +89,7 @@ async function checkMoves(sql: PostgresSql): Promise<void> {
   });
 }
 
-onPostgres("postgresStore() moves the sessions of version 0.1.0 to journals", checkMoves);
+onPostgres("postgresStore() moves the sessions of earlier versions to journals", checkMoves);
 
 onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", async (sql) => {
   using clock = stoppedClock();
@@ -209,6 +210,27 @@ onPostgres(
     const end = pages.next();
     await writer.append("r", { after: 20, lines: [], ended: true });
     assertEquals((await end).done, true);
+  },
+);
+
+onPostgres(
+  "postgresStore() is notified of changes of other processes, also after its LISTEN connection was lost",
+  async (sql, url) => {
+    await using other = connect(url);
+    const [one, two] = [postgresStore(sql), postgresStore(other)];
+    let change = Promise.withResolvers<void>();
+    const watcher = { notify: () => change.resolve(), fail: (error: unknown) => change.reject(error) };
+    const leave = two.journal.watch(journalKey(undefined, "s"), watcher);
+    await change.promise; // it listens
+    for (let version = 0; version < 5; version++) {
+      change = Promise.withResolvers();
+      if (version === 3) {
+        await sql.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'listen%'");
+      }
+      await one.save({ id: "s", version, messages: [user(`${version}`)] });
+      await change.promise;
+    }
+    leave();
   },
 );
 

@@ -187,7 +187,7 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
 });
 
 onRedis(
-  "redisStore() and upstashStore() move the sessions of version 0.1.0 to journals",
+  "redisStore() and upstashStore() move the sessions of earlier versions to journals",
   async (redis) => {
     await using server = upstashServer((command, ...values) => redis.call(command, ...values));
     const { url, token } = server;
@@ -259,6 +259,31 @@ onRedis("redisLog() is notified of events that another process adds, also after 
   for (let tries = 0; tries < 100 && String(await channels()) !== ""; tries++) await delay(20);
   assertEquals(await channels(), []);
 });
+
+onRedis(
+  "redisStore() is notified of changes of other processes, on the connection of redisLog()",
+  async (redis, port) => {
+    using other = connect(port);
+    const [one, two, log] = [redisStore(redis, quiet), redisStore(other, quiet), redisLog(other, quiet)];
+    const key = journalKey(undefined, "s");
+    let change = Promise.withResolvers<void>();
+    const leave = two.journal.watch(key, { notify: () => change.resolve(), fail: (error) => change.reject(error) });
+    await change.promise; // the subscription has begun
+    await log.append("r", { after: 0, lines: ["1"], ended: false });
+    const pages = log.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+    assertEquals((await pages.next()).value?.lines, ["1"]);
+    assertEquals(String(await redis.call("CLIENT", "LIST", "TYPE", "pubsub")).trim().split("\n").length, 1);
+    for (let version = 0; version < 5; version++) {
+      change = Promise.withResolvers();
+      if (version === 3) await redis.call("CLIENT", "KILL", "TYPE", "pubsub");
+      await one.save({ id: "s", version, messages: [user(`${version}`)] });
+      await change.promise;
+    }
+    leave();
+    await log.delete("r");
+    await pages.next();
+  },
+);
 
 onRedis("a client follows in one process the run that another process executes", async (redis, port) => {
   using other = connect(port);

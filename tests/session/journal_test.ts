@@ -37,7 +37,7 @@ Deno.test("denoKvJournal() keeps the laws of journals", async () => {
   await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
-Deno.test("the id of a run tells its journal and its number, and does not show its session", async () => {
+Deno.test("the id of a run tells its journal and its number, and does not show its session", () => {
   const key = journalKey("ada", "s1");
   assertEquals(key, journalKey("ada", "s1"));
   assertEquals(/^[\w-]{22}$/.test(key), true);

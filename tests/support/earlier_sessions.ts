@@ -14,6 +14,19 @@ export interface EarlierSession {
   readonly text: string;
 }
 
+/** A session as versions after 0.1.0 and before journals store it: a head, and entries. */
+export interface EarlierEntries {
+  readonly id: string;
+  readonly holder: string;
+  readonly n: number;
+  readonly base: number;
+  readonly last: number;
+  readonly until: number;
+  readonly head: string;
+  /** The entries of each save, one a line, by the number of the first of them. */
+  readonly entries: readonly (readonly [first: number, lines: string])[];
+}
+
 const schema = {
   "oneOf": [{
     "type": "object",
@@ -272,6 +285,67 @@ export const paused: EarlierSession = stored(5, null, {
   },
   "state": [["counting.session", 1]],
 });
+
+/** Returns entries of messages, one a line. */
+function messageLines(...messages: readonly unknown[]): string {
+  return messages.map((message) => `${JSON.stringify({ type: "message", message })}\n`).join("");
+}
+
+const lostSession = JSON.parse(lost.text);
+const summary = {
+  "role": "user",
+  "parts": [{ "type": "text", "text": "This is a summary of what came before, in its place:\n\nKyoto, tofu." }],
+  "from": "compaction",
+};
+const plan = { "role": "user", "parts": [{ "type": "text", "text": "Plan a trip" }] };
+const messagesBefore = [
+  plan,
+  { "role": "assistant", "parts": [{ "type": "text", "text": "See the temples." }] },
+  { "role": "user", "parts": [{ "type": "text", "text": "And food?" }] },
+  { "role": "assistant", "parts": [{ "type": "text", "text": "Try the tofu." }] },
+];
+const entriesHead = {
+  "id": "entries",
+  "compactions": 1,
+  "run": { ...lostSession.run, "id": "run_entries", "before": 2 },
+  "rules": [{ "tool": "pay", "input": { "amount": 5 } }],
+  "mail": lostSession.mail,
+};
+
+/** A session of that kind: it was compacted, its run was lost as that of `lost`, and a value of its state is an entry of its own. */
+export const withEntries: EarlierEntries = {
+  id: "entries",
+  holder: "5a169a9c-5569-405b-8145-1bba4eea3f04",
+  n: 4,
+  base: 5,
+  last: 9,
+  until: 1700000459780,
+  head: JSON.stringify({
+    "format": 1,
+    ...entriesHead,
+    "state": [["counting.session", 1], ["notes", { "$entry": 9 }]],
+    "lease": { "until": 1700000459114 },
+    "writer": { "holder": "5a169a9c-5569-405b-8145-1bba4eea3f04", "n": 4 },
+  }),
+  entries: [
+    [1, messageLines(...messagesBefore.slice(0, 2))],
+    [3, messageLines(...messagesBefore.slice(2))],
+    [5, `{"type":"base","count":2,"same":1,"kept":0}\n${messageLines(plan, summary)}`],
+    [8, `${messageLines(lostSession.messages[0])}{"type":"value","value":"${"n".repeat(1_200)}"}\n`],
+  ],
+};
+
+/** The same as it is read, and its history. */
+export const readWithEntries = {
+  session: {
+    ...entriesHead,
+    version: 4,
+    messages: [plan, summary, lostSession.messages[0]],
+    state: [["counting.session", 1], ["notes", "n".repeat(1_200)]],
+    lease: { until: 0 },
+  },
+  history: [...messagesBefore, summary, lostSession.messages[0]],
+};
 
 /** The entry that remembers to report the end of the lost run. */
 export const report: EarlierSession = stored(1, 1700000465066, {

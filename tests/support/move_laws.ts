@@ -18,7 +18,9 @@ import {
   lostKey,
   lostLog,
   paused,
+  readWithEntries,
   report,
+  withEntries,
 } from "./earlier_sessions.ts";
 import type { EarlierStore } from "./earlier_stores.ts";
 import { eventsOf, post } from "./requests.ts";
@@ -121,6 +123,36 @@ const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>
     }
     assertEquals(await open().list(), conversations.map(({ id }) => id).toSorted());
     assertEquals((await open().journal.pending(10, anyTime)).length, 2); // of the lost run, and of its report
+  },
+
+  async "moves a session with entries: its history, its large values, its rules and its mail"({ earlier, open }) {
+    await earlier.putEntries(withEntries);
+    assertEquals(await open().list(), ["entries"]);
+    assertEquals(withoutEnd(await open().load("entries")), readWithEntries.session);
+    assertEquals(await open().list(), ["entries"]);
+    assertEquals((await open().history("entries"))?.messages, readWithEntries.history);
+    assertEquals(await open().fork("entries", "before", { at: 3 }), true);
+    assertEquals(texts((await open().load("before"))?.messages), ["Plan a trip", "See the temples.", "And food?"]);
+  },
+
+  async "recovers a run of a session with entries, with its message"({ earlier, open }) {
+    await earlier.putEntries(withEntries);
+    const { runs, over } = await serve(assistant(scripted("Recovered.")), { store: open() }).recover();
+    await over;
+    assertEquals(runs, ["run_entries"]);
+    const { messages, state, version = 0 } = await open().load("entries") ?? {};
+    const [plan, summary, hang, calls, , message, answer, ...more] = texts(messages);
+    assertEquals([plan, hang, calls, message, answer, more], [
+      "Plan a trip",
+      "Hang",
+      "",
+      "By the way",
+      "Recovered.",
+      [],
+    ]);
+    assert(summary?.startsWith("This is a summary"));
+    assertEquals([state?.[0], state?.[1]?.[0], version > 4], [["counting.session", 2], "notes", true]);
+    assertEquals(await open().journal.pending(10, anyTime), []);
   },
 
   async "keeps the sessions of owners apart"({ earlier, open }) {

@@ -160,12 +160,15 @@ export function sqlJournal(
       const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectFromBase, key]]);
       const row = firstIn(heads);
       const head = row && headOf(row, Date.now());
-      return head && { ...head, entries: entriesOf(key, rows.map(rowOf), { first: head.base, last: head.last }) };
+      if (!head) return undefined;
+      const { session = key, base, last } = head;
+      return { ...head, entries: entriesOf(session, rows.map(rowOf), { first: base, last }) };
     },
     async entries(key, first, last) {
       const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectEntries, key, first, last]]);
       const row = firstIn(heads);
-      return entriesOf(key, rows.map(rowOf), rangeOf(row && headOf(row, 0), first, last));
+      const head = row && headOf(row, 0);
+      return entriesOf(head?.session ?? key, rows.map(rowOf), rangeOf(head, first, last));
     },
     append,
     async post(key, { run, entry, most = null }) {

@@ -94,7 +94,10 @@ export function denoKvJournal(
     return { head: value && isLive(value) ? value : undefined, stored: value ?? undefined, versionstamp };
   }
 
-  /** Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count. */
+  /**
+   * Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count.
+   * Their keys are of this attempt alone, so they are deleted if it fails.
+   */
   async function commit(
     key: string,
     { stored, versionstamp }: Seen,
@@ -112,6 +115,7 @@ export function denoKvJournal(
     for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
     const { ok } = await operation.set(headKey(key), head).commit();
     if (ok && stored && stored.record !== head.record) await deletePieces(stored);
+    if (!ok) { for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each); }
     return ok;
   }
 
@@ -140,7 +144,7 @@ export function denoKvJournal(
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
-    const { to, change, events, due } = addition;
+    const { change, events, due } = addition;
     await sweep();
     for (;;) {
       const seen = await see(key);
@@ -152,7 +156,7 @@ export function denoKvJournal(
         ...moved,
         dueAt: due === undefined ? head?.dueAt ?? null : due === null ? null : Math.ceil(Date.now() + due),
       });
-      const writer = `${to.holder}:${to.n}`;
+      const writer = crypto.randomUUID();
       const entries = change ? entryPieces(next, change.last + 1, writer, change.entries) : [];
       const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
       const under = [...eventsUnder(next, next.run), events?.first ?? 1, next.events, writer];
@@ -219,13 +223,16 @@ export function denoKvJournal(
         key,
         async (head) => ({
           ...headOf(head),
-          entries: await readEntries(kv, key, entriesUnder(head), { first: head.base, last: head.last }),
+          entries: await readEntries(kv, head.session ?? key, entriesUnder(head), {
+            first: head.base,
+            last: head.last,
+          }),
         }),
       ),
     entries: async (key, first, last) =>
       await reading(
         key,
-        (head) => readEntries(kv, key, entriesUnder(head), rangeOf(head, first, last)),
+        (head) => readEntries(kv, head.session ?? key, entriesUnder(head), rangeOf(head, first, last)),
       ) ?? [],
     append,
     async post(key, { run, entry, most }) {

@@ -167,11 +167,18 @@ export function postgresJournal(
       const rows = await query(open, key, at);
       const [row] = rows;
       const found = row && headOf(row, at);
-      return found && { ...found, entries: entriesOf(key, piecesIn(rows), { first: found.base, last: found.last }) };
+      if (!found) return undefined;
+      const { session = key, base, last } = found;
+      return { ...found, entries: entriesOf(session, piecesIn(rows), { first: base, last }) };
     },
     async entries(key, first, last) {
       const rows = await query(selectEntries, key, await now(), first, last);
-      return entriesOf(key, piecesIn(rows), rangeOf({ last: Number(rows[0]?.end ?? 0) }, first, last));
+      const [row] = rows;
+      return entriesOf(
+        String(row?.session ?? key),
+        piecesIn(rows),
+        rangeOf({ last: Number(row?.end ?? 0) }, first, last),
+      );
     },
     append,
     async post(key, { run, entry, most = null }) {
@@ -310,7 +317,7 @@ const open = `SELECT head.*, entry.first, entry.body FROM jizai_journal head
   LEFT JOIN jizai_journal_entry entry ON entry.key = head.key AND entry.first >= ${firstOf("head.base")}
   WHERE head.key = $1 AND ${isAlive(2)} ORDER BY entry.first`;
 
-const selectEntries = `SELECT head.last AS end, entry.first, entry.body FROM jizai_journal head
+const selectEntries = `SELECT head.last AS end, head.session, entry.first, entry.body FROM jizai_journal head
   LEFT JOIN jizai_journal_entry entry ON entry.key = head.key AND entry.first >= ${firstOf("$3")} AND entry.first <= $4
   WHERE head.key = $1 AND ${isAlive(2)} ORDER BY entry.first`;
 

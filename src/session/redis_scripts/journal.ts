@@ -69,9 +69,9 @@ export function scriptJournal(
   }
 
   /** Returns entries, which are elements of the list. */
-  function numbered(key: string, texts: readonly unknown[], first: number, last: number) {
+  function numbered(id: string, texts: readonly unknown[], first: number, last: number) {
     const pieces = texts.map((text, index) => ({ first: first + index, part: 0, text: `${textOf(text)}\n` }));
-    return entriesOf(key, pieces, { first, last });
+    return entriesOf(id, pieces, { first, last });
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
@@ -145,12 +145,13 @@ export function scriptJournal(
       const at = await now();
       const [fields, ...texts] = await run(readFrom, key, -1, -1);
       const found = headIn(listOf(fields), at);
-      return found && { ...found, entries: numbered(key, texts, found.base, found.last) };
+      return found && { ...found, entries: numbered(found.session ?? key, texts, found.base, found.last) };
     },
     async entries(key, first, last) {
       const [fields, ...texts] = await run(readFrom, key, Math.max(first, 1), last);
-      const range = rangeOf(headIn(listOf(fields), 0), first, last);
-      return numbered(key, range.last < range.first ? [] : texts, range.first, range.last);
+      const found = headIn(listOf(fields), 0);
+      const range = rangeOf(found, first, last);
+      return numbered(found?.session ?? key, range.last < range.first ? [] : texts, range.first, range.last);
     },
     append,
     async post(key, { run: number, entry, most = "" }) {

@@ -75,8 +75,10 @@ async function holdSession(
   async function append(key: string, append: Append): Promise<Appended | undefined> {
     const outcome = await journal.append(key, append);
     if (append.change?.state !== "paused" || !outcome?.stored) return outcome;
-    const { session } = await openSession(journal, key) ?? {};
-    if (session) resumeToken = await seal(session);
+    const opened = await openSession(journal, key);
+    if (!opened) return outcome;
+    const { taken: _, ...session } = opened.session; // it counts entries, which a token does not have
+    resumeToken = await seal(session);
     return outcome;
   }
 
