@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { migrate, postgresKeyValue, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import postgres from "postgres";
 import { time } from "../../../src/session/postgres/journal.ts";
 import { postgresServer } from "../../servers/postgres_server.ts";
@@ -28,13 +28,12 @@ export async function postgresPlaces(): Promise<Places | undefined> {
     open: () => ({
       open: () => ({
         store: postgresStore(gate, { listen: false }),
-        log: postgresLog(gate, { listen: false }),
         keyValue: postgresKeyValue(gate),
       }),
       singleProcess: false,
     }),
     async empty() {
-      await sql.unsafe("TRUNCATE jizai_log, jizai_log_lines, jizai_value, jizai_journal CASCADE");
+      await sql.unsafe("TRUNCATE jizai_value, jizai_journal CASCADE");
     },
     async [Symbol.asyncDispose]() {
       await sql.end({ timeout: 0 });

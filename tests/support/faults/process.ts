@@ -54,7 +54,7 @@ export function processOf(
   { chance, agent, kept, serving, done, wakeEvery, fate, onError, onDeath, trace }: ProcessOptions,
 ): Process {
   const { below, one } = chance;
-  const { store: { journal }, log } = kept;
+  const { store: { journal } } = kept;
   const death = new AbortController();
   const shutdown = new AbortController();
   const { signal: died } = death;
@@ -113,15 +113,10 @@ export function processOf(
       entries: faulty("entries", journal.entries),
       append: faulty("append to the journal", journal.append),
       post: faulty("post", journal.post),
+      read: faulty("read", journal.read),
       pending: faulty("pending", journal.pending),
       delete: faulty("delete", journal.delete),
     }),
-    log: {
-      ...log,
-      append: faulty("append", log.append),
-      read: faulty("read", log.read),
-      tail: (run, after, signal) => log.tail(run, after, AbortSignal.any([signal, died])),
-    },
     signal: shutdown.signal,
     vars: () => ({ atOnce: false, linger }),
     recoveryVars: () => ({ atOnce: false, linger }),

@@ -3,14 +3,8 @@
  *
  * @module
  */
-import {
-  type RedisClient,
-  redisKeyValue,
-  redisLog,
-  redisStore,
-  type RedisSubscriber,
-} from "@jizai/jizai/session/redis";
-import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
+import { type RedisClient, redisKeyValue, redisStore, type RedisSubscriber } from "@jizai/jizai/session/redis";
+import { type UpstashClient, upstashKeyValue, upstashStore } from "@jizai/jizai/session/upstash";
 import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
 import { byProcessClock, redisServer } from "../../servers/redis_server.ts";
@@ -32,7 +26,7 @@ export async function redisPlaces(): Promise<Places | undefined> {
       info: (section) => redis.info(section),
       duplicate: () => unsubscribed,
     };
-    const kept = { store: redisStore(gate), log: redisLog(gate), keyValue: redisKeyValue(gate) };
+    const kept = { store: redisStore(gate), keyValue: redisKeyValue(gate) };
     return { kept, close: () => Promise.resolve() };
   });
 }
@@ -44,7 +38,7 @@ export async function upstashPlaces(): Promise<Places | undefined> {
     const client: UpstashClient = new Upstash({ url: server.url, token: server.token, enableTelemetry: false });
     const inTurn = inOrder();
     const gate: UpstashClient = { eval: byProcessClock((...script) => inTurn(() => client.eval(...script))) };
-    const kept = { store: upstashStore(gate), log: upstashLog(gate), keyValue: upstashKeyValue(gate) };
+    const kept = { store: upstashStore(gate), keyValue: upstashKeyValue(gate) };
     return { kept, close: async () => await server[Symbol.asyncDispose]() };
   });
 }

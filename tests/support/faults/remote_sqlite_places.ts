@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
-import { type LibsqlClient, libsqlKeyValue, libsqlLog, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
+import { type D1, d1KeyValue, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
+import { type LibsqlClient, libsqlKeyValue, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
 import { folder } from "../../platforms/folder.ts";
 import { type Batch, batchesOver } from "../../servers/batch_socket.ts";
 import { libsqlBatches } from "../../servers/libsql_server.ts";
@@ -14,7 +14,7 @@ import type { Places } from "./places.ts";
 import type { Kept } from "./storage.ts";
 
 const tables = [
-  ...["jizai_log", "jizai_log_piece", "jizai_value"],
+  ...["jizai_value"],
   ...["jizai_journal", "jizai_journal_entry", "jizai_journal_event"],
 ];
 
@@ -33,7 +33,7 @@ export async function d1Places(): Promise<Places> {
         (await batch(statements.map((each) => values.get(each) ?? [""]))).map((results) => ({ results })),
     };
     await migrateD1(database);
-    return { store: d1Store(database), log: d1Log(database), keyValue: d1KeyValue(database) };
+    return { store: d1Store(database), keyValue: d1KeyValue(database) };
   });
 }
 
@@ -45,7 +45,7 @@ export async function libsqlPlaces(): Promise<Places> {
         (await batch(statements.map(({ sql, args }) => [sql, ...args]))).map((rows) => ({ rows })),
     };
     await migrate(client);
-    return { store: libsqlStore(client), log: libsqlLog(client), keyValue: libsqlKeyValue(client) };
+    return { store: libsqlStore(client), keyValue: libsqlKeyValue(client) };
   });
 }
 

@@ -1,23 +1,21 @@
 /**
- * Storage that outlives processes: a store, a log and a key-value database of each adapter.
+ * Storage that outlives processes: a store and a key-value database of each adapter.
  *
  * @module
  */
 import { memory, type Store } from "@jizai/jizai";
-import { denoKvKeyValue, denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { durableObjectKeyValue, durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
+import { denoKvKeyValue, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { durableObjectKeyValue, durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type KeyValue, memoryKeyValue } from "@jizai/jizai/session/key_value";
-import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
-import { migrate, sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteKeyValue, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
-/** A store, a log and a key-value database. */
+/** A store and a key-value database. */
 export interface Kept {
   readonly store: Store;
-  readonly log: Log;
   readonly keyValue: KeyValue;
 }
 
@@ -44,7 +42,6 @@ export const adapters = {
     return {
       open: () => ({
         store: denoKvStore(gate, { prefix }),
-        log: denoKvLog(gate, { prefix }),
         keyValue: denoKvKeyValue(gate, { prefix }),
       }),
       singleProcess: false,
@@ -54,7 +51,7 @@ export const adapters = {
     const object = storage();
     const store = durableObjectStore(object); // one process, whose watchers are notified
     return {
-      open: () => ({ store, log: durableObjectLog(object), keyValue: durableObjectKeyValue(object) }),
+      open: () => ({ store, keyValue: durableObjectKeyValue(object) }),
       singleProcess: true,
     };
   },
@@ -65,7 +62,6 @@ export const adapters = {
     return {
       open: () => ({
         store,
-        log: sqliteLog(database),
         keyValue: sqliteKeyValue(database),
       }),
       singleProcess: false,
