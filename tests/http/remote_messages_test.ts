@@ -1,11 +1,12 @@
 import { agent, type Store, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import type { Log } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
-import { processOf, shared } from "../support/process.ts";
+import { type Process, processOf, shared } from "../support/process.ts";
 import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { storedMail } from "../support/stored_run.ts";
@@ -186,6 +187,28 @@ Deno.test("a message to a run whose process died stays if a process that continu
   const { app } = processOf({ ...among, log }, agent({ model: scripted() }), { onError() {} });
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
   assertEquals(storedMail(await among.store.load(session)), 1);
+  await advance(time, 30_000);
+  const { runs, over } = await there.recover();
+  assertEquals(runs, [run]);
+  await advanceUntilSettled(time, over);
+  const { messages = [] } = await among.store.load(session) ?? {};
+  assertEquals(lines(messages).slice(-2), ["user Make it red", "assistant Done."]);
+});
+
+Deno.test("a message to a run whose process died is delivered although the next process dies, too, once it has the run", async () => {
+  using time = new FakeTime();
+  const { among, here, there, run, session } = await elsewhere();
+  await send(there, run, "Make it red");
+  here.kill();
+  await advance(time, 30_000);
+  const doomed: { one?: Process } = {};
+  const store = durable(saving(among.store, async (_, save) => {
+    const version = await save();
+    doomed.one?.kill();
+    return version;
+  }));
+  doomed.one = processOf({ ...among, store }, agent({ model: scripted() }));
+  void doomed.one.app.recover();
   await advance(time, 30_000);
   const { runs, over } = await there.recover();
   assertEquals(runs, [run]);

@@ -131,6 +131,21 @@ Deno.test("mail that was not taken reaches the next process, and what was taken 
   assertEquals(received, ["left", "new"]);
 });
 
+Deno.test("mail that a process has received and not stored reaches each process that continues the run", async () => {
+  const journal = memoryJournal();
+  await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  await journal.post(key, { run: 1, entry: mail("early") });
+  for (let process = 0; process < 3; process++) {
+    const received: string[] = [];
+    const onMail = ({ id }: MailEntry) => void received.push(id);
+    await claimJournal({ journal, key, lease: 30_000, onMail }, (opened) => {
+      const { version: _, ...session } = opened!.session;
+      return { session, begins: false };
+    });
+    assertEquals(received, ["early"]);
+  }
+});
+
 Deno.test("a session that continues elsewhere continues the numbers of its events", async () => {
   const journal = memoryJournal();
   const session = { id: "s", messages: [user("Hi")], run: run({ events: 7 }) };
