@@ -253,7 +253,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** Saves the run as it is now: later changes are not saved until that is done. */
   saveFrozen(): Promise<void> | undefined {
     if (!this.#store.durable) return undefined;
-    this.#frozen = this.#draftOf(savedSession(this.#run));
+    this.#frozen = this.#draftOf(this.#working());
     return this.#orLeave(this.#saveOrAbort()).finally(() => this.#frozen = undefined);
   }
 
@@ -358,7 +358,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     return this.#pending ??= this.#request(() => {
       this.#pending = undefined;
       if (this.#run.loop.transcript.rolledBack && !this.#frozen) return Promise.resolve(true); // the last save follows: a run without its prompt could not continue
-      return this.#put(() => this.#frozen ?? this.#draftOf(savedSession(this.#run)));
+      return this.#put(() => this.#frozen ?? this.#draftOf(this.#working()));
     }, false);
   }
 
@@ -378,6 +378,14 @@ export class SessionWriter implements Sink<NumberedEvent> {
   }
 
   // The journal of the run's session: one change after another, and the renewal of the lease.
+
+  /** Returns the session of a run that works. A pause is stored at its end only, with its last event. */
+  #working(): Unsaved {
+    const session = savedSession(this.#run);
+    if (!session.run?.exit) return session;
+    const { exit: _, ...run } = session.run;
+    return { ...session, run: { ...run, events: this.#run.events.count } };
+  }
 
   /** Returns a session as the draft that is saved next. It receives the mail that arrives before it is stored. */
   #draftOf(session: Unsaved): Draft {

@@ -67,7 +67,7 @@ Deno.test("an append whose acknowledgement was lost is repeated as it is", async
   const journal = losing(memory, () => isLost && !(isLost = false));
   const writer = await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
   isLost = true;
-  assertEquals(await advanceUntilSettled(time, writer.emit(["1"])), true);
+  assertEquals(await advanceUntilSettled(time, writer.emit(() => ["1"])), true);
   isLost = true;
   const session = { id: "s", messages: [user("Hi")] };
   assertEquals(await advanceUntilSettled(time, writer.put(() => ({ session, lines: ["2"], ended: end }))), true);
@@ -82,12 +82,12 @@ Deno.test("a claim decides again if the session has changed meanwhile", async ()
   const seen: (number | undefined)[] = [];
   const second = await claimJournal(options, async (opened) => {
     seen.push(opened?.head.mark.n);
-    if (seen.length === 1) await first.emit(["{}"]);
+    if (seen.length === 1) await first.emit(() => ["{}"]);
     if (seen.length === 2) await journal.post(key, { run: 1, entry: mail("m") });
     return claim(["Hi", "again"]);
   });
   assertEquals(seen, [1, 2, 2]);
-  assertEquals([await first.emit(["{}"]), first.isLost, second.run], [false, true, 2]);
+  assertEquals([await first.emit(() => ["{}"]), first.isLost, second.run], [false, true, 2]);
   assertEquals((await journal.read(key, 2, 0))?.lines, []);
   await assertRejects(() => claimJournal(options, () => Promise.reject(new TypeError("busy"))), TypeError, "busy");
 });
@@ -150,7 +150,7 @@ Deno.test("a session that continues elsewhere continues the numbers of its event
   const journal = memoryJournal();
   const session = { id: "s", messages: [user("Hi")], run: run({ events: 7 }) };
   const writer = await claimJournal({ journal, key, lease: 30_000 }, () => ({ session, begins: false }));
-  assertEquals(await writer.emit([`{"type":"x"}`]), true);
+  assertEquals(await writer.emit(() => [`{"type":"x"}`]), true);
   const { first, lines, last } = await journal.read(key, 1, 0) ?? {};
   assertEquals([first, lines, last], [8, [`{"type":"x"}`], 8]);
 });
@@ -173,9 +173,9 @@ Deno.test("a writer stores its lease once a third of it has passed, and finds ou
   await put();
   time.tick(10_001);
   await put();
-  await writer.emit(["{}"]);
+  await writer.emit(() => ["{}"]);
   time.tick(10_001);
-  await writer.emit(["{}"]);
+  await writer.emit(() => ["{}"]);
   assertEquals(dues, [30_000, undefined, 30_000, undefined, 30_000]);
   fails = true;
   await assertRejects(() => advanceUntilSettled(time, put()), Error, "down");

@@ -154,7 +154,7 @@ export class JournalRun {
   /** Asks the model: a part of its answer is shown before it is stored, and another one is made if the process dies. */
   async #model(turn: number, shown: boolean): Promise<boolean | undefined> {
     const { chance, plan } = this.#scene;
-    if (shown && !await this.#writer.emit([JSON.stringify({ type: "model.reset", turn })])) return false;
+    if (shown && !await this.#writer.emit(() => [JSON.stringify({ type: "model.reset", turn })])) return false;
     if (this.#messages.length > plan.compactAt) { // by a change of its own: the history has only messages that were stored
       const kept = this.#messages.findLastIndex(({ role }) => role === "user");
       this.#messages = [user(`summary of ${this.#messages.length}`), ...this.#messages.slice(kept)];
@@ -165,7 +165,7 @@ export class JournalRun {
     for (let left = chance.below(4); left > 0; left--) {
       const delta = `${turn}:${chance.below(1e6)} `;
       text += delta;
-      const emitted = this.#writer.emit([JSON.stringify({ type: "text.delta", turn, part: 0, text: delta })]);
+      const emitted = this.#writer.emit(() => [JSON.stringify({ type: "text.delta", turn, part: 0, text: delta })]);
       emitted.catch(() => {}); // the next append fails, too
       if (chance.below(2) === 0) await emitted;
       await this.#scene.place();
