@@ -9,7 +9,7 @@ import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
 import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
-import { withEarlierRows } from "./earlier_rows.ts";
+import { storeOf } from "./earlier_rows.ts";
 import { expectMethods, sweepEvery } from "./expiry.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
@@ -129,7 +129,7 @@ export function durableObjectStore(storage: SqlStorage, options: DurableObjectOp
   });
   const execute = batchesIn(storage);
   const journal = sqlJournal(execute, journalOptions);
-  return withEarlierRows(alarm ? alarmed(journal, alarm) : journal, sqlEarlierRows(execute));
+  return storeOf(alarm ? alarmed(journal, alarm) : journal, sqlEarlierRows(execute));
 }
 
 // Texts by key in the storage of a Durable Object.

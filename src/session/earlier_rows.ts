@@ -41,7 +41,7 @@ export interface EarlierRows {
 const hidden = "\u{10ffff}";
 
 /** Makes a store of journals and of the rows of earlier versions. A row becomes a journal once it is read or its lease has ended. */
-export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
+export function storeOf(journal: Journal, rows: EarlierRows): Store {
   /** Whether there are rows, once that is known. A promise would end with the request that has asked, on Cloudflare Workers. */
   let existing: boolean | undefined;
   /** The keys of rows that could not be moved, each of which has been reported. */
@@ -72,18 +72,20 @@ export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
 
   /** Moves the rows that are due. Throws once for one that cannot be read, which stays as it is. */
   async function moveDue(limit: number, within: number): Promise<void> {
-    const errors: unknown[] = [];
+    const failures: (readonly [key: string, error: UnreadableError])[] = [];
     for (const key of await rows.pending(limit + unreadable.size, within)) {
       if (unreadable.has(key)) continue;
       try {
         if (!await moveSession(key, () => true)) await rows.delete(key); // the index was behind
       } catch (error) {
         if (!(error instanceof UnreadableError)) throw error;
-        unreadable.add(key);
-        errors.push(error);
+        failures.push([key, error]);
       }
     }
-    if (errors.length > 0) throw errors[0];
+    const [first] = failures;
+    if (!first) return;
+    unreadable.add(first[0]); // the others are reported by the next calls
+    throw first[1];
   }
 
   /** Lists the sessions of an owner that have not moved. */
@@ -93,8 +95,8 @@ export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
     for (let from = after === "" ? beginning : ownedKey(owner, after); ids.length < limit;) {
       const keys = await rows.list(from, limit);
       for (const key of keys) {
-        const [own, id] = namesIn(key);
-        if (own === owner && !key.startsWith(hidden)) ids.push(id);
+        const [keyOwner, id] = namesIn(key);
+        if (keyOwner === owner && !key.startsWith(hidden)) ids.push(id);
       }
       from = keys.at(-1) ?? "";
       if (keys.length < limit || !from.startsWith(beginning)) break;
@@ -105,7 +107,7 @@ export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
   const earlier: EarlierSessions = {
     async move(id, { owner } = {}) {
       if (!await exist()) return false;
-      await moveSession(ownedKey(owner, id), (own) => own === owner);
+      await moveSession(ownedKey(owner, id), (rowOwner) => rowOwner === owner);
       return true;
     },
     async delete(id, { owner } = {}) {
@@ -132,11 +134,10 @@ export function withEarlierRows(journal: Journal, rows: EarlierRows): Store {
 function namesIn(key: string): readonly [owner: string | undefined, id: string] {
   try {
     const [owner, id] = JSON.parse(key);
-    if (key === ownedKey(owner, id)) return [owner, id];
+    return key === ownedKey(owner, id) ? [owner, id] : [undefined, key];
   } catch {
-    // an id that is no list as JSON
+    return [undefined, key]; // an id that is no list as JSON
   }
-  return [undefined, key];
 }
 
 /** A row as a journal. */
@@ -149,11 +150,13 @@ interface MovedRow {
 
 /** Returns a row as a journal. Throws an `UnreadableError` if it is damaged. */
 function moved(row: EarlierRow, key: string): MovedRow {
-  const [, id] = namesIn(key);
+  let id = key;
   try {
+    const { owner }: Partial<Session> = Object(JSON.parse(row.head));
+    if (owner !== undefined) id = namesIn(key)[1];
     if (!key.startsWith(hidden)) return movedTo(row, id);
-    const [owner, run, ...pausedAt] = JSON.parse(key.slice(hidden.length));
-    const target = reportKey({ run, ...(owner !== "" && { owner }) }, ...pausedAt);
+    const [, run, ...pausedAt] = JSON.parse(key.slice(hidden.length));
+    const target = reportKey({ run, ...(owner !== undefined && { owner }) }, ...pausedAt);
     return movedTo(row, target, target);
   } catch (cause) {
     if (cause instanceof UnreadableError) throw cause;

@@ -1,5 +1,5 @@
 /**
- * The laws of databases that version 0.1.0 of the package has written: each of its sessions moves to a journal once it is read, or once the lease of its run has ended.
+ * The laws of databases that earlier versions of the package have written. A session moves to a journal once it is read, or once the lease of its run has ended.
  *
  * @module
  */
@@ -168,6 +168,15 @@ const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>
     const stranger = { owner: "eve" };
     assertEquals([await open().load("s1"), await open().load("s1", stranger)], [undefined, undefined]);
     assertEquals(await open().load('["ada","s1"]'), undefined);
+    const odd = '["eve","s1"]'; // an id of a session without an owner
+    await earlier.put({
+      ...finished,
+      id: odd,
+      text: finished.text.replace('"id":"finished"', `"id":${JSON.stringify(odd)}`),
+    });
+    assertEquals([await open().load("s1"), await open().load("s1", stranger)], [undefined, undefined]);
+    assertEquals((await open().load(odd))?.messages, recorded(finished).messages);
+    await open().delete(odd);
     const { id, owner, messages } = await open().load("s1", { owner: "ada" }) ?? {};
     assertEquals([id, owner, messages], ["s1", "ada", recorded(finished).messages]);
     assertEquals([await listed(), await listed("ada"), await listed("bob"), await listed("eve")], all);

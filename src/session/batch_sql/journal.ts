@@ -14,7 +14,7 @@ import {
 } from "../../core/journal.ts";
 import type { Store } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
-import { withEarlierRows } from "../earlier_rows.ts";
+import { storeOf } from "../earlier_rows.ts";
 import { deltasEveryDefault, headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
@@ -49,7 +49,7 @@ export function batchesIn(
 
 /** Creates a store in a database that has the tables. */
 export function sqlStore(execute: ExecuteBatch, options?: SqlJournalOptions): Store {
-  return withEarlierRows(sqlJournal(execute, options), sqlEarlierRows(execute));
+  return storeOf(sqlJournal(execute, options), sqlEarlierRows(execute));
 }
 
 /** Creates journals in a database that has the tables. Each operation is one batch. */

@@ -16,7 +16,7 @@ import {
 } from "../../core/journal.ts";
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
-import { withEarlierRows } from "../earlier_rows.ts";
+import { storeOf } from "../earlier_rows.ts";
 import { sweepEvery } from "../expiry.ts";
 import { deltasEveryDefault, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
@@ -60,7 +60,7 @@ const [piecesPerCommit, mostSwept] = [10, 100];
  */
 export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
   expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn", "deltasEvery"]);
-  return withEarlierRows(denoKvJournal(kv, options), denoKvEarlierRows(kv, options.prefix ?? "jizai"));
+  return storeOf(denoKvJournal(kv, options), denoKvEarlierRows(kv, options.prefix ?? "jizai"));
 }
 
 // Journals in Deno KV.

@@ -28,7 +28,7 @@ import {
 import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
-import { withEarlierRows } from "../earlier_rows.ts";
+import { storeOf } from "../earlier_rows.ts";
 import { postgresEarlierRows } from "./earlier_rows.ts";
 import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
 
@@ -60,7 +60,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
  */
 export function postgresStore(sql: PostgresSql, options: PostgresStoreOptions = {}): Store {
   expectNames("Cannot create postgresStore()", options, ["expireIn", "listen", "pollEvery", "deltasEvery"]);
-  return withEarlierRows(postgresJournal(sql, options), postgresEarlierRows(queryOf(sql)));
+  return storeOf(postgresJournal(sql, options), postgresEarlierRows(queryOf(sql)));
 }
 
 // Journals in Postgres.

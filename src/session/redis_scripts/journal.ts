@@ -16,7 +16,7 @@ import {
   runStates,
 } from "../../core/journal.ts";
 import type { Store } from "../../core/store.ts";
-import { withEarlierRows } from "../earlier_rows.ts";
+import { storeOf } from "../earlier_rows.ts";
 import { clockOffset } from "../expiry.ts";
 import {
   deltasEveryDefault,
@@ -39,7 +39,7 @@ export interface RedisJournalOptions extends RedisStoreOptions {
 
 /** Creates a store. */
 export function scriptStore(script: RunScript, options: RedisJournalOptions): Store {
-  return withEarlierRows(scriptJournal(script, options), redisEarlierRows(script, options.prefix ?? "jizai"));
+  return storeOf(scriptJournal(script, options), redisEarlierRows(script, options.prefix ?? "jizai"));
 }
 
 /**

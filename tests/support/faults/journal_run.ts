@@ -162,14 +162,17 @@ export class JournalRun {
       if (await this.#go({ at: "model", turn }, { type: "compacted" }) === false) return false;
     }
     let text = "";
+    const deltas: Promise<boolean>[] = [];
     for (let left = chance.below(4); left > 0; left--) {
       const delta = `${turn}:${chance.below(1e6)} `;
       text += delta;
       const emitted = this.#writer.emit(() => [JSON.stringify({ type: "text.delta", turn, part: 0, text: delta })]);
-      emitted.catch(() => {}); // the next append fails, too
+      emitted.catch(() => {}); // it is awaited below
+      deltas.push(emitted);
       if (chance.below(2) === 0) await emitted;
       await this.#scene.place();
     }
+    await Promise.all(deltas); // an event that could not be stored is lost, and the run ends
     const tools = plan.turns[turn - 1];
     const calls = tools?.map((name, index): Call => ({
       id: `${this.#run.id}/${turn}.${index}`,
