@@ -4,6 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
 import { migrate, schema, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { journalLaws, logLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
+import { earlierTables } from "../support/earlier_stores.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** Opens an empty database with the schema. */
@@ -57,6 +59,23 @@ Deno.test("sqliteStore() reads the sessions of tables with and without leases", 
     assertEquals([await store.journal.pending(10), await store.list()], [[], ["s"]]);
     assertEquals(await store.load("s"), { id: "s", version: 1, messages: [] });
   }
+});
+
+Deno.test("sqliteStore() reads no session of an earlier version that has expired, and deletes its rows", async () => {
+  using _time = new FakeTime(1_000_000);
+  const database = open();
+  for (const table of earlierTables(false)) database.exec(table);
+  for (const [id, expires] of [["old", "1000000"], ["kept", "NULL"]]) {
+    database.exec(`INSERT INTO jizai_session VALUES ('${id}', 1, ${expires}, 5)`);
+    database.exec(`INSERT INTO jizai_session_piece VALUES ('${id}', 0, '{"messages":[],"id":"${id}"}')`);
+  }
+  const store = sqliteStore(database);
+  assertEquals([await store.list(), await store.load("old")], [["kept"], undefined]);
+  const left = ["jizai_session", "jizai_session_piece"].map((table) =>
+    database.prepare(`SELECT id FROM ${table}`).all().map(({ id }) => id)
+  );
+  assertEquals(left, [["kept"], ["kept"]]);
+  assertEquals(await store.journal.pending(10), [journalKey(undefined, "kept")]);
 });
 
 Deno.test("sqliteStore() and sqliteLog() reject a database without the schema", () => {
