@@ -158,6 +158,7 @@ const runOptionNames = [
 const serverOptionNames = [
   "records",
   "isNew",
+  "isRepeated",
   "mustExist",
   "run",
   "requestId",

@@ -18,7 +18,7 @@ import {
 } from "./position.ts";
 import { skipped } from "./results.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
-import { type OpenedSession, openSession, readStored } from "./session_version.ts";
+import { type BegunRequest, type OpenedSession, openSession, readStored, requestsIn } from "./session_version.ts";
 import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
 import type { RunStore } from "./store.ts";
@@ -103,6 +103,8 @@ export interface ClaimConditions {
 export interface ClaimOptions extends ClaimConditions {
   /** The idempotency id of the request. Default: none. */
   readonly requestId?: string | undefined;
+  /** True if the request was sent before, and may have begun a run. Default: false. */
+  readonly isRepeated?: boolean | undefined;
   /** The id of a new run, or of the run to continue. Default: a new id, or the run that has the session. */
   readonly run?: string | undefined;
   /** The start of a new run, in milliseconds since 1970. Default: now. */
@@ -157,7 +159,7 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
     ? undefined
     : await readStored(store, { id: session, owner }, openSession);
   const { session: stored } = opened ?? {};
-  const begun = opened?.requests.get(options.requestId ?? "");
+  const begun = key === undefined || !opened ? undefined : await begunFor(options, key, opened);
   if (key !== undefined && begun) throw new RepeatedRequest(runIdOf({ key, run: begun.run }), begun.after);
   if (!stored && (!messages || options.mustExist)) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
@@ -187,6 +189,18 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
     };
   }
   return await resume(opened, state, beginning);
+}
+
+/** Returns the start of a run for the same request, if there was one. That of a repeated request may be older than the base of the session. */
+async function begunFor(
+  { requestId, isRepeated, store: { journal } }: ClaimOptions,
+  key: string,
+  { requests, head: { base } }: OpenedSession,
+): Promise<BegunRequest | undefined> {
+  if (requestId === undefined) return undefined;
+  const begun = requests.get(requestId);
+  if (begun || !isRepeated || base === 1) return begun;
+  return requestsIn(await journal.entries(key, 1, base - 1)).get(requestId);
 }
 
 /** The state of a session, without the run. */

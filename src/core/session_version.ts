@@ -401,13 +401,11 @@ function checkHead(head: unknown): asserts head is FormattedHead {
 function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id: string): OpenedSession {
   const values = new Map<number, unknown>();
   const posted = new Map<string, readonly [number: number, entry: MailEntry]>();
-  const requests = new Map<string, BegunRequest>();
   let ended: Event | undefined;
   for (const [number, entry] of entries) {
     if (entry.type === "value") values.set(number, entry.value);
     if (entry.type === "mail" && !posted.has(entry.id)) posted.set(entry.id, [number, entry]);
     if (entry.type === "ended") ended = entry.event;
-    if (entry.type === "begun" && entry.request !== undefined) requests.set(entry.request, entry);
   }
   const missing = referencesIn(stored.head).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
@@ -428,7 +426,24 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
     ...(unread.length > 0 && { mail: unread }),
   };
   const version = SessionVersion.of(stored, transcript, values, head);
-  return { head: stored, session, version, mail, mailIds: new Set(posted.keys()), ended, requests };
+  return {
+    head: stored,
+    session,
+    version,
+    mail,
+    mailIds: new Set(posted.keys()),
+    ended,
+    requests: requestsIn(entries),
+  };
+}
+
+/** Returns the requests that have begun or continued a run, by their idempotency ids. */
+export function requestsIn(entries: readonly NumberedJournalEntry[]): ReadonlyMap<string, BegunRequest> {
+  const requests = new Map<string, BegunRequest>();
+  for (const [, entry] of entries) {
+    if (entry.type === "begun" && entry.request !== undefined) requests.set(entry.request, entry);
+  }
+  return requests;
 }
 
 // Whole sessions, for callers that do not hold them.

@@ -111,6 +111,7 @@ async function promptInput(
     isNew: named === undefined && isFirst,
     mustExist: named !== undefined && !create,
     requestId,
+    isRepeated: !isFirst,
     tokenSession: resumeTokens && await resumeTokens.hold(undefined, { store: sessions }),
     ...(replaces && { rewind: (stored, messages) => messagesBefore(stored, messages, replaces) }),
   };
@@ -141,7 +142,7 @@ async function admitAnswers(scope: RequestScope, operation: AnswersOperation): P
     content: [answers, resumeToken, asking, operation.at],
     key: tokenSession && `resumeToken:${run}:${pausedAt}`,
     session,
-    input({ requestId }) {
+    input({ requestId, isFirst }) {
       if (run === undefined || tokenSession?.isUsed || isLate) {
         throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
       }
@@ -154,6 +155,7 @@ async function admitAnswers(scope: RequestScope, operation: AnswersOperation): P
         ...(tools && { tools }),
         answerFormat,
         requestId,
+        isRepeated: !isFirst,
       });
     },
   };
@@ -164,7 +166,8 @@ function admitCompaction(_: RequestScope, { session, instructions }: OperationOf
   return {
     content: [session, instructions],
     session,
-    input: ({ requestId }) => Promise.resolve({ session, compact: { instructions }, requestId }),
+    input: ({ requestId, isFirst }) =>
+      Promise.resolve({ session, compact: { instructions }, requestId, isRepeated: !isFirst }),
   };
 }
 

@@ -49,6 +49,7 @@ export interface LaunchInput extends
       | "rollback"
       | "busy"
       | "requestId"
+      | "isRepeated"
       | "pausedAt"
       | "compact"
       | "tools"

@@ -131,10 +131,10 @@ export class JournalRun {
 
   /** Works until the run ends or pauses. Resolves to false if another process has the session. */
   async work(): Promise<boolean> {
-    for (;;) {
+    for (let mayBeShown = this.#writer.events > 0;; mayBeShown = false) {
       await this.#scene.place();
-      const { position, events } = this.#run;
-      const shown = position.at === "model" && this.#writer.events > events;
+      const { position } = this.#run;
+      const shown = position.at === "model" && mayBeShown;
       const ended = this.#stop
         ? await this.#end("cancelled")
         : position.at === "tools"
