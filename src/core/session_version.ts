@@ -441,7 +441,8 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
 export function requestsIn(entries: readonly NumberedJournalEntry[]): ReadonlyMap<string, BegunRequest> {
   const requests = new Map<string, BegunRequest>();
   for (const [, entry] of entries) {
-    if (entry.type === "begun" && entry.request !== undefined) requests.set(entry.request, entry);
+    const { request } = entry.type === "begun" ? entry : {};
+    if (entry.type === "begun" && request !== undefined && !requests.has(request)) requests.set(request, entry);
   }
   return requests;
 }

@@ -27,6 +27,8 @@ export interface WriterOptions {
   readonly lease: number;
   /** The owner under which the session is stored. */
   readonly owner: string | undefined;
+  /** The idempotency id of the request that claims the session. */
+  readonly request: string | undefined;
   /** Stores the events, for clients that reconnect, and keeps those of an earlier run for `keep` milliseconds after its end. Default: they are not stored. */
   readonly records: { readonly keep: number } | undefined;
   /** Milliseconds between two appends of events that show no progress, such as deltas. */
@@ -426,8 +428,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
 
   /** Claims the session with its first draft and its first events. */
   async #claim(draft: Draft, first: readonly Event[], last?: Event): Promise<boolean> {
-    const { claimed, claimed: { opened, snapshot: { request } } } = this.#run;
-    const { lease, owner, records } = this.#options;
+    const { claimed, claimed: { opened } } = this.#run;
+    const { lease, owner, records, request } = this.#options;
     const { journal } = this.#store;
     const key = this.#key;
     const onMail = (entry: MailEntry) => this.#receive(entry);

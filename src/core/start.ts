@@ -146,7 +146,7 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
 function writerOf({ options, sink: out }: Beginning, run: EngineRun): SessionWriter {
-  const { store, session, parent, lease = 30_000, owner, records } = options;
+  const { store, session, parent, lease = 30_000, owner, records, requestId: request } = options;
   if (!store.journal) {
     throw new TypeError('Cannot use the store: expected durable(journal) of "@jizai/jizai/session/durable"');
   }
@@ -156,6 +156,7 @@ function writerOf({ options, sink: out }: Beginning, run: EngineRun): SessionWri
     always,
     lease,
     owner,
+    request,
     records: always ? records : undefined,
     deltasEvery,
     out,
