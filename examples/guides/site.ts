@@ -1,0 +1,83 @@
+/**
+ * The configuration of the site: its sections, and its look. `deno task site` builds it with VitePress.
+ *
+ * @module
+ */
+
+/** A group of pages in the sidebar. */
+export interface Section {
+  readonly title: string;
+  /** The files of its pages, from the root of the repository. Default: the pages that are generated for it. */
+  readonly files?: readonly string[];
+  /** The folder of the generated pages. */
+  readonly generated?: string;
+}
+
+/** A page as the sidebar shows it. */
+export interface Entry {
+  readonly title: string;
+  /** The address, without the ending. */
+  readonly path: string;
+}
+
+const guides = (names: string): readonly string[] =>
+  names.trim().split(/\s+/).map((name) => `examples/guides/${name}.md`);
+
+/** The sections, in the order of the sidebar and of `llms.txt`. */
+export const sections: readonly Section[] = [
+  { title: "Start", files: guides("index start") },
+  { title: "Answers and models", files: guides("ask_a_person") },
+  {
+    title: "In depth",
+    files: [
+      "src/core/runs.md",
+      "src/http/README.md",
+      "src/session/README.md",
+      "src/session/JOURNAL.md",
+      "src/model/README.md",
+      "src/wire/README.md",
+      "src/testing/README.md",
+      "src/cli/README.md",
+      "src/core/README.md",
+      "examples/README.md",
+    ],
+  },
+  { title: "Middleware", files: ["middleware/README.md"] },
+  { title: "Versions", files: guides("changes") },
+];
+
+/** Styles for readers without JavaScript: the sidebar stands above the page, and each tab of a group is visible. */
+const withoutScript = `
+.VPSidebar { position: static !important; transform: none !important; opacity: 1 !important; visibility: visible !important;
+  width: auto !important; max-width: none !important; padding: 16px 24px !important; }
+.VPSidebarItem.collapsed .items { display: block !important; }
+.VPLocalNav, .VPNavBarHamburger, .VPNavBarSearch, .VPSwitchAppearance { display: none !important; }
+@media (min-width: 960px) { .VPSidebar { position: fixed !important; padding: 96px 32px !important; width: 272px !important; } }
+`;
+
+/** Returns the configuration of VitePress, which is JSON. */
+export function configuration(groups: readonly { readonly title: string; readonly pages: readonly Entry[] }[]): object {
+  return {
+    title: "Jizai",
+    description: "LLM agents at the edge: every point of a run is an onion of hooks",
+    lang: "en",
+    srcExclude: ["public/**"],
+    outDir: "../site",
+    cacheDir: ".vitepress/cache",
+    head: [["noscript", {}, `<style>${withoutScript}</style>`]],
+    markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark" } },
+    themeConfig: {
+      search: { provider: "local" },
+      outline: [2, 3],
+      nav: [
+        { text: "Start", link: "/start" },
+        { text: "Middleware", link: "/middleware/" },
+        { text: "Changes", link: "/changes" },
+      ],
+      sidebar: groups.map(({ title, pages }) => ({
+        text: title,
+        items: pages.map((page) => ({ text: page.title, link: `/${page.path}` })),
+      })),
+    },
+  };
+}

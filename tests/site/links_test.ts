@@ -1,0 +1,36 @@
+import { assertEquals } from "@std/assert";
+import { brokenIn } from "./links.ts";
+import { linked, linksIn, titleOf } from "./pages.ts";
+
+Deno.test("the link checker finds missing files and missing anchors", () => {
+  const page = (body: string) => `<html><body>${body}</body></html>`;
+  const texts = new Map([["a.html", page(`<h2 id="top">A</h2>`)], ["b/c.html", page("")], ["logo.png", ""]]);
+  const broken = (body: string) => brokenIn("b/c.html", page(body), texts);
+  assertEquals(
+    broken(`<a href="../a.html#top">A</a> <img src="/logo.png"> <a class="x" href="https://x.org">X</a>`),
+    [],
+  );
+  assertEquals(broken(`<a href="../a.html#end">A</a>`), ["b/c.html: ../a.html#end"]);
+  assertEquals(broken(`<a href="d.html">D</a> <img src="/none.png">`), ["b/c.html: d.html", "b/c.html: /none.png"]);
+});
+
+Deno.test("links of a page lead to pages, and those in code stay", () => {
+  const pages = new Map([["src/http/README.md", "manual/http"], ["mod.ts#agent", "reference/jizai"]]);
+  const attachments: string[] = [];
+  const page = (markdown: string) => {
+    const draft = { source: "examples/guides/concepts/a.md", path: "concepts/a", title: "", description: "", markdown };
+    return linked(draft, pages, (path) => attachments.push(path)).markdown;
+  };
+  assertEquals(page("[HTTP](../../../src/http/README.md#routes)"), "[HTTP](../manual/http.md#routes)");
+  assertEquals(page("[`agent()`](../../../mod.ts#agent)"), "[`agent()`](../reference/jizai.md#agent)");
+  assertEquals(page("`[a](b.md)` [x](https://x.org)"), "`[a](b.md)` [x](https://x.org)");
+  assertEquals(page("```\n[a](b.md)\n```"), "```\n[a](b.md)\n```");
+  assertEquals(page("[main](../../node/main.ts)"), "[main](/source/examples/node/main.ts.txt)");
+  assertEquals(attachments, ["examples/node/main.ts"]);
+  assertEquals(linksIn("[`a`](b.md) and [c](mailto:d)"), ["b.md"]);
+});
+
+Deno.test("the description of a page is its first sentence", () => {
+  const page = "---\nlayout: doc\n---\n\n# Title\n\nA [link](b.md) of `code`. More.\n\nEnd.";
+  assertEquals(titleOf(page), { title: "Title", description: "A link of code." });
+});
