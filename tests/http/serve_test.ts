@@ -119,7 +119,7 @@ Deno.test("serve() requires the vars option exactly if the agent needs vars", ()
   const witnessed = agent({ vars: vars<{ tenant: string }>(), model: scripted() });
   serve(plain);
   serve(plain, { vars: () => 1 });
-  serve(needy, { vars: (c) => ({ user: c.get("user") }) });
+  serve(needy, { vars: (c: Context<{ Variables: { user: User } }>) => ({ user: c.get("user") }) });
   serve(witnessed, { vars: (c) => ({ tenant: c.req.header("x-tenant") ?? "" }), onClientGone: "drain" });
   serve(witnessed, { vars: (c) => Promise.resolve({ tenant: c.req.path }) });
   // @ts-expect-error: vars are missing
