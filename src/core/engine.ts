@@ -17,7 +17,16 @@ export type { AbortOptions } from "./control.ts";
 export type { ClaimConditions, ClaimOptions } from "./claim.ts";
 export type { MemoryOptions } from "./memory.ts";
 export type { Lease, Mail } from "./session.ts";
-export type { ListOptions, OpenWriter, SessionReader, SessionStore, SessionWriter, WriterOptions } from "./store.ts";
+export type {
+  ListOptions,
+  OpenWriter,
+  RunStore,
+  SessionReader,
+  SessionStore,
+  SessionWriter,
+  StoreAdapter,
+  WriterOptions,
+} from "./store.ts";
 export type { NumberedEvent } from "./events.ts";
 export type {
   AllowedCall,
@@ -54,6 +63,14 @@ export type {
   WarningCode,
 } from "../protocol/event.ts";
 export type { InnerAnswer, InnerCall, InnerCalls } from "../protocol/message.ts";
-export type { AddedPart, LogprobsPart, ProviderCallPart, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
+export type {
+  AddedPart,
+  LogprobsPart,
+  OutputChange,
+  ProviderCallPart,
+  ProviderResultPart,
+  TokenLogprob,
+} from "../protocol/part.ts";
 export type { Sink } from "../stream/channel.ts";
 export type { Asking } from "../protocol/question.ts";
+export type { OutputStream } from "./output.ts";

@@ -13,6 +13,8 @@ import type { Log } from "./log.ts";
 export type { BatchOptions as D1Options } from "./batch_sql/store.ts";
 export type { BatchLogOptions as D1LogOptions } from "./batch_sql/log.ts";
 export { schema, type SqlValue } from "./batch_sql/store.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions, Log } from "./log.ts";
 
 // The adapters for Cloudflare D1.
 

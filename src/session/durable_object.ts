@@ -14,6 +14,8 @@ import { sqlLog } from "./sql/log.ts";
 import { addSessionTables, logTables, type SqlStorage } from "./sql/storage.ts";
 import { sqlStore } from "./sql/store.ts";
 export type { SqlStorage as ObjectStorage } from "./sql/storage.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions, Log } from "./log.ts";
 
 // The storage of a Durable Object.
 

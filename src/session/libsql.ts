@@ -20,6 +20,8 @@ import type { Log } from "./log.ts";
 export type { BatchOptions as LibsqlOptions } from "./batch_sql/store.ts";
 export type { BatchLogOptions as LibsqlLogOptions } from "./batch_sql/log.ts";
 export { schema, type SqlValue } from "./batch_sql/store.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { Log } from "./log.ts";
 
 // The adapters for libSQL.
 

@@ -12,6 +12,8 @@ import { channelOf, scriptLog } from "./redis_scripts/log.ts";
 import { type RedisOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
 import { scriptStore } from "./redis_scripts/store.ts";
 export type { RedisOptions } from "./redis_scripts/script.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions, Log } from "./log.ts";
 
 // The Redis client that the caller passes.
 

@@ -12,6 +12,8 @@ import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { sharedTransactions, sqlLog } from "./sql/log.ts";
 import { addSessionTables, logTables, sessionTables, type SqlStorage } from "./sql/storage.ts";
 import { sqlStore } from "./sql/store.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions, Log } from "./log.ts";
 
 // The SQLite database that the caller opens, and its schema.
 

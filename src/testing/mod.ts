@@ -29,3 +29,7 @@ export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";
 export { storeLaws } from "./laws/store_laws.ts";
 export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";
+export type { Files } from "../protocol/files.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { Log } from "../session/log.ts";
+export type { StoreAdapter } from "../core/store.ts";

@@ -3,7 +3,7 @@
  */
 import { memory, type Store } from "@jizai/jizai";
 import type { StoreAdapter } from "@jizai/jizai/session/durable";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { fileLaws, logLaws, type Make, storeLaws } from "@jizai/jizai/testing";

@@ -25,6 +25,7 @@ export {
   type Recovered,
   type RecoverOptions,
   type RunStore,
+  type SessionReader,
   type Sessions,
   type StoreAdapter,
   type StoredHead,

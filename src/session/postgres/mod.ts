@@ -10,6 +10,8 @@ import { deleteExpired, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 export { postgresLog, type PostgresLogOptions } from "./log.ts";
 export { migrate, type PostgresOptions, type PostgresSql, schema } from "./sql.ts";
 export { postgresStore } from "./store.ts";
+export type { KeyValue } from "../../protocol/key_value.ts";
+export type { DeltaOptions, Log } from "../log.ts";
 
 // Texts by key in Postgres.
 
