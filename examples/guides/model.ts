@@ -10,8 +10,8 @@ import process from "node:process";
 /** Calls the tools that a prompt names, as in `weather city=Kyoto`, and repeats their results. */
 export const demo: Model = {
   id: "demo",
-  async *stream({ messages, tools }) {
-    const last = messages.at(-1);
+  async *stream({ messages, tools, options }) {
+    const last = messages.findLast((message) => message.role === "tool" || message.role === "user" && !message.from);
     const calls = last?.role === "user" ? callsIn(textOf(last), tools) : [];
     for (const [index, { name, input }] of calls.entries()) {
       const id = `call_${messages.length}_${index}`;
@@ -21,7 +21,7 @@ export const demo: Model = {
         { type: "call.end", id },
       ];
     }
-    if (calls.length === 0) yield* wordByWord(answerTo(last));
+    if (calls.length === 0) yield* wordByWord(options.output ? JSON.stringify(valuesIn(last)) : answerTo(last));
     yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop", usage: { input: 10, output: 10 } }];
   },
 };
@@ -32,9 +32,19 @@ function callsIn(prompt: string, tools: readonly ToolDefinition[]): { name: stri
     const [key = "", value] = word.split("=");
     const call = calls.at(-1);
     if (value === undefined && tools.some(({ name }) => name === word)) calls.push({ name: word, input: {} });
-    else if (value !== undefined && call) call.input[key] = /^\d+$/.test(value) ? Number(value) : value;
+    else if (value !== undefined && call) call.input[key] = valueOf(value);
   }
   return calls;
+}
+
+/** Returns the values in a prompt, as in `city=Kyoto days=3`, for a structured answer. */
+function valuesIn(message: Message | undefined): object {
+  const text = message?.role === "user" ? textOf(message) : "";
+  return Object.fromEntries(Array.from(text.matchAll(/(\w+)=(\S+)/g), ([, key, value = ""]) => [key, valueOf(value)]));
+}
+
+function valueOf(text: string): unknown {
+  return /^\d+$/.test(text) ? Number(text) : text;
 }
 
 function answerTo(message: Message | undefined): string {
