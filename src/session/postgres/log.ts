@@ -90,7 +90,7 @@ export interface PostgresLogOptions extends PostgresOptions, DeltaOptions {
  * ```ts
  * import { postgresLog, type PostgresSql } from "@jizai/jizai/session/postgres";
  *
- * // sql: postgres(url) of postgres.js
+ * // sql: postgres(url, { fetch_types: false }) of postgres.js
  * export const logOn = (sql: PostgresSql) => postgresLog(sql, { expireIn: 60 * 60 * 1_000 });
  * ```
  */

@@ -21,7 +21,7 @@ export type { DeltaOptions, Log } from "../log.ts";
  * ```ts
  * import { postgresKeyValue, type PostgresSql } from "@jizai/jizai/session/postgres";
  *
- * // sql: postgres(url) of postgres.js
+ * // sql: postgres(url, { fetch_types: false }) of postgres.js
  * export const valuesOn = (sql: PostgresSql) => postgresKeyValue(sql);
  * ```
  */

@@ -20,7 +20,7 @@ import { inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sw
  *
  * const assistant = agent({ model: scripted("Hello!") });
  *
- * // sql: postgres(url) of postgres.js
+ * // sql: postgres(url, { fetch_types: false }) of postgres.js
  * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql), log: postgresLog(sql) });
  * ```
  */
