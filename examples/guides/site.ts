@@ -33,6 +33,10 @@ export const sections: readonly Section[] = [
   { title: "Agents, tools, tests", files: guides("several_agents mcp_servers your_own_middleware test_offline") },
   { title: "Clients", files: guides("use_chat ag_ui openai_clients event_source nothing_streams") },
   {
+    title: "Concepts",
+    files: guides("concepts/onion concepts/events concepts/sessions concepts/guards concepts/recovery"),
+  },
+  {
     title: "In depth",
     files: [
       "src/core/runs.md",
@@ -60,6 +64,15 @@ const withoutScript = `
 @media (min-width: 960px) { .VPSidebar { position: fixed !important; padding: 96px 32px !important; width: 272px !important; } }
 `;
 
+/** The look of the diagram of the onion, in both colour schemes. */
+const diagram = `
+.onion a { text-decoration: none; }
+.onion rect { fill: var(--vp-c-brand-1); fill-opacity: 0.06; stroke: var(--vp-c-brand-1); }
+.onion a:hover > rect, .onion a:focus > rect { fill-opacity: 0.25; }
+.onion text { fill: var(--vp-c-text-1); font: 600 14px var(--vp-font-family-base); }
+.onion text.note { fill: var(--vp-c-text-2); font-weight: 400; font-size: 12px; }
+`;
+
 /** Returns the configuration of VitePress, which is JSON. */
 export function configuration(groups: readonly { readonly title: string; readonly pages: readonly Entry[] }[]): object {
   return {
@@ -69,7 +82,7 @@ export function configuration(groups: readonly { readonly title: string; readonl
     srcExclude: ["public/**"],
     outDir: "../site",
     cacheDir: ".vitepress/cache",
-    head: [["noscript", {}, `<style>${withoutScript}</style>`]],
+    head: [["style", {}, diagram], ["noscript", {}, `<style>${withoutScript}</style>`]],
     markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark" } },
     themeConfig: {
       search: { provider: "local" },

@@ -18,6 +18,8 @@ export interface Program {
   readonly morningReport: (day: string) => Promise<string>;
   readonly probe: (url: string, send: typeof fetch) => Promise<readonly number[]>;
   readonly shutDown: () => Promise<void>;
+  readonly text: string;
+  readonly types: readonly string[];
   readonly stopSession: (base: string, session: string, send: typeof fetch) => Promise<boolean>;
 }
 
@@ -34,6 +36,6 @@ export async function load(name: string, model: Model, index = 0): Promise<Progr
   const program = (await programsOf(name))[index];
   if (!program) throw new Error(`Cannot load program ${index} of the guide "${name}": there is none`);
   globals.guides = { model, persistence: { store: memory(), log: memoryLog() } };
-  const text = program.replace(/^import (\{ \w+ \}) from "\.\/\w+\.ts";$/gm, "const $1 = globalThis.guides;");
+  const text = program.replace(/^import (\{ \w+ \}) from "\.{1,2}\/\w+\.ts";$/gm, "const $1 = globalThis.guides;");
   return await import(`data:application/typescript,${encodeURIComponent(`${text}\n// ${crypto.randomUUID()}`)}`);
 }

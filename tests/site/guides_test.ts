@@ -1,4 +1,5 @@
 import { agent, ModelError, noUsage, serve } from "@jizai/jizai";
+import { points } from "@jizai/jizai/kit";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { stub } from "@std/testing/mock";
@@ -292,6 +293,31 @@ Deno.test("your_own_middleware: the third call is denied", async () => {
   const { messages } = await assistant.run("Weather?").result;
   const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
   assertEquals(results.map(({ status }) => status), ["ok", "ok", "denied"]);
+});
+
+Deno.test("concepts/onion: a run passes its points in the order of the page", async () => {
+  const { assistant } = await load("concepts/onion", demo);
+  const { text } = await assistant.run("ping pong").result;
+  const page = await Deno.readTextFile("examples/guides/concepts/onion.md");
+  assertStringIncludes(page.replace(/\s+/g, " "), `\`${text}\``);
+  for (const point of points) assertStringIncludes(page, `<a href="#${point}">`);
+});
+
+Deno.test("concepts: events, sessions and recovery behave as their pages say", async () => {
+  const { types, text } = await load("concepts/events", demo);
+  assertEquals([types.at(0), types.at(-1), text], ["run.started", "run.finished", "You said: Hello"]);
+  assertEquals((await load("concepts/sessions", demo)).text, "Visit 2");
+  assertEquals((await load("concepts/recovery", demo)).text, "Paid 5.");
+});
+
+Deno.test("concepts/guards: a guard denies, allows and asks by the input", async () => {
+  const calls = ["/etc/passwd", "a.tmp", "a.txt"].map((path) => ["remove", { path }] as const);
+  const { assistant } = await load("concepts/guards", scripted({ calls }, "Done."));
+  const { questions, session } = await assistant.run("Tidy up").result;
+  assertEquals(questions.map(({ questions }) => questions), [["Delete a.txt?"]]);
+  const { messages } = await assistant.run({ prompt: "Never mind", session }).result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals(results.map(({ status }) => status), ["denied", "ok", "skipped"]);
 });
 
 Deno.test("every guide is in the sidebar, and a test executes its programs", async () => {
