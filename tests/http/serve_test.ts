@@ -252,7 +252,8 @@ Deno.test("serve() passes a denial to the model", async () => {
 
 Deno.test("serve() rejects an answer to another call, and accepts the right one afterwards", async () => {
   const { answer } = await paused();
-  const message = "Cannot answer call call_9: it is not asked";
+  const message =
+    "Cannot answer call call_9: it is not asked, or was answered before; expected an answer to call call_1";
   const wrong = answer({ callId: "call_1", type: "approve" }, { callId: "call_9", type: "approve" });
   assertEquals(await refusalOf(wrong), [409, { code: "unasked", message }]);
   assertEquals((await eventsOf(answer({ callId: "call_1", type: "approve" }))).at(-1)?.type, "run.finished");
