@@ -353,7 +353,7 @@ function collectTools(use: readonly Middleware[], agentTools: readonly AnyTool[]
       const other = from.get(tool.name);
       if (other) {
         const who = other === name ? `"${name}" has two tools` : `"${other}" and "${name}" both have a tool`;
-        throw new TypeError(`Cannot create the agent: ${who} "${tool.name}"; expected a name of its own: rename one`);
+        throw new TypeError(`Cannot create the agent: ${who} "${tool.name}"; rename one`);
       }
       from.set(tool.name, name);
     }

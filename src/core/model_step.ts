@@ -160,7 +160,7 @@ function expectModel(model: Model): Model {
   if (typeof model?.stream === "function") return model;
   const chosen = typeof model === "string" ? `"${model}"` : model === null ? "null" : typeof model;
   throw new TypeError(
-    `Cannot ask the model: \`model\` is ${chosen}; expected a function or hook that returns a model, such as openai({ model, apiKey })`,
+    `Cannot ask the model: \`model\` is ${chosen}; expected a model, such as openai({ model, apiKey })`,
   );
 }
 

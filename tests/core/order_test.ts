@@ -57,8 +57,8 @@ const look = tool({ name: "look", description: "Looks", input: z.object({}), exe
 
 Deno.test("agent() rejects two tools with the same name, and names the sources of both", () => {
   const error = (first: string, second: string) =>
-    `Cannot create the agent: "${first}" and "${second}" both have a tool "look"; expected a name of its own: rename one`;
-  const twice = 'Cannot create the agent: "tools" has two tools "look"; expected a name of its own: rename one';
+    `Cannot create the agent: "${first}" and "${second}" both have a tool "look"; rename one`;
+  const twice = 'Cannot create the agent: "tools" has two tools "look"; rename one';
   const bring = { name: "bring", tools: [look] };
   assertThrows(() => agent({ model: scripted(), tools: [look, look] }), TypeError, twice);
   assertThrows(() => agent({ model: scripted(), tools: [look], use: [bring] }), TypeError, error("tools", "bring"));
@@ -72,7 +72,7 @@ Deno.test("a run fails with an error that says what a function or a hook returne
     return [status, String(error)];
   };
   const message = (value: string) =>
-    `TypeError: Cannot ask the model: \`model\` is ${value}; expected a function or hook that returns a model, such as openai({ model, apiKey })`;
+    `TypeError: Cannot ask the model: \`model\` is ${value}; expected a model, such as openai({ model, apiKey })`;
   const hook: Middleware = { name: "other", model: (_, next) => next({ request: { model: "gpt" as never } }) };
   const settings: Middleware = { name: "other", session: (_, next) => next({ settings: { model: "gpt" as never } }) };
   assertEquals(await returned({ model: () => "gpt" }), ["failed", message('"gpt"')]);
