@@ -175,7 +175,7 @@ export class Transcript {
   }
 
   /** Removes all but the first `count` messages. The ids of removed calls stay in use. */
-  cut(count: number): void {
+  keepFirst(count: number): void {
     this.#knownIds();
     this.#messages = this.#messages.slice(0, count);
     this.#before = Math.min(this.#before, count);
