@@ -227,7 +227,7 @@ async function moveAfter(
   { halt, isSaved, later }: GroupEnd & { readonly later: readonly OpenCall[] },
 ): Promise<Move | undefined> {
   const { scope, scope: { engine }, checkpoint, position } = batch;
-  const fatal = calls.some(({ failures }) => failures.length > 0) ? await fatalErrors(scope, calls) : [];
+  const fatal = calls.some(({ failures }) => failures.length > 0) ? await failuresThatEndRun(scope, calls) : [];
   const waiting = calls.filter((call) => call.isWaiting);
   const isOver = fatal.length > 0 || engine.isEnding;
   if (waiting.length > 0 && !isOver) return pause(batch, waiting, halt);
@@ -400,7 +400,7 @@ function replaceInputs(message: AssistantMessage, inputs: ReadonlyMap<string, un
 }
 
 /** Runs the `error` hooks for hooks that failed. Returns the failures that end the run. */
-async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]): Promise<readonly unknown[]> {
+async function failuresThatEndRun(scope: StepScope, calls: readonly OpenCall[]): Promise<readonly unknown[]> {
   const { engine } = scope;
   const fatal: unknown[] = [];
   for (const call of calls) {
