@@ -51,7 +51,9 @@ export const sections: readonly Section[] = [
       "examples/README.md",
     ],
   },
-  { title: "Middleware", files: ["middleware/README.md"] },
+  { title: "From elsewhere", files: guides("from/ai_sdk from/langchain from/tanstack_ai from/claude_hooks") },
+  { title: "Middleware", files: ["middleware/README.md"], generated: "middleware" },
+  { title: "Reference", generated: "reference" },
   { title: "Versions", files: guides("changes") },
 ];
 
@@ -64,13 +66,15 @@ const withoutScript = `
 @media (min-width: 960px) { .VPSidebar { position: fixed !important; padding: 96px 32px !important; width: 272px !important; } }
 `;
 
-/** The look of the diagram of the onion, in both colour schemes. */
-const diagram = `
+/** The look of the diagram of the onion, in both colour schemes, and of programs side by side. */
+const style = `
 .onion a { text-decoration: none; }
 .onion rect { fill: var(--vp-c-brand-1); fill-opacity: 0.06; stroke: var(--vp-c-brand-1); }
 .onion a:hover > rect, .onion a:focus > rect { fill-opacity: 0.25; }
 .onion text { fill: var(--vp-c-text-1); font: 600 14px var(--vp-font-family-base); }
 .onion text.note { fill: var(--vp-c-text-2); font-weight: 400; font-size: 12px; }
+.wide .content-container { max-width: none !important; }
+@media (min-width: 1100px) { .sides { display: grid; grid-template-columns: 1fr 1fr; gap: 16px; } .sides > div { min-width: 0; } }
 `;
 
 /** Returns the configuration of VitePress, which is JSON. */
@@ -82,7 +86,7 @@ export function configuration(groups: readonly { readonly title: string; readonl
     srcExclude: ["public/**"],
     outDir: "../site",
     cacheDir: ".vitepress/cache",
-    head: [["style", {}, diagram], ["noscript", {}, `<style>${withoutScript}</style>`]],
+    head: [["style", {}, style], ["noscript", {}, `<style>${withoutScript}</style>`]],
     markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark" } },
     themeConfig: {
       search: { provider: "local" },
@@ -90,10 +94,12 @@ export function configuration(groups: readonly { readonly title: string; readonl
       nav: [
         { text: "Start", link: "/start" },
         { text: "Middleware", link: "/middleware/" },
+        { text: "Reference", link: "/reference/" },
         { text: "Changes", link: "/changes" },
       ],
       sidebar: groups.map(({ title, pages }) => ({
         text: title,
+        collapsed: pages.length > 12,
         items: pages.map((page) => ({ text: page.title, link: `/${page.path}` })),
       })),
     },

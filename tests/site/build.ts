@@ -9,8 +9,12 @@
  */
 import { configuration } from "../../examples/guides/site.ts";
 import { output } from "../package/pack.ts";
+import { cataloguePage, isMiddlewareModule } from "./catalogue.ts";
 import { brokenLinks } from "./links.ts";
-import { attached, groupsOf, linked, type Page } from "./pages.ts";
+import { attached, type Draft, type Group, groupsOf, linked } from "./pages.ts";
+import { addressOfModule, type DocModule, modulesOf, referenceIndex, referencePage } from "./reference.ts";
+import { fullText, indexText, plainPage } from "./texts.ts";
+import { kilobytesOf } from "./weights.ts";
 
 /** The folder of the site. It has only static files. */
 export const site = "dist/site";
@@ -30,35 +34,69 @@ if (import.meta.main) {
 
 /** Builds the site and returns the number of its pages. */
 export async function build(): Promise<number> {
-  const groups = await groupsOf({});
-  const drafts = groups.flatMap(({ pages }) => pages);
-  const addresses = new Map<string, string>(drafts.map(({ source, path }) => [source, path]));
+  const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));
+  const modules = await modulesOf(config);
+  const drafts = await groupsOf(await generated(modules));
   const files = new Set<string>();
-  const pages = drafts.map((draft) => linked(draft, addresses, (path) => files.add(path)));
-  await stage(pages, configuration(groups));
+  const addresses = addressesOf(drafts.flatMap(({ pages }) => pages), modules);
+  const groups = drafts.map(({ title, pages }) => ({
+    title,
+    pages: pages.map((draft) => linked(draft, addresses, (path) => files.add(path))),
+  }));
+  await stage(groups);
   for (const path of files) await copyText(path);
   await output("npm", "install", "--prefix", staged, "--no-audit", "--no-fund", "--loglevel=error");
   await Deno.remove(site, { recursive: true }).catch(() => {}); // it may not exist
   await output("npm", "exec", "--prefix", staged, "--", "vitepress", "build", staged);
-  for (const { path, markdown } of pages) await write(`${site}/${path}.md`, markdown);
+  const pages = groups.flatMap((group) => group.pages);
+  for (const page of pages) await write(`${site}/${page.path}.md`, plainPage(page));
+  await write(`${site}/llms.txt`, indexText(groups));
+  await write(`${site}/llms-full.txt`, fullText(groups));
+  await Deno.copyFile("examples/guides/SKILL.md", `${site}/SKILL.md`);
   return pages.length;
 }
 
+/** Returns the pages that are made from docblocks, by their folder. */
+async function generated(modules: readonly DocModule[]): Promise<Record<string, readonly Draft[]>> {
+  const [ofMiddleware, others] = [
+    modules.filter(isMiddlewareModule),
+    modules.filter((each) => !isMiddlewareModule(each)),
+  ];
+  const weights = await kilobytesOf(ofMiddleware.map(({ name }) => name));
+  return {
+    middleware: ofMiddleware.map((module) => cataloguePage(module, weights.get(module.name) ?? 0)),
+    reference: [referenceIndex(modules), ...others.map(referencePage)],
+  };
+}
+
+/** Returns the address of the page of each file of Markdown and of each module. */
+function addressesOf(drafts: readonly Draft[], modules: readonly DocModule[]): ReadonlyMap<string, string> {
+  return new Map([
+    ...drafts.filter(({ source }) => source.endsWith(".md")).map(({ source, path }) => [source, path] as const),
+    ...modules.map(({ file, name }) => [file, addressOfModule(name)] as const),
+  ]);
+}
+
 /** Writes the pages and the configuration. */
-async function stage(pages: readonly Page[], config: object): Promise<void> {
+async function stage(groups: readonly Group[]): Promise<void> {
   for await (const { name } of readFolder(staged)) {
     if (name !== "node_modules" && name !== "package-lock.json") {
       await Deno.remove(`${staged}/${name}`, { recursive: true });
     }
   }
   await write(`${staged}/package.json`, JSON.stringify({ private: true, type: "module", dependencies: packages }));
-  await write(`${staged}/.vitepress/config.js`, `export default ${JSON.stringify(config, null, 2)};\n`);
-  for (const { path, markdown } of pages) await write(`${staged}/${path}.md`, markdown);
+  await write(`${staged}/.vitepress/config.js`, `export default ${JSON.stringify(configuration(groups), null, 2)};\n`);
+  for (const { pages } of groups) {
+    for (const { path, markdown } of pages) await write(`${staged}/${path}.md`, markdown);
+  }
 }
 
 /** Copies a file that pages link to as text, which every browser shows. */
 async function copyText(path: string): Promise<void> {
-  await write(`${staged}/public/${attached(path)}`, await Deno.readTextFile(path));
+  const text = await Deno.readTextFile(path).catch((cause) => {
+    throw new Error(`Cannot build the site: a page links to "${path}", which is no file`, { cause });
+  });
+  await write(`${staged}/public/${attached(path)}`, text);
 }
 
 async function* readFolder(path: string): AsyncGenerator<Deno.DirEntry> {

@@ -9,7 +9,7 @@ import type { App } from "../support/requests.ts";
 
 /** The exports of a program: a server as its default, an agent, and functions. */
 export interface Program {
-  readonly default: App;
+  readonly default: App & { settled(): Promise<unknown> };
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
   readonly lines: readonly string[];

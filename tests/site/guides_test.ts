@@ -165,6 +165,7 @@ Deno.test("background_runs: the events are read after the response", async () =>
   assertEquals(response.status, 202);
   const { run } = await response.json();
   assertEquals(first("run.finished", await eventsOf(app.request(`/runs/${run}`))).text, "You said: Hi");
+  await app.settled(); // the webhook is sent
 });
 
 Deno.test("cancel: another tab stops the run of a session", async () => {
@@ -320,10 +321,43 @@ Deno.test("concepts/guards: a guard denies, allows and asks by the input", async
   assertEquals(results.map(({ status }) => status), ["denied", "ok", "skipped"]);
 });
 
+Deno.test("from/ai_sdk: the page receives the question", async () => {
+  const { default: app } = await load("from/ai_sdk", demo);
+  const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "refund order=A7 amount=150" }] }];
+  assertStringIncludes(await (await post(app, "/chat", { id: "c1", messages })).text(), "tool-approval-request");
+});
+
+Deno.test("from/langchain: the rule asks, and the time of the call is logged", async () => {
+  using printed = stub(console, "log", () => {});
+  const { assistant } = await load("from/langchain", demo);
+  const { session, questions } = await assistant.run("refund order=A7 amount=150").result;
+  const answers = questions.map(({ callId }) => ({ callId, type: "approve" as const }));
+  assertEquals((await assistant.resume({ session, answers }).result).text, "Refunded 150 for order A7.");
+  assertEquals(printed.calls.map(({ args: [tool] }) => tool), ["refund"]);
+});
+
+Deno.test("from/tanstack_ai: the question interrupts the run of AG-UI", async () => {
+  const { default: app } = await load("from/tanstack_ai", demo);
+  const messages = [{ id: "m1", role: "user", content: "refund order=A7 amount=150" }];
+  const body = { threadId: "t1", runId: "r1", messages, tools: [], context: [], state: {}, forwardedProps: {} };
+  assertStringIncludes(await (await post(app, "/ag-ui", body)).text(), `"type":"interrupt"`);
+});
+
+Deno.test("from/claude_hooks: the hook and the middleware deny the same call", async () => {
+  for (const index of [0, 1]) {
+    const calls = ["rm -rf /", "ls"].map((command) => ["Bash", { command }] as const);
+    const { assistant } = await load("from/claude_hooks", scripted({ calls }, "Done."), index);
+    const { messages } = await assistant.run("Tidy up").result;
+    const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+    assertEquals(results.map(({ status }) => status), ["denied", "ok"]);
+  }
+});
+
 Deno.test("every guide is in the sidebar, and a test executes its programs", async () => {
   const test = await Deno.readTextFile("tests/site/guides_test.ts");
   const shown = sections.flatMap(({ files = [] }) => files);
-  const guides = (await filesIn("examples/guides")).filter((path) => path.endsWith(".md"));
+  const files = await filesIn("examples/guides");
+  const guides = files.filter((path) => path.endsWith(".md") && !path.endsWith("/SKILL.md"));
   assertEquals(guides.filter((path) => !shown.includes(path)), []);
   const names = guides.map((path) => path.slice("examples/guides/".length, -".md".length));
   const programs = await Promise.all(names.map(programsOf));

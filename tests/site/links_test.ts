@@ -15,7 +15,7 @@ Deno.test("the link checker finds missing files and missing anchors", () => {
 });
 
 Deno.test("links of a page lead to pages, and those in code stay", () => {
-  const pages = new Map([["src/http/README.md", "manual/http"], ["mod.ts#agent", "reference/jizai"]]);
+  const pages = new Map([["src/http/README.md", "manual/http"], ["mod.ts", "reference/jizai"]]);
   const attachments: string[] = [];
   const page = (markdown: string) => {
     const draft = { source: "examples/guides/concepts/a.md", path: "concepts/a", title: "", description: "", markdown };
@@ -23,9 +23,10 @@ Deno.test("links of a page lead to pages, and those in code stay", () => {
   };
   assertEquals(page("[HTTP](../../../src/http/README.md#routes)"), "[HTTP](../manual/http.md#routes)");
   assertEquals(page("[`agent()`](../../../mod.ts#agent)"), "[`agent()`](../reference/jizai.md#agent)");
+  assertEquals(page("[`agent()`](/mod.ts#agent)"), "[`agent()`](../reference/jizai.md#agent)");
   assertEquals(page("`[a](b.md)` [x](https://x.org)"), "`[a](b.md)` [x](https://x.org)");
   assertEquals(page("```\n[a](b.md)\n```"), "```\n[a](b.md)\n```");
-  assertEquals(page("[main](../../node/main.ts)"), "[main](/source/examples/node/main.ts.txt)");
+  assertEquals(page("[main](../../node/main.ts)"), "[main](../source/examples/node/main.ts.txt)");
   assertEquals(attachments, ["examples/node/main.ts"]);
   assertEquals(linksIn("[`a`](b.md) and [c](mailto:d)"), ["b.md"]);
 });

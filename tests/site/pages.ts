@@ -58,7 +58,7 @@ export async function groupsOf(
 ): Promise<{ readonly title: string; readonly pages: readonly Draft[] }[]> {
   return await Promise.all(sections.map(async ({ title, files = [], generated: folder }) => ({
     title,
-    pages: [...await Promise.all(files.map(draftOf)), ...(folder ? generated[folder] ?? [] : [])],
+    pages: [...await Promise.all(files.map(draftOf)), ...folder ? generated[folder] ?? [] : []],
   })));
 }
 
@@ -72,23 +72,20 @@ export function linksIn(markdown: string): string[] {
 }
 
 /**
- * Makes the links of a draft lead to pages. `pages` has the address of the page of a file, and of a symbol as `file#symbol`. Reports files that are linked to
+ * Makes the links of a draft lead to pages. `pages` has the address of the page of a file. A link that begins with `/` is one from the root of the repository. Reports files that are linked to
  * and that are no pages to `attach`.
  */
 export function linked(draft: Draft, pages: ReadonlyMap<string, string>, attach: (path: string) => void): Page {
   const { source, path } = draft;
   const from = posix.dirname(path);
   const lead = (target: string): string => {
-    if (/^([a-z]+:|#|\/)/.test(target)) return target;
+    if (/^([a-z]+:|#)/.test(target)) return target;
     const [file = "", anchor] = target.split("#");
-    const resolved = posix.join(posix.dirname(source), file).replace(/\/$/, "");
-    const page = pages.get(anchor ? `${resolved}#${anchor}` : resolved) ?? pages.get(resolved);
-    if (page === undefined) {
-      attach(resolved);
-      return `/${attached(resolved)}`;
-    }
-    const relative = posix.relative(from, page);
-    return `${relative.startsWith(".") ? relative : `./${relative}`}.md${anchor ? `#${anchor}` : ""}`;
+    const resolved = posix.join(file.startsWith("/") ? "." : posix.dirname(source), file).replace(/^\/|\/$/g, "");
+    const page = pages.get(resolved);
+    if (page === undefined) attach(resolved);
+    const relative = posix.relative(from, page === undefined ? attached(resolved) : `${page}.md`);
+    return `${relative.startsWith(".") ? relative : `./${relative}`}${page && anchor ? `#${anchor}` : ""}`;
   };
   const markdown = draft.markdown.replace(
     codeOrLink,
