@@ -29,7 +29,10 @@ export const sections: readonly Section[] = [
   { title: "Answers", files: guides("model_per_request structured_output stream_masking rag files_s3_r2") },
   { title: "People and users", files: guides("ask_a_person approvals_by_webhook users cors") },
   { title: "Costs and failures", files: guides("cap_costs see_costs log_every_call failures defaults") },
-  { title: "Runs", files: guides("schedules background_runs cancel long_conversations survive_a_deploy databases") },
+  {
+    title: "Runs",
+    files: guides("schedules background_runs cancel long_conversations deploy survive_a_deploy databases"),
+  },
   { title: "Agents, tools, tests", files: guides("several_agents mcp_servers your_own_middleware test_offline") },
   { title: "Clients", files: guides("use_chat ag_ui openai_clients event_source nothing_streams") },
   {

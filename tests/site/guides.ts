@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { type Agent, memory, type Model, type Store } from "@jizai/jizai";
+import { type Agent, memory, type Model, type ServedApp, type Store } from "@jizai/jizai";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
-import type { App } from "../support/requests.ts";
 
 /** The exports of a program: a server as its default, an agent, and functions. */
 export interface Program {
-  readonly default: App & { settled(): Promise<unknown> };
+  readonly default: ServedApp;
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
   readonly lines: readonly string[];

@@ -6,6 +6,7 @@ import { stub } from "@std/testing/mock";
 import { sign } from "hono/jwt";
 import { demo } from "../../examples/guides/model.ts";
 import { sections } from "../../examples/guides/site.ts";
+import { chatStream } from "../support/providers/openai.ts";
 import { type App, eventsOf, first, type Framed, post } from "../support/requests.ts";
 import { filesIn } from "../support/source.ts";
 import { load, programsOf } from "./guides.ts";
@@ -266,6 +267,23 @@ Deno.test("databases: a session outlives the server, in SQLite", async () => {
   const { session } = first("run.started", await prompt(serve(agent({ model: demo }), persistence), "Hi"));
   const response = await serve(agent({ model: demo }), persistence).request(`/sessions/${session}`);
   assertEquals((await response.json()).messages.length, 2);
+});
+
+Deno.test("deploy: the key of the platform reaches the provider", async () => {
+  const authorizations: (string | null)[] = [];
+  using _ = stub(globalThis, "fetch", (_, init) => {
+    authorizations.push(new Headers(init?.headers).get("authorization"));
+    return Promise.resolve(new Response(chatStream({ content: "Hello!" }, "stop", 2)));
+  });
+  const { default: app } = await load("deploy", demo);
+  const body = JSON.stringify({ prompt: "Hi" });
+  const request = new Request("http://localhost/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  const events = await eventsOf(app.fetch(request, { OPENAI_API_KEY: "sk-platform" }));
+  assertEquals([first("run.finished", events).text, authorizations], ["Hello!", ["Bearer sk-platform"]]);
 });
 
 Deno.test("nothing_streams: the probe sees each chunk", async () => {
