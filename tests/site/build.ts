@@ -44,7 +44,7 @@ export async function build(): Promise<number> {
     pages: pages.map((draft) => linked(draft, addresses, (path) => files.add(path))),
   }));
   await stage(groups);
-  for (const path of files) await copyText(path);
+  for (const path of files) await attach(path);
   await output("npm", "install", "--prefix", staged, "--no-audit", "--no-fund", "--loglevel=error");
   await Deno.remove(site, { recursive: true }).catch(() => {}); // it may not exist
   await output("npm", "exec", "--prefix", staged, "--", "vitepress", "build", staged);
@@ -91,12 +91,15 @@ async function stage(groups: readonly Group[]): Promise<void> {
   }
 }
 
-/** Copies a file that pages link to as text, which every browser shows. */
-async function copyText(path: string): Promise<void> {
-  const text = await Deno.readTextFile(path).catch((cause) => {
+/** Copies a file that pages link to. VitePress bundles pictures; a copy stands beside the Markdown of the pages. */
+async function attach(path: string): Promise<void> {
+  const bytes = await Deno.readFile(path).catch((cause) => {
     throw new Error(`Cannot build the site: a page links to "${path}", which is no file`, { cause });
   });
-  await write(`${staged}/public/${attached(path)}`, text);
+  const isPicture = attached(path).startsWith("pictures/");
+  for (const folder of isPicture ? [staged, `${staged}/public`] : [`${staged}/public`]) {
+    await write(`${folder}/${attached(path)}`, bytes);
+  }
 }
 
 async function* readFolder(path: string): AsyncGenerator<Deno.DirEntry> {
@@ -105,7 +108,7 @@ async function* readFolder(path: string): AsyncGenerator<Deno.DirEntry> {
 }
 
 /** Writes a file, in folders that may not exist. */
-export async function write(path: string, text: string): Promise<void> {
+export async function write(path: string, content: string | Uint8Array): Promise<void> {
   await Deno.mkdir(path.replace(/\/[^/]*$/, ""), { recursive: true });
-  await Deno.writeTextFile(path, text);
+  await Deno.writeFile(path, typeof content === "string" ? new TextEncoder().encode(content) : content);
 }

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { brokenIn } from "./links.ts";
 import { linked, linksIn, titleOf } from "./pages.ts";
+import { streamPicture } from "./pictures.ts";
 
 Deno.test("the link checker finds missing files and missing anchors", () => {
   const page = (body: string) => `<html><body>${body}</body></html>`;
@@ -34,4 +35,8 @@ Deno.test("links of a page lead to pages, and those in code stay", () => {
 Deno.test("the description of a page is its first sentence", () => {
   const page = "---\nlayout: doc\n---\n\n# Title\n\nA [link](b.md) of `code`. More.\n\nEnd.";
   assertEquals(titleOf(page), { title: "Title", description: "A link of code." });
+});
+
+Deno.test("the picture of the stream shows the events of today: run `deno task pictures`", async () => {
+  assertEquals(await Deno.readTextFile("examples/guides/stream.svg"), await streamPicture());
 });

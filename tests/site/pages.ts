@@ -25,8 +25,10 @@ export interface Group {
   readonly pages: readonly Page[];
 }
 
-/** A file that a page links to, and that is no page: its text is a file of the site. */
-export const attached = (path: string): string => `source/${path}.txt`;
+/** Returns the address of a file that a page links to, and that is no page: a picture, or its text, which every browser shows. */
+export function attached(path: string): string {
+  return /\.(png|svg)$/.test(path) ? `pictures/${posix.basename(path)}` : `source/${path}.txt`;
+}
 
 /** Returns the address of the page that a file of Markdown becomes, without its ending. */
 export function addressOf(source: string): string {
