@@ -1,4 +1,7 @@
 import { assertEquals } from "@std/assert";
+import { posix } from "node:path";
+import { sections } from "../../examples/guides/site.ts";
+import { exportsOf } from "../support/source.ts";
 import { brokenIn } from "./links.ts";
 import { linked, linksIn, titleOf } from "./pages.ts";
 import { streamPicture } from "./pictures.ts";
@@ -40,3 +43,29 @@ Deno.test("the description of a page is its first sentence", () => {
 Deno.test("the picture of the stream shows the events of today: run `deno task pictures`", async () => {
   assertEquals(await Deno.readTextFile("examples/guides/stream.svg"), await streamPicture());
 });
+
+Deno.test("links in Markdown lead to files, headings and exported symbols", async () => {
+  const pages = ["README.md", ...sections.flatMap(({ files = [] }) => files)];
+  const broken = await Promise.all(pages.map(async (page) => {
+    const targets = linksIn(await Deno.readTextFile(page));
+    const wrong = await Promise.all(
+      targets.map(async (target) => await leads(page, target) ? [] : [`${page}: ${target}`]),
+    );
+    return wrong.flat();
+  }));
+  assertEquals(broken.flat(), []);
+});
+
+/** Returns true if a link of a page leads to a file or a folder, and its anchor to a heading or an export of the file. */
+async function leads(page: string, target: string): Promise<boolean> {
+  const [file = "", anchor] = target.split("#");
+  const path = file === "" ? page : posix.join(posix.dirname(page), file);
+  const text = await Deno.readTextFile(path).catch(() => undefined);
+  if (text === undefined) return anchor === undefined && await Deno.stat(path).then(() => true, () => false);
+  if (anchor === undefined) return true;
+  if (path.endsWith(".ts")) return (await exportsOf({ path, text })).includes(anchor);
+  const headings = text.matchAll(/^#+ (.+)$/gm).map(([, title = ""]) =>
+    title.toLowerCase().replace(/[^\w\s-]/g, "").trim().replaceAll(" ", "-")
+  );
+  return [...headings].includes(anchor);
+}
