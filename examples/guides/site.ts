@@ -103,7 +103,7 @@ export function configuration(groups: readonly { readonly title: string; readonl
       sidebar: groups.map(({ title, pages }) => ({
         text: title,
         collapsed: pages.length > 12,
-        items: pages.map((page) => ({ text: page.title, link: `/${page.path}` })),
+        items: pages.map((page) => ({ text: page.title.replaceAll("`", ""), link: `/${page.path}` })),
       })),
     },
   };

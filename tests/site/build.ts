@@ -86,6 +86,7 @@ async function stage(groups: readonly Group[]): Promise<void> {
   }
   await write(`${staged}/package.json`, JSON.stringify({ private: true, type: "module", dependencies: packages }));
   await write(`${staged}/.vitepress/config.js`, `export default ${JSON.stringify(configuration(groups), null, 2)};\n`);
+  await write(`${staged}/.vitepress/theme/index.js`, `export { default } from "vitepress/theme-without-fonts";\n`);
   for (const { pages } of groups) {
     for (const { path, markdown } of pages) await write(`${staged}/${path}.md`, markdown);
   }
