@@ -79,9 +79,9 @@ export type { StopOptions } from "./src/core/control.ts";
 export type { OnError } from "./src/core/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
 export type {
-  AnyEnv,
   Busy,
   ClientGone,
+  DefaultEnv,
   OnEnd,
   RequestVars,
   RunEnd,

@@ -435,6 +435,7 @@ Deno.test("tests mirror src and middleware", async () => {
     "package",
     "platforms",
     "servers",
+    "site",
     "support",
     "traps.ts",
     "types",

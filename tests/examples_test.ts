@@ -171,9 +171,9 @@ Deno.test("the README has at most 250 lines, and its first agent is examples/fir
   assertEquals(readme.trimEnd().split("\n").length <= 250, true);
 });
 
-Deno.test("the README names every point, and every helper that answers at one", async () => {
-  const readme = await Deno.readTextFile("README.md");
-  const [, table = ""] = readme.match(/## Which point do I want\n([^]*?)\n## /) ?? [];
+Deno.test("the guide to middleware names every point, and every helper that answers at one", async () => {
+  const guide = await Deno.readTextFile("examples/guides/your_own_middleware.md");
+  const [, table = ""] = guide.match(/## Which point do I want\n([^]*?)\nMore: /) ?? [];
   const answers = await Deno.readTextFile("src/core/results.ts");
   const helpers = [...answers.matchAll(/^export function (\w+)/gm)].flatMap(([, name]) =>
     name === "result" ? [] : [`${name}()`] // the function that the others call
@@ -182,12 +182,14 @@ Deno.test("the README names every point, and every helper that answers at one", 
   assertEquals(points.filter((point) => !table.includes(`\`${point}\``)), []);
 });
 
-Deno.test("the README shows useChat as the page in examples/use_chat does", async () => {
+Deno.test("the guide to useChat shows it as the page in examples/use_chat does", async () => {
   const page = await Deno.readTextFile("examples/use_chat/page.jsx");
-  const [, shown = ""] = (await Deno.readTextFile("README.md")).match(/```jsx ignore\n([^]*?)```/) ?? [];
+  const [, shown = ""] = (await Deno.readTextFile("examples/guides/use_chat.md")).match(/```jsx ignore\n([^]*?)```/) ??
+    [];
   const lines = shown.split("\n").slice(2).map((line) => line.replace(/\/\/.*|;/g, "").trim()).filter(Boolean);
   const added = "addToolApprovalResponse({ id: part.approval.id, approved: true })"; // the page calls it in a component
-  assertEquals(lines.filter((line) => !page.includes(line)), [added]);
+  const stop = `fetch("/chat/tab/stream", { method: "DELETE" })`; // the page has a function for it
+  assertEquals(lines.filter((line) => !page.includes(line)), [added, stop]);
 });
 
 Deno.test("the first agent of the README answers two prompts with tools, from a provider", async () => {
@@ -260,7 +262,10 @@ Deno.test("the assistant searches twice in parallel, reads twice in parallel, an
     "run.finished done",
   ]);
   const sources = text.matchAll(/^\*\*.+\*\* \((.+)\)$/gm).map(([, source]) => source).toArray();
-  assertEquals(sources, ["README.md#which-point-do-i-want", "middleware/reliability/timeout.ts#timeout"]);
+  assertEquals(sources, [
+    "examples/guides/your_own_middleware.md#which-point-do-i-want",
+    "middleware/reliability/timeout.ts#timeout",
+  ]);
   assertStringIncludes(text, "> | timing, timeout, cache, lock, and a retry if `next()` rejects | `execute` |");
 });
 

@@ -27,7 +27,8 @@ import {
   when,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import type { Context } from "hono";
+import { type Context, Hono } from "hono";
+import type { JwtVariables } from "hono/jwt";
 import { lines } from "./support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -384,7 +385,6 @@ Deno.test("serve() infers the vars of an agent, with their literal types, and re
     readonly role: "member" | "guest";
   }
   const assistant = agent({ vars: vars<Guest>(), model: scripted() });
-  serve(assistant, { vars: (c) => ({ user: c.get("user"), role: "guest" }) });
   serve(assistant, { vars: (c: Context<{ Variables: { user: User } }>) => ({ user: c.var.user, role: "guest" }) });
   serve(assistant, {
     vars: () => Promise.resolve({ ...ada, role: "guest" }),
@@ -398,4 +398,36 @@ Deno.test("serve() infers the vars of an agent, with their literal types, and re
   serve(assistant, {});
   // @ts-expect-error: the options are missing
   serve(assistant);
+});
+
+Deno.test("serve() types the context of a request: stated, inferred from one option, or as Hono declares it", () => {
+  interface AppEnv {
+    readonly Variables: { readonly usr: User };
+    readonly Bindings: { readonly KEY: string };
+  }
+  const plain = agent({ model: scripted() });
+  const needy = agent({ vars: vars<User>(), model: scripted() });
+  serve<AppEnv>(plain, { owner: (c) => c.get("usr").id, vars: (c) => c.var.usr, session: (c) => c.env.KEY });
+  serve<AppEnv, User>(needy, { owner: (c) => c.get("usr").id, vars: (c) => c.get("usr") });
+  serve(needy, { vars: (c: Context<AppEnv>) => c.get("usr"), owner: (c) => c.get("usr").id });
+  serve(plain, { owner: (c) => c.get("jwtPayload") as string });
+  serve(needy, { vars: (c) => ({ id: c.env.KEY }), owner: (c) => c.req.header("x-user") });
+  // @ts-expect-error: no middleware declares that variable
+  serve(plain, { owner: (c) => c.get("usr").idd.nope });
+  // @ts-expect-error: no middleware declares that variable
+  serve(needy, { vars: (c) => ({ id: c.get("usr").idd.nope }) });
+  // @ts-expect-error: the variable has no such field
+  serve<AppEnv>(plain, { owner: (c) => c.get("usr").idd.nope });
+  // @ts-expect-error: the variable has no such field
+  serve<AppEnv>(plain, { onClientGone: (c) => c.var.usr.idd });
+  // @ts-expect-error: the inferred environment holds for the other options
+  serve(needy, { vars: (c: Context<AppEnv>) => c.get("usr"), owner: (c) => c.get("usr").idd });
+  // @ts-expect-error: the vars are checked beside a stated environment
+  serve<AppEnv, User>(needy, { vars: (c) => ({ id: c.env.KEY.length }) });
+  // @ts-expect-error: a stated environment does not hide that the agent needs vars
+  serve<AppEnv>(needy, { vars: (c) => c.get("usr") });
+  const served = serve<{ Variables: JwtVariables }>(plain, { owner: (c) => c.get("jwtPayload").sub });
+  new Hono<{ Variables: JwtVariables }>().route("/agent", served);
+  new Hono<AppEnv>().route("/agent", serve(plain));
+  is<Equal<typeof served extends Hono<{ Variables: JwtVariables }> ? true : false, true>>();
 });

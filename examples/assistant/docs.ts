@@ -1,13 +1,13 @@
 /**
- * The documentation of this project, split into passages: the sections of its READMEs, and the docblocks of its exports.
+ * The documentation of this project, split into passages: the sections of its READMEs and guides, and the docblocks of its exports.
  *
  * @module
  */
 
-/** The READMEs, or the docblocks in the code. */
+/** The READMEs and guides, or the docblocks in the code. */
 export type Place = "guide" | "code";
 
-/** A section of a README, or a docblock. */
+/** A section of a README or a guide, or a docblock. */
 export interface Passage {
   /** The place, such as `README.md#sessions` or `src/core/agent.ts#agent`. */
   readonly id: string;
@@ -17,7 +17,7 @@ export interface Passage {
 }
 
 /** The READMEs that users read: that of the project, and those of the rooms. */
-const guides = [
+const readmes = [
   "README.md",
   "src/core/runs.md",
   ...["src/http", "src/model", "src/session", "src/wire", "middleware", "examples"].map((folder) =>
@@ -29,9 +29,11 @@ const guides = [
 export async function readDocs(root: URL): Promise<readonly Passage[]> {
   const read = (path: string) => Deno.readTextFile(new URL(path, root));
   const passages = [
-    ...guides.map(async (path) => sections(path, await read(path))),
+    ...[...readmes, ...await guidesIn(root)].map(async (path) => sections(path, await read(path))),
     ...["mod.ts", "src/testing/mod.ts"].map((entry) => exportedBy(root, entry)),
-    ...(await modulesIn(root, "middleware")).filter(isPublic).map(async (path) => docblocks(path, await read(path))),
+    ...(await filesIn(root, "middleware", ".ts")).filter(isPublic).map(async (path) =>
+      docblocks(path, await read(path))
+    ),
   ];
   return (await Promise.all(passages)).flat();
 }
@@ -56,12 +58,17 @@ function isPublic(path: string): boolean {
   return /^middleware\/\w+\/\w+(\/mod)?\.ts$/.test(path);
 }
 
-/** Returns the modules in a folder and its subfolders. */
-async function modulesIn(root: URL, folder: string): Promise<string[]> {
+/** Returns the guides of the site. The skill for coding agents repeats them. */
+async function guidesIn(root: URL): Promise<string[]> {
+  return (await filesIn(root, "examples/guides", ".md")).filter((path) => !path.endsWith("/SKILL.md"));
+}
+
+/** Returns the files in a folder and its subfolders whose names end with `ending`. */
+async function filesIn(root: URL, folder: string, ending: string): Promise<string[]> {
   const entries = await Array.fromAsync(Deno.readDir(new URL(folder, root)));
   const paths = await Promise.all(entries.map(({ name, isDirectory }) => {
     const path = `${folder}/${name}`;
-    return isDirectory ? modulesIn(root, path) : path.endsWith(".ts") ? [path] : [];
+    return isDirectory ? filesIn(root, path, ending) : path.endsWith(ending) ? [path] : [];
   }));
   return paths.flat().sort();
 }

@@ -26,17 +26,20 @@ const journal: Middleware = {
   },
 };
 
-const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }), {
-  store: denoKvStore(kv),
-  log: denoKvLog(kv),
-  singleProcess: !onDeploy, // on Deno Deploy, other instances use the same database
-  owner: (c) => c.get("user"),
-  vars: (c) => ({ user: c.get("user") }),
-  recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
-  onClientGone: "detach",
-  signal: closing.signal,
-  onError: (error, { id }) => console.error(id, error),
-});
+const served = serve<{ Variables: Customer }, Customer>(
+  shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }),
+  {
+    store: denoKvStore(kv),
+    log: denoKvLog(kv),
+    singleProcess: !onDeploy, // on Deno Deploy, other instances use the same database
+    owner: (c) => c.get("user"),
+    vars: (c) => ({ user: c.get("user") }),
+    recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
+    onClientGone: "detach",
+    signal: closing.signal,
+    onError: (error, { id }) => console.error(id, error),
+  },
+);
 
 const app = new Hono<{ Variables: Customer }>()
   .use(async (c, next) => {

@@ -31,7 +31,8 @@ export interface Addresses {
 /** Opens the database: Postgres if DATABASE_URL is set, Redis if REDIS_URL is set, otherwise an SQLite file that processes of this machine share. */
 export async function openDatabase({ DATABASE_URL, REDIS_URL, FLEET_FILE }: Addresses): Promise<Database> {
   if (DATABASE_URL) {
-    const sql = postgres(DATABASE_URL, { onnotice: () => {} });
+    // Without fetch_types: false, the process exits if Postgres terminates a new connection while the driver reads the types of arrays, which nothing here uses.
+    const sql = postgres(DATABASE_URL, { onnotice: () => {}, fetch_types: false });
     await onPostgres.migrate(sql);
     const { postgresKeyValue, postgresLog, postgresStore } = onPostgres;
     return { name: "Postgres", store: postgresStore(sql), log: postgresLog(sql), keyValue: postgresKeyValue(sql) };

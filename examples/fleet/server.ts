@@ -33,17 +33,20 @@ const holder: Middleware = {
 /** Counts the prompts of a user over all processes. */
 const limit = rateLimit({ per: ({ vars }: Scope<Customer>) => vars.user, limit: 100, window: 60_000, keyValue });
 
-const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 200), use: [holder, limit] }), {
-  store,
-  log,
-  lease: 2_000, // a run counts as lost two seconds after its process was killed
-  owner: (c) => c.get("user"),
-  vars: (c) => ({ user: c.get("user") }),
-  onClientGone: "detach",
-  recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
-  signal: closing.signal,
-  onError: (error, { id }) => console.error(id, error),
-});
+const served = serve<{ Variables: Customer }, Customer>(
+  shop({ pace: Number(Deno.env.get("PACE") ?? 200), use: [holder, limit] }),
+  {
+    store,
+    log,
+    lease: 2_000, // a run counts as lost two seconds after its process was killed
+    owner: (c) => c.get("user"),
+    vars: (c) => ({ user: c.get("user") }),
+    onClientGone: "detach",
+    recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
+    signal: closing.signal,
+    onError: (error, { id }) => console.error(id, error),
+  },
+);
 
 const app = new Hono<{ Variables: Customer }>()
   .use(async (c, next) => {

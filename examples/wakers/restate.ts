@@ -36,15 +36,18 @@ async function watch(watched: Watched): Promise<void> {
   if (!response.ok) throw new Error(`Cannot schedule a waker: Restate answered ${response.status}`);
 }
 
-const served = serve(shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [watching(watch)] }), {
-  store,
-  log: sqliteLog(database),
-  lease,
-  owner: (c) => c.get("user"),
-  vars: (c) => ({ user: c.get("user") }),
-  recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
-  onClientGone: "detach",
-});
+const served = serve<{ Variables: Customer }, Customer>(
+  shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [watching(watch)] }),
+  {
+    store,
+    log: sqliteLog(database),
+    lease,
+    owner: (c) => c.get("user"),
+    vars: (c) => ({ user: c.get("user") }),
+    recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
+    onClientGone: "detach",
+  },
+);
 
 const waker = service({
   name: "waker",

@@ -23,7 +23,11 @@ export function watching(schedule: (watched: Watched) => Promise<unknown>): Midd
 }
 
 /** Continues runs whose process died, to their end or pause. Returns true if the session still has a run that works, so the waker has to look again. */
-export async function wake(app: ServedApp, store: Store, { session, user }: Watched): Promise<boolean> {
+export async function wake(
+  app: Pick<ServedApp, "recover">,
+  store: Store,
+  { session, user }: Watched,
+): Promise<boolean> {
   const { over } = await app.recover();
   await over;
   const { run } = await store.load(session, { owner: user }) ?? {};

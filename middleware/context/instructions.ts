@@ -14,6 +14,7 @@ import {
   type ToolResult,
 } from "../../mod.ts";
 import { expectNames, type Files, onlyIf, readText, withinTime } from "../../src/core/kit.ts";
+export type { Files } from "../../src/core/kit.ts";
 
 // Fetches instructions from allowed URLs.
 

@@ -5,6 +5,7 @@
  */
 import { type AnyTool, type Middleware, type Scope, type SessionContext, tool, ToolError } from "../../mod.ts";
 import { expectCount, expectNames, hashOf, type KeyValue, schemaOf } from "../../src/core/kit.ts";
+export type { KeyValue } from "../../src/core/kit.ts";
 
 // Stores notes in a key-value database. Each note has a key of its own, so that sessions which write at the same time keep each other's notes.
 

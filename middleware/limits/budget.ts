@@ -28,6 +28,7 @@ import {
   user,
 } from "../../mod.ts";
 import { type Conditional, costOf, estimateTokens, expectNames, onlyIf, type Price } from "../../src/core/kit.ts";
+export type { Price } from "../../src/core/kit.ts";
 
 // Keeps the ledger of a budget in the outermost run that uses it. Subagents share it.
 

@@ -5,6 +5,7 @@
  */
 import { type ExecuteContext, type Middleware, Pause, skipped, state } from "../../mod.ts";
 import { expectNames, type KeyValue, windowCounter, type WindowOptions } from "../../src/core/kit.ts";
+export type { KeyValue, WindowOptions } from "../../src/core/kit.ts";
 
 /** Options of `callRate()`. An event of the window is a call. */
 export interface CallRateOptions<V = unknown> extends WindowOptions {

@@ -5,6 +5,7 @@
  */
 import { type InputContext, type Middleware, refused } from "../../mod.ts";
 import { expectNames, type KeyValue, windowCounter, type WindowOptions } from "../../src/core/kit.ts";
+export type { KeyValue, WindowOptions } from "../../src/core/kit.ts";
 
 /** Options of `rateLimit()`. An event of the window is a message. */
 export interface RateLimitOptions<V = unknown> extends WindowOptions {

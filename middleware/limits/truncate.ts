@@ -18,7 +18,7 @@ export interface TruncateOptions {
 
 /**
  * Shortens each text of a result that is longer than `limit` to its beginning and its end, and states the number of characters left out. Media stay as they
- * are. Hooks after it see the whole result, hooks before it the shortened one.
+ * are. Hooks after it see the whole result, hooks before it the shortened one. Without it, the transcript keeps up to `limits.output` characters of a result.
  *
  * Throws a `RangeError` if `head` or `tail` is not a whole number, or both together are more than `limit`.
  *

@@ -20,6 +20,7 @@ import {
 } from "../../mod.ts";
 import type { Decision } from "../../src/core/engine.ts";
 import { canonicalJson, expectNames, hashOf, mapLeaves } from "../../src/core/kit.ts";
+export type { Decision } from "../../src/core/engine.ts";
 
 // The records that `audit()` writes.
 

@@ -74,8 +74,29 @@ export async function create(folder: string, options: CreateOptions = {}): Promi
     await writeFile(join(target, path), local, { mode: isSecret(path) ? 0o600 : 0o666 });
   }
   if (tarball !== undefined && "deno.json" in template.files) await unpack(tarball, join(target, vendor));
-  return [`Created ${name}: ${template.title}.`, "", ...[`cd ${folder}`, ...template.commands].map(indented), ""]
+  const old = isOldNode(template)
+    ? ["", `This is Node ${process.versions.node}; expected Node ${oldestNode} or newer for the project.`]
+    : [];
+  return [
+    `Created ${name}: ${template.title}.`,
+    ...old,
+    "",
+    ...[`cd ${folder}`, ...template.commands].map(indented),
+    "",
+  ]
     .join("\n");
+}
+
+/** The first version of Node that runs TypeScript, which the projects with an app do. */
+const oldestNode = "22.18";
+
+/** Whether this is a Node that cannot run a project of the template. */
+function isOldNode({ files }: Template): boolean {
+  const { node, deno, bun } = process.versions;
+  if (deno !== undefined || bun !== undefined || !files["package.json"]?.includes(`"node": ">=${oldestNode}"`)) {
+    return false;
+  }
+  return node.localeCompare(oldestNode, "en", { numeric: true }) < 0;
 }
 
 /** Returns the files of a project: path and text. A path of a template has an underscore for its first dot, since npm publishes no `.gitignore`. */

@@ -25,7 +25,11 @@ export async function explainFile(file: string): Promise<string> {
 
 /** Imports a module, and returns the agents that it exports. */
 async function agentsIn(file: string): Promise<readonly Agent<unknown, unknown>[]> {
-  const exported: object = await import(pathToFileURL(resolve(file)).href);
+  const exported: object = await import(pathToFileURL(resolve(file)).href).catch((error) => {
+    if (error?.code !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
+    const expected = "expected Node 22.18 or newer, Deno or Bun, which run TypeScript, or a JavaScript file";
+    throw new TypeError(`Cannot import "${file}" with Node ${process.versions.node}: ${expected}`, { cause: error });
+  });
   return Object.values(exported).filter(isAgent);
 }
 

@@ -24,3 +24,5 @@ export {
   type RunStatus,
   type TextView,
 } from "./state.ts";
+export type { Decider, Decision, FailureCode } from "../protocol/event.ts";
+export type { AddedPart } from "../protocol/part.ts";

@@ -48,7 +48,7 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
     if (question && !twice) answersByCall.set(callId, answeredQuestion(question, answer, run?.position));
     else if (twice || !storedAnswers.some((earlier) => canonicalJson(earlier.answer) === canonicalJson(answer))) {
       throw new SessionError(
-        `Cannot answer ${subjectOf(callId)}: it is ${twice ? "answered twice" : "not asked"}`,
+        `Cannot answer ${subjectOf(callId)}: ${twice ? "it is answered twice" : unasked(questions)}`,
         "unasked",
         undefined,
         stored.messages,
@@ -56,6 +56,14 @@ export function matchAnswers(stored: Session, answers: readonly PersonAnswer[]):
     }
   }
   return [...answersByCall.values()];
+}
+
+/** Says that a question is not open, and which ones are. */
+function unasked(questions: readonly Question[]): string {
+  const open = questions.map(({ callId }) => subjectOf(callId)).join(", ");
+  return `it is not asked, or was answered before; ${
+    open ? `expected an answer to ${open}` : "load the session again"
+  }`;
 }
 
 /** Returns an answer with its question, without the schema that the client has seen, and with the decision that led to it. */

@@ -144,7 +144,7 @@ interface Deciding {
   readonly guards: Map<string, readonly AskedText[]>;
 }
 
-type Answer<E> = HookAnswer<ApprovalContext, Approval, E>;
+type GuardAnswer<E> = HookAnswer<ApprovalContext, Approval, E>;
 
 const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__PURE__ */ policyOf("approval", [], {
   core: askTool,
@@ -158,7 +158,10 @@ const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__P
 });
 
 /** Combines a hook's decision with that of the inner layers. */
-function combine<E>({ ctx, called, below, runInner }: Answer<E>, returned: Approval): Approval | Promise<Approval> {
+function combine<E>(
+  { ctx, called, below, runInner }: GuardAnswer<E>,
+  returned: Approval,
+): Approval | Promise<Approval> {
   if (returned.type === "deny") return returned;
   if (called) return below ? overriding(ctx, returned, below) ?? returned : deny("A guard failed.");
   return runInner().then((inner) => overriding(ctx, returned, inner) ?? stricter(returned, inner)); // the engine asks the inner layers that the hook did not ask
@@ -168,7 +171,7 @@ function combine<E>({ ctx, called, below, runInner }: Answer<E>, returned: Appro
  * Returns the decision of a hook as a value that no hook can change. Each field is read once, since a getter may return another value the next time. Throws a
  * `TypeError` for a value that is no decision: hooks written without types may return anything.
  */
-function decisionOf<E>({ name, ctx, returned, below }: Answer<E>): Approval {
+function decisionOf<E>({ name, ctx, returned, below }: GuardAnswer<E>): Approval {
   const fields = typeof returned === "object" && !Array.isArray(returned) ? { ...returned } : {};
   expectJson("Cannot use the decision of a guard", fields);
   const { type, input, questions, reason, key, ...more }: { readonly [field: string]: unknown } = fields;

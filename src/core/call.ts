@@ -91,15 +91,15 @@ function recordOf({ record: { call }, note, inner }: OpenCall, phase: CallPhase)
 // The call: each of its methods leads from one phase to the next.
 
 /** The reason why no further call of a batch may run. */
-export interface Cut {
+export interface Halt {
   readonly reason: string;
   readonly pause?: Pause;
 }
 
 /** Returns the reason why no further call may run, as far as this call shows. */
-export function cutOf(
+export function haltOf(
   { scope: { engine: { exit: { current: exit }, control } }, failures }: OpenCall,
-): Cut | undefined {
+): Halt | undefined {
   const pause = failures.find(isPause);
   if (pause) return { reason: "the run was paused", pause };
   if (exit && exit.status !== "aborted" && exit.status !== "deadline") {
@@ -247,11 +247,11 @@ export class OpenCall {
   }
 
   /** Leaves the hooks: they continue with the result, or are unwound if the call must wait. Waits until they have returned. Never rejects. */
-  async leave(cut: Cut | undefined): Promise<void> {
+  async leave(halt: Halt | undefined): Promise<void> {
     const { scope: { engine }, record: { call: { id } } } = this;
-    const mustWait = cut ? cut.pause !== undefined : this.asks || this.isWaiting;
+    const mustWait = halt ? halt.pause !== undefined : this.asks || this.isWaiting;
     this.#setWaiting(mustWait && !engine.isEnding);
-    const unreviewed = this.#resultToReview(cut);
+    const unreviewed = this.#resultToReview(halt);
     if (unreviewed) this.#resultForHooks?.resolve(unreviewed);
     else this.#resultForHooks?.reject(new Paused(id));
     const result = await this.#hooksResult;
@@ -260,12 +260,12 @@ export class OpenCall {
   }
 
   /** Keeps a waiting call until the run continues: with its question, unless the run pauses for another reason. */
-  pause(cut: Cut | undefined): void {
+  pause(halt: Halt | undefined): void {
     const { place: { records, index } } = this;
     const phase = this.#phase;
     if (phase.at !== "waiting") return;
     const decision = decisionOf(phase);
-    const isAsked = decision?.type === "ask" && !cut?.pause;
+    const isAsked = decision?.type === "ask" && !halt?.pause;
     const approval = isAsked || decision?.type === "execute" ? decision.approval : undefined; // a question that was not asked is decided again
     const isUnsaved = records[index]?.state === "pending"; // a hook paused the run, not the call
     if (isAsked || isUnsaved) {
@@ -274,9 +274,9 @@ export class OpenCall {
   }
 
   /** Closes the call, and emits its result. Throws `End` if the run is over. */
-  close(cut: Cut | undefined): void {
+  close(halt: Halt | undefined): void {
     if (this.scope.engine.loop.detached) throw new End("the run is over");
-    this.#close(this.#finalResult(cut))();
+    this.#close(this.#finalResult(halt))();
   }
 
   /** Closes the call of a run that ended without waiting for it, and unwinds its hooks. Returns a function that emits its result. */
@@ -386,7 +386,7 @@ export class OpenCall {
   }
 
   /** Returns the result for the hooks. Undefined if the call waits or has no decision. */
-  #resultToReview(cut: Cut | undefined): ToolResult | undefined {
+  #resultToReview(halt: Halt | undefined): ToolResult | undefined {
     const phase = this.#phase;
     switch (phase.at) {
       case "ran":
@@ -395,14 +395,14 @@ export class OpenCall {
         return stopped;
       case "allowed":
       case "decided":
-        return phase.decision.type === "answer" ? phase.decision.result : notRun(this.#reason(cut));
+        return phase.decision.type === "answer" ? phase.decision.result : notRun(this.#reason(halt));
       default:
         return undefined;
     }
   }
 
   /** Returns the result with which the call is closed. It is never one that a hook failed to review. */
-  #finalResult(cut: Cut | undefined): ToolResult {
+  #finalResult(halt: Halt | undefined): ToolResult {
     const phase = this.#phase;
     if (phase.at === "reviewed") return phase.result;
     const { failures, record: { state }, scope: { engine } } = this;
@@ -411,14 +411,14 @@ export class OpenCall {
     const hasThrown = !isWaiting && !engine.control.aborted && !failures.every(isInterrupt);
     const hasResult = last.at === "ran" ||
       (!isWaiting && (last.at === "running" || decisionOf(last)?.type === "answer"));
-    const reason = this.#reason(cut);
+    const reason = this.#reason(halt);
     if (hasThrown || hasResult || state === "ran") return withheld(isWaiting ? "the run was ended" : reason);
     return state === "running" ? interrupted : notRun(reason);
   }
 
   /** Returns the reason why the call did not run, for the model. */
-  #reason(cut = cutOf(this)): string {
-    return cut?.reason ?? "the run was ended";
+  #reason(halt = haltOf(this)): string {
+    return halt?.reason ?? "the run was ended";
   }
 
   /** Closes the call with a result. Returns a function that emits it. */

@@ -352,7 +352,8 @@ function collectTools(use: readonly Middleware[], agentTools: readonly AnyTool[]
       }
       const other = from.get(tool.name);
       if (other) {
-        throw new TypeError(`Cannot create the agent: "${other}" and "${name}" both have a tool "${tool.name}"`);
+        const who = other === name ? `"${name}" has two tools` : `"${other}" and "${name}" both have a tool`;
+        throw new TypeError(`Cannot create the agent: ${who} "${tool.name}"; rename one`);
       }
       from.set(tool.name, name);
     }

@@ -19,7 +19,7 @@ export type { MemoryOptions } from "./memory.ts";
 export type { Lease, Mail } from "./session.ts";
 export type { JournalListOptions } from "./journal.ts";
 export type { SessionWriter, WriterOptions } from "./session_writer.ts";
-export type { ListOptions } from "./store.ts";
+export type { ListOptions, RunStore } from "./store.ts";
 export type { NumberedEvent } from "./events.ts";
 export type {
   AllowedCall,
@@ -56,6 +56,14 @@ export type {
   WarningCode,
 } from "../protocol/event.ts";
 export type { InnerAnswer, InnerCall, InnerCalls } from "../protocol/message.ts";
-export type { AddedPart, LogprobsPart, ProviderCallPart, ProviderResultPart, TokenLogprob } from "../protocol/part.ts";
+export type {
+  AddedPart,
+  LogprobsPart,
+  OutputChange,
+  ProviderCallPart,
+  ProviderResultPart,
+  TokenLogprob,
+} from "../protocol/part.ts";
 export type { Sink } from "../stream/channel.ts";
 export type { Asking } from "../protocol/question.ts";
+export type { OutputStream } from "./output.ts";

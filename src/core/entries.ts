@@ -59,7 +59,7 @@ function segmentsOf(entries: readonly NumberedJournalEntry[]): readonly Segment[
   for (const [number, entry] of entries) {
     const top = segments.at(-1) as Segment; // the first one is never removed
     if (entry.type === "message") push(top, number, entry.message);
-    else if (entry.type === "back") cutTo(segments, entry.to);
+    else if (entry.type === "back") goBackTo(segments, entry.to);
     else if (entry.type === "base") {
       const { same, kept, count } = entry;
       const { shown } = top;
@@ -75,7 +75,7 @@ function segmentsOf(entries: readonly NumberedJournalEntry[]): readonly Segment[
 }
 
 function push({ base, messages, numbers, shown, hidden, repeats }: Segment, number: number, message: Message): void {
-  const repeated = number === base + 1 + numbers.length ? repeats(numbers.length) : undefined; // otherwise a cut is in between
+  const repeated = number === base + 1 + numbers.length ? repeats(numbers.length) : undefined; // otherwise a `back` entry is in between
   if (repeated?.moves) hidden.add(repeated.shown);
   shown.push(repeated && !repeated.moves ? repeated.shown : number);
   messages.push(message);
@@ -83,7 +83,7 @@ function push({ base, messages, numbers, shown, hidden, repeats }: Segment, numb
 }
 
 /** Removes what follows an entry. */
-function cutTo(segments: Segment[], to: number): void {
+function goBackTo(segments: Segment[], to: number): void {
   while (segments.length > 1 && (segments.at(-1)?.base ?? 0) > to) segments.pop();
   const { messages, numbers, shown, hidden } = segments.at(-1) as Segment; // the first one is never removed
   while ((numbers.at(-1) ?? 0) > to) {
@@ -107,7 +107,7 @@ interface TranscriptChange {
 }
 
 /**
- * Returns the entries that make `messages` of what is stored: the messages that are new, after a cut where messages have gone. A compaction begins a base, and so
+ * Returns the entries that make `messages` of what is stored: the messages that are new, after a `back` entry where messages have gone. A compaction begins a base, and so
  * does a change after which an opening would read more than twice what it needs. Messages that are other objects are compared as JSON.
  */
 export function changeTo(
@@ -148,7 +148,7 @@ function closest(stored: StoredTranscript, messages: readonly Message[]): Stored
   return best;
 }
 
-/** Returns a change that stores all messages anew, after the entry that cuts off those that have gone. */
+/** Returns a change that stores all messages anew, after the `back` entry that removes those that have gone. */
 function basedOn(messages: readonly Message[], stored: StoredTranscript, back: readonly Entry[]): TranscriptChange {
   const { messages: old, last } = stored;
   const same = countSame(old, messages);
@@ -186,7 +186,7 @@ function isSame(a: Message | undefined, b: Message | undefined): boolean {
 
 /**
  * Returns the messages of a session's history, with their numbers. The history contains the transcript, and of each transcript before a base the messages that the
- * next one does not repeat. No message that a cut has removed is among them. `entries` are all entries of a session, or those before one of them.
+ * next one does not repeat. No message that a `back` entry has removed is among them. `entries` are all entries of a session, or those before one of them.
  */
 export function historyOf(
   entries: readonly NumberedJournalEntry[],

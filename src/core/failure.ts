@@ -1,6 +1,14 @@
 /**
  * Failures: the `error` point, and the cleanup of a run that is cut short.
  *
+ * ```text
+ * decideOnError      runs the `error` hooks for a failure, and returns their decision
+ * retried            runs work again as long as they decide so
+ * notifyErrorHooks   runs them for a failure that ends the run whatever they decide
+ * reportFatal        runs work whose failure ends the run, and notifies them of it
+ * cleanUp            runs the `abort` hooks
+ * ```
+ *
  * @module
  */
 import { isInterrupt } from "./interrupt.ts";
@@ -84,16 +92,16 @@ export async function retried<R>(
   }
 }
 
-/** Runs `work`. If it fails, the `error` hooks see the failure once, where it was thrown. */
+/** Returns the result of `work`, whose failure ends the run. The `error` hooks see the failure once, where it was thrown. */
 export function reportFatal<R>(scope: EngineScope, source: Point, work: Promise<R>): Promise<R> {
   return work.catch(async (error) => {
-    await decideOnFatal(scope, source, error);
+    await notifyErrorHooks(scope, source, error);
     throw error;
   });
 }
 
-/** Runs the `error` hooks for a failure that ends the run, unless they have seen it. */
-export async function decideOnFatal(scope: EngineScope, source: Point, error: unknown): Promise<void> {
+/** Runs the `error` hooks for a failure that ends the run, unless they have seen it. Their decision has no effect. */
+export async function notifyErrorHooks(scope: EngineScope, source: Point, error: unknown): Promise<void> {
   const { seenErrors, control } = scope.engine;
   if (isInterrupt(error) || control.aborted || seenErrors.includes(error)) return;
   seenErrors.push(error); // the result of the run reports it

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { cleanUp, type CleanupCause, decideOnFatal } from "./failure.ts";
+import { cleanUp, type CleanupCause, notifyErrorHooks } from "./failure.ts";
 import { End, isInterrupt } from "./interrupt.ts";
 import { withGracePeriod } from "./lib/cancellation.ts";
 import { expectJson } from "./lib/json.ts";
@@ -27,7 +27,7 @@ export async function exitWith(scope: EngineScope, error: unknown, source: Point
   }
   if (exit.isInterrupted) return;
   try {
-    await decideOnFatal(scope, source, error);
+    await notifyErrorHooks(scope, source, error);
   } catch (interrupt) {
     return await exitWith(scope, interrupt, source); // a hook at `error` ended or paused the run
   }

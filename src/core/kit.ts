@@ -4,7 +4,7 @@
  *
  * @module
  */
-export { describeIssues, schemaOf } from "./tool.ts";
+export { describeIssues, type Issue, schemaOf, type Validation } from "./tool.ts";
 export { withoutToolQuestion } from "./approval.ts";
 export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";

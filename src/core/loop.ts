@@ -197,7 +197,7 @@ export class Loop {
   ): Promise<void> | undefined {
     if (this.#detached) throw this.#exit.interrupt ?? new End("the run is over");
     this.#moved = true;
-    if (keep !== undefined) this.transcript.cut(keep);
+    if (keep !== undefined) this.transcript.keep(keep);
     if (replace) this.transcript.replace(replace);
     if (add) this.transcript.push(add);
     if (counters) this.#counters = { ...this.#counters, ...counters };

@@ -13,7 +13,7 @@ import { finishOf, renameCalls, ResponseAccumulator, ShownText, uniqueId } from 
 import { reply } from "./results.ts";
 import type { EngineRun, EngineScope, StepScope } from "./run.ts";
 import { contextMessages } from "./transcript.ts";
-import { ModelError, type ModelRequest } from "../model/model.ts";
+import { type Model, ModelError, type ModelRequest } from "../model/model.ts";
 import type { Emit, FinishReason } from "../protocol/event.ts";
 import { type AssistantMessage, callsOf, textOf } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
@@ -105,6 +105,7 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
   const { definition, events } = engine;
   const call: ModelCall = { engine, turn, attempts: 0, shown };
   const request = requestOf(scope);
+  expectModel(request.model);
   const shownText = new ShownText(emit);
   engine.work.streamPartial(() => shownText.message);
   events.emitThrough(emit, { type: "model.started", turn, model: request.model.id });
@@ -154,6 +155,15 @@ export async function askForSummary(
   return { ...response, finish: finishOf(response.parts, response.finish), attempts: call.attempts };
 }
 
+/** Returns the model that a function or a hook chose. Throws a `TypeError` for another value, such as the name of a model. */
+function expectModel(model: Model): Model {
+  if (typeof model?.stream === "function") return model;
+  const chosen = typeof model === "string" ? `"${model}"` : model === null ? "null" : typeof model;
+  throw new TypeError(
+    `Cannot ask the model: \`model\` is ${chosen}; expected a model, such as openai({ model, apiKey })`,
+  );
+}
+
 function requestOf({ engine, turn }: StepScope): ModelRequest {
   const { settings: { model, instructions, definitions }, steering, loop, answerFormat } = engine;
   const { messages } = loop.transcript;
@@ -192,7 +202,7 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
   const { sink, events, settings: { prepare }, definition: { senders } } = engine;
   const ctx = prepare ? await prepare(modelContext) : modelContext;
   const request = senders.reduce((request, change) => change(request), ctx.request);
-  const { model } = request;
+  const model = expectModel(request.model);
   const answer = new ResponseAccumulator({
     turn,
     ...(quiet

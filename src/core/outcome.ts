@@ -1,5 +1,5 @@
 /**
- * The results of calls that did not complete, and the form in which the transcript keeps a result.
+ * The results of calls that did not complete, and the form in which the transcript keeps every result: shortened to the limit `output`.
  *
  * @module
  */
@@ -80,7 +80,7 @@ export function withoutAdditions(reviewed: ReviewedResult): CallResult {
   return result;
 }
 
-/** Cuts the text of a result to `limit` characters. Hooks have seen it whole. */
+/** Shortens the text of a result to `limit` characters. Hooks have seen it whole. */
 function bounded(parts: readonly ContentPart[], limit: number): readonly ContentPart[] {
   let left = limit;
   return parts.map((part) => {

@@ -211,7 +211,7 @@ export const exits = {
   aborted: { rank: 2, result: "aborted", cleanup: true },
 } as const;
 
-/** A reason to stop a run from outside of its steps, and what follows. */
+/** A reason to stop a run from outside of its steps, and what follows. The decision of `stop` hooks is the `Stop` of `points.ts`. */
 export interface Stop {
   /** The text for hooks, clients and people. */
   readonly reason: string;

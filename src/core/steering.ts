@@ -1,5 +1,6 @@
 /**
- * Steering: messages to a run while it works, and requests that it end.
+ * Steering: messages to a run while it works, and requests that it end. They wait here, in order, until `beginTurn` (`after_turn.ts`) or `askModel`
+ * (`model_step.ts`) takes them.
  *
  * @module
  */

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Execution } from "./authorize.ts";
-import { type Cut, cutOf, OpenCall } from "./call.ts";
+import { type Halt, haltOf, OpenCall } from "./call.ts";
 import { decideOnError } from "./failure.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
 import { delay, withGracePeriod } from "./lib/cancellation.ts";
@@ -131,11 +131,11 @@ async function runGroup(
   const finished = engine.work.onUnwind(() => abandon([...calls, ...later]));
   try {
     engine.loop.safePlace();
-    const cut = await enter(calls);
-    const wasSaved = await execute(batch, calls, cut);
+    const halt = await enter(calls);
+    const wasSaved = await execute(batch, calls, halt);
     engine.events.gather();
-    const isSaved = await leave(batch, calls, { cut, isSaved: wasSaved });
-    return await moveAfter(batch, calls, { cut, isSaved, later });
+    const isSaved = await leave(batch, calls, { halt, isSaved: wasSaved });
+    return await moveAfter(batch, calls, { halt, isSaved, later });
   } finally {
     finished();
   }
@@ -150,26 +150,26 @@ function abandon(calls: readonly OpenCall[]): () => void {
 }
 
 /** 1. One call after another enters its hooks, and is decided. Returns the reason why no call may run, if there is one. */
-async function enter(calls: readonly OpenCall[]): Promise<Cut | undefined> {
+async function enter(calls: readonly OpenCall[]): Promise<Halt | undefined> {
   for (const call of calls) {
     await call.enter();
-    const cut = cutOf(call);
-    if (cut) return cut;
+    const halt = haltOf(call);
+    if (halt) return halt;
   }
   return undefined;
 }
 
 /**
- * 2. All allowed calls execute in parallel, or none if the batch was cut. `running` is saved before the first one starts, and all calls before any result is
+ * 2. All allowed calls execute in parallel, or none if the batch was halted. `running` is saved before the first one starts, and all calls before any result is
  * shown. Returns true if they were saved.
  */
-async function execute(batch: Batch, calls: readonly OpenCall[], cut: Cut | undefined): Promise<boolean> {
+async function execute(batch: Batch, calls: readonly OpenCall[], halt: Halt | undefined): Promise<boolean> {
   const { scope: { engine, engine: { limits } }, position, checkpoint } = batch;
-  for (const call of cut ? [] : calls) call.allow();
-  const isShown = cut ? !cut.pause : calls.some((call) => !call.asks);
+  for (const call of halt ? [] : calls) call.allow();
+  const isShown = halt ? !halt.pause : calls.some((call) => !call.asks);
   const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
   if (saved) await saved;
-  if (cut || engine.isEnding) return isShown; // also if the save or the log failed
+  if (halt || engine.isEnding) return isShown; // also if the save or the log failed
   const running: Promise<void>[] = [];
   for (const call of calls) {
     if (call.phase.at !== "allowed") continue;
@@ -198,7 +198,7 @@ function takenAnswers({ scope: { engine: { loop } }, record: { call } }: OpenCal
 /** A group whose calls have been executed. */
 interface GroupEnd {
   /** The reason why none was executed, if there is one. */
-  readonly cut: Cut | undefined;
+  readonly halt: Halt | undefined;
   /** True if the calls were saved. */
   readonly isSaved: boolean;
 }
@@ -207,14 +207,14 @@ interface GroupEnd {
  * 3. One call after another leaves its hooks, and is closed with its result, unless it waits. The hooks of a call end before those of the next one continue.
  * Returns true if the calls were saved.
  */
-async function leave(batch: Batch, calls: readonly OpenCall[], { cut, isSaved }: GroupEnd): Promise<boolean> {
+async function leave(batch: Batch, calls: readonly OpenCall[], { halt, isSaved }: GroupEnd): Promise<boolean> {
   let saved = isSaved;
   for (const call of calls) {
-    await call.leave(cut);
+    await call.leave(halt);
     if (call.isWaiting) continue;
     if (!saved) await batch.checkpoint(batch.position);
     saved = true;
-    call.close(cut);
+    call.close(halt);
   }
   return saved;
 }
@@ -223,17 +223,17 @@ async function leave(batch: Batch, calls: readonly OpenCall[], { cut, isSaved }:
 async function moveAfter(
   batch: Batch,
   calls: readonly OpenCall[],
-  { cut, isSaved, later }: GroupEnd & { readonly later: readonly OpenCall[] },
+  { halt, isSaved, later }: GroupEnd & { readonly later: readonly OpenCall[] },
 ): Promise<Move | undefined> {
   const { scope, scope: { engine }, checkpoint, position } = batch;
-  const fatal = calls.some(({ failures }) => failures.length > 0) ? await fatalErrors(scope, calls) : [];
+  const fatal = calls.some(({ failures }) => failures.length > 0) ? await failuresThatEndRun(scope, calls) : [];
   const waiting = calls.filter((call) => call.isWaiting);
   const isOver = fatal.length > 0 || engine.isEnding;
-  if (waiting.length > 0 && !isOver) return pause(batch, waiting, cut);
+  if (waiting.length > 0 && !isOver) return pause(batch, waiting, halt);
   if (!isSaved) await checkpoint(position);
-  for (const call of waiting) call.close(cut);
+  for (const call of waiting) call.close(halt);
   if (!isOver) return undefined;
-  for (const call of later) call.close(cut ?? cutOf(call) ?? { reason: "a hook failed" });
+  for (const call of later) call.close(halt ?? haltOf(call) ?? { reason: "a hook failed" });
   return { ...commit(batch), ...(fatal.length > 0 && { error: { thrown: fatal[0] } }) };
 }
 
@@ -245,10 +245,10 @@ function commit({ scope: { engine }, position: { turn, message }, records }: Bat
 }
 
 /** Pauses the run. It continues with the records as they are. */
-function pause({ position }: Batch, waiting: readonly OpenCall[], cut: Cut | undefined): Move {
-  for (const call of waiting) call.pause(cut);
+function pause({ position }: Batch, waiting: readonly OpenCall[], halt: Halt | undefined): Move {
+  for (const call of waiting) call.pause(halt);
   const questions = waiting.flatMap((call) => call.questions);
-  return { to: position, error: { thrown: cut?.pause ?? new Pause(questions) } };
+  return { to: position, error: { thrown: halt?.pause ?? new Pause(questions) } };
 }
 
 // The execution of an allowed call: its `execute` hooks, a slot, and the grace period of a tool that ignores its signal.
@@ -399,7 +399,7 @@ function replaceInputs(message: AssistantMessage, inputs: ReadonlyMap<string, un
 }
 
 /** Runs the `error` hooks for hooks that failed. Returns the failures that end the run. */
-async function fatalErrors(scope: StepScope, calls: readonly OpenCall[]): Promise<readonly unknown[]> {
+async function failuresThatEndRun(scope: StepScope, calls: readonly OpenCall[]): Promise<readonly unknown[]> {
   const { engine } = scope;
   const fatal: unknown[] = [];
   for (const call of calls) {

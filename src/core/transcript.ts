@@ -174,8 +174,8 @@ export class Transcript {
     this.#learn(messages);
   }
 
-  /** Removes all but the first `count` messages. The ids of removed calls stay in use. */
-  cut(count: number): void {
+  /** Keeps the first `count` messages and removes the others. The ids of removed calls stay in use. */
+  keep(count: number): void {
     this.#knownIds();
     this.#messages = this.#messages.slice(0, count);
     this.#before = Math.min(this.#before, count);

@@ -194,12 +194,20 @@ async function operationOf(
     return { type: "prompt", input: prompt, session: newSession ? undefined : session, create, busy, format };
   }
   if (stored && parsed.answers.length === 0) {
-    throw new SessionError(`Cannot resume session "${session}": none of its questions is answered`, "unasked");
+    throw unanswered(stored, pending);
   }
   if (resumeTokens && resumeToken === undefined) {
     throw new RequestError(400, "invalid", `Cannot resume session "${session}": the resume token is missing`);
   }
   return { ...parsed, type: "answers", session: session ?? "", seen: pending.run, resumeToken, format };
+}
+
+/** Returns the error for a message with answers to other questions than those that the session asks now. Another tab may have answered them. */
+function unanswered({ id }: SessionHead, { questions }: PendingQuestions): SessionError {
+  const why = questions.length > 0
+    ? "its answers belong to questions that are no longer open"
+    : "its questions were answered before, for example in another tab";
+  return new SessionError(`Cannot resume session "${id}": ${why}; load the session again`, "unasked");
 }
 
 function pendingOf(session: SessionHead | undefined): PendingQuestions {

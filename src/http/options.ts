@@ -28,8 +28,8 @@ export type ClientGone = "stop" | "drain" | "detach";
 /** The effect on a prompt if another run has its session: it is refused, it waits, or it stops that run. */
 export type Busy = "refuse" | "queue" | "replace";
 
-/** The options of `serve()`. */
-export interface ServeOptions {
+/** The options of `serve()`. `E` is the environment of the app that serves it: its variables and bindings. */
+export interface ServeOptions<E extends Env = DefaultEnv> {
   /**
    * The store of the sessions and of the events of their runs: a client that reconnects receives the rest, and a request with an `Idempotency-Key` can be sent
    * again. Default: the memory of this process.
@@ -51,19 +51,19 @@ export interface ServeOptions {
    * owner is refused with 403. Called once for each request, except `GET /` and `GET /health`. Default: no owners; a client that knows the id of a session or
    * run reaches it.
    */
-  readonly owner?: (c: Context) => string | undefined | Promise<string | undefined>;
+  readonly owner?: (c: Context<E>) => string | undefined | Promise<string | undefined>;
   /**
    * Returns the session that the URL of a request names, or `undefined`. The session is created if it does not exist. Default: the body names the session, which
    * must exist.
    */
-  readonly session?: (c: Context) => string | undefined | Promise<string | undefined>;
+  readonly session?: (c: Context<E>) => string | undefined | Promise<string | undefined>;
   /**
    * The effect on a prompt if another run has its session: `refuse` answers 409, `queue` waits (at most ten prompts for a session), `replace` stops the other
    * run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
    */
   readonly busy?: Busy;
   /** The effect on a run if its client disconnects, for all requests or for one. Default: `stop`. */
-  readonly onClientGone?: ClientGone | ((c: Context) => ClientGone | Promise<ClientGone>);
+  readonly onClientGone?: ClientGone | ((c: Context<E>) => ClientGone | Promise<ClientGone>);
   /**
    * Milliseconds after which a run is lost if its process, or on Cloudflare Workers its request, has stopped renewing its lease. Another one resumes it; if
    * sessions are in memory, it ends. Default: 30,000.
@@ -115,8 +115,11 @@ export interface ServedAgent<V> {
   readonly "~vars"?: (vars: V) => void;
 }
 
-/** The environment type of a Hono context that may contain anything. */
-export type AnyEnv = Context extends Context<infer E> ? E : never;
+/** The environment of a request, unless `serve<Env>()` or the type of `c` states it: every binding, and only the variables that Hono's middleware declares. */
+export interface DefaultEnv {
+  /** The bindings of the platform, or its environment variables. */
+  Bindings?: Context["env"];
+}
 
 /** The end of a run, or its pause. */
 export interface RunEnd extends RecoveredRun {
@@ -150,10 +153,7 @@ export type ServerOptions = ReturnType<typeof resolveOptions>;
 
 /** Fills in the defaults. Throws a `RangeError` for an option out of range, and a `TypeError` for an unknown one and for two that exclude each other. */
 export function resolveOptions(
-  options: ServeOptions & {
-    readonly vars?: (c: Context) => unknown;
-    readonly recoveryVars?: (run: RecoveredRun) => unknown;
-  } = {},
+  options: ServeOptions & Partial<RequestVars<unknown, DefaultEnv>> = {},
 ) {
   expectNames("Cannot serve", options, optionNames);
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;

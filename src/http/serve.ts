@@ -10,7 +10,7 @@ import type { Recover } from "../core/store.ts";
 import type { recoveryOf } from "../session/durable/recovery.ts";
 import { LiveRuns } from "./live_runs.ts";
 import {
-  type AnyEnv,
+  type DefaultEnv,
   type RequestVars,
   resolveOptions,
   type ServedAgent,
@@ -24,7 +24,7 @@ import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
 import { promiseTry } from "../stream/tick.ts";
 
 /** An agent over HTTP. */
-export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
+export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
   /**
    * Takes over runs whose process died, so that they end although no client asks. Call it where the platform wakes the program: a timer, a cron job, an
    * alarm, a queue. The store must contain sessions of this agent only. A server with sessions in memory has no such runs.
@@ -59,7 +59,9 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * The app has a function `recover()`, which continues runs whose process died. Call it from a timer or from what wakes a program on the platform.
  *
  * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /` and `GET /health`, so
- * each of them can guard all routes.
+ * each of them can guard all routes. The variables that the middleware in front of the app sets have types: `serve<AppEnv>(agent, { owner: (c) => c.get("user") })`,
+ * or `vars: (c: Context<AppEnv>) => ({ user: c.get("user") })`, whose `AppEnv` holds for the other options too. With type arguments, the vars that an agent
+ * needs are the second one. Without them, `c.get()` knows the variables that Hono's middleware declares, such as `jwtPayload` of `hono/jwt`.
  *
  * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for an unknown
  * option and for a value that is not an agent.
@@ -78,13 +80,17 @@ export type ServedApp<E extends Env = AnyEnv> = Hono<E> & {
  * assertStringIncludes(await response.text(), `"type":"text.delta","turn":1,"part":0,"text":"Hello!"`);
  * ```
  */
-export function serve<V>(
+export function serve<E extends Env = DefaultEnv, V = Record<never, never>>(
   agent: ServedAgent<V>,
-  options: ServeOptions & NoInfer<RequestVars<V, AnyEnv>>,
-): ServedApp<AnyEnv>;
+  // The agent alone determines V, and keeps the literal types of `vars`. The last part infers E from the type of its `c`.
+  options: ServeOptions<E> & NoInfer<RequestVars<V, E>> & RequestVars<NoInfer<V>, E>,
+): ServedApp<E>;
 /** Serves an agent that needs no vars. */
-export function serve(agent: ServedAgent<Record<never, never>>, options?: ServeOptions): ServedApp<AnyEnv>;
-export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): ServedApp<AnyEnv> {
+export function serve<E extends Env = DefaultEnv>(
+  agent: ServedAgent<Record<never, never>>,
+  options?: ServeOptions<E>,
+): ServedApp<E>;
+export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): ServedApp {
   if (typeof agent?.start !== "function") {
     throw new TypeError("Cannot serve: expected an agent, such as agent({ model })");
   }
@@ -92,7 +98,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   const runs = new LiveRuns(agent, options);
   const server: Server = { options, runs, idempotency: new Idempotency(options), queue: new SessionQueue(runs) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
-  const app = new Hono<AnyEnv>();
+  const app = new Hono<DefaultEnv>();
   const allowed = new Map<string, readonly string[]>();
   /** Adds a route. Every other method of its path is answered with 405. */
   function add(method: string, path: string, handler: (c: Context) => Response | Promise<Response>): void {

@@ -11,6 +11,8 @@ import { type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/batch
 import { type SqlJournalOptions, sqlStore } from "./batch_sql/journal.ts";
 export type { SqlJournalOptions as D1Options } from "./batch_sql/journal.ts";
 export { schema, type SqlValue } from "./batch_sql/batch.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The adapters for Cloudflare D1.
 

@@ -11,6 +11,8 @@ import { expectMethods, schemaText, sweepEvery } from "./expiry.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { journalTables, sharedTransactions, type SqlStorage } from "./sql/storage.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The SQLite database that the caller opens, and its schema.
 

@@ -9,6 +9,8 @@ import { expectNames } from "../protocol/shape.ts";
 import { scriptStore } from "./redis_scripts/journal.ts";
 import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
 export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The adapters for Upstash Redis.
 

@@ -28,3 +28,7 @@ export { journalLaws } from "./laws/journal_laws.ts";
 export { keyValueLaws } from "./laws/key_value_laws.ts";
 export { outline } from "./outline.ts";
 export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";
+export type { Files } from "../protocol/files.ts";
+export type { KeyValue } from "../protocol/key_value.ts";
+export type { Log } from "../session/log.ts";
+export type { StoreAdapter } from "../core/store.ts";

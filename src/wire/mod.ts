@@ -41,3 +41,4 @@ export type {
   WireRequest,
   WireRoute,
 } from "./wire.ts";
+export type { AnswerFormat } from "../core/definition.ts";

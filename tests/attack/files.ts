@@ -4,7 +4,7 @@
  * @module
  */
 import { agent, memory } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted } from "@jizai/jizai/model/scripted";
 import type { Chance } from "../support/seeded.ts";

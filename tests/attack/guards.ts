@@ -13,7 +13,7 @@ import {
   type Question,
   type RunResult,
 } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted } from "@jizai/jizai/model/scripted";

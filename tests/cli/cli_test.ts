@@ -11,6 +11,7 @@ import * as z from "zod";
 import { templates } from "../../src/cli/create.ts";
 import { target, templatesAsJson } from "../support/templates.ts";
 import "../../examples/templates/app/tests/agent_test.ts";
+import conversations from "../../examples/templates/durable-objects/src/worker.ts";
 
 /** A terminal on which a person types `lines`, and then ends the input. */
 function typing(...lines: readonly string[]): Terminal & { readonly screen: () => string } {
@@ -361,4 +362,11 @@ Deno.test("replay rejects a file that is not a recording", async () => {
   ]]);
   const [code] = await printed("replay", "deno.json");
   assertEquals(code, 1);
+});
+
+Deno.test("the template for Durable Objects says where a run of a conversation begins", async () => {
+  const env = { FORWARD_SECRET: "32 bytes that cannot be guessed.." };
+  const response = await conversations.request("/runs", { method: "POST", body: "{}" }, env);
+  const message = "Cannot POST /runs: a path begins with a conversation; expected /my-conversation/runs";
+  assertEquals([response.status, await response.json()], [404, { error: { code: "unknown", message } }]);
 });

@@ -590,7 +590,7 @@ Deno.test("an answer for a call without a question is refused, and the run stays
     const { result: refused } = await started.resume(result.session, [{ callId, type: "approve" }]).outcome;
     assertEquals([refused.status, String(refused.error)], [
       "failed",
-      `SessionError: Cannot answer call ${callId}: it is not asked`,
+      `SessionError: Cannot answer call ${callId}: it is not asked, or was answered before; expected an answer to call b`,
     ]);
   }
   const { lines } = await started.resume(result.session, [{ callId: "b", type: "approve" }]).outcome;

@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
-import { agent, type Middleware, only, tool, when } from "@jizai/jizai";
+import { type Agent, agent, type Middleware, only, tool, when } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { explain } from "@jizai/jizai/explain";
 import { budget } from "@jizai/jizai/middleware/budget";
@@ -57,11 +57,30 @@ const look = tool({ name: "look", description: "Looks", input: z.object({}), exe
 
 Deno.test("agent() rejects two tools with the same name, and names the sources of both", () => {
   const error = (first: string, second: string) =>
-    `Cannot create the agent: "${first}" and "${second}" both have a tool "look"`;
+    `Cannot create the agent: "${first}" and "${second}" both have a tool "look"; rename one`;
+  const twice = 'Cannot create the agent: "tools" has two tools "look"; rename one';
   const bring = { name: "bring", tools: [look] };
-  assertThrows(() => agent({ model: scripted(), tools: [look, look] }), TypeError, error("tools", "tools"));
+  assertThrows(() => agent({ model: scripted(), tools: [look, look] }), TypeError, twice);
   assertThrows(() => agent({ model: scripted(), tools: [look], use: [bring] }), TypeError, error("tools", "bring"));
   assertThrows(make(bring, { tools: [look] }), TypeError, error("bring", "use[1]"));
+});
+
+Deno.test("a run fails with an error that says what a function or a hook returned in place of a model", async () => {
+  const create = agent as (options: object) => Agent<object, unknown>; // as code without types calls it
+  const returned = async (options: object) => {
+    const { status, error } = await create({ model: scripted(), observe: () => {}, ...options }).run("Hi").result;
+    return [status, String(error)];
+  };
+  const message = (value: string) =>
+    `TypeError: Cannot ask the model: \`model\` is ${value}; expected a model, such as openai({ model, apiKey })`;
+  const hook: Middleware = { name: "other", model: (_, next) => next({ request: { model: "gpt" as never } }) };
+  const settings: Middleware = { name: "other", session: (_, next) => next({ settings: { model: "gpt" as never } }) };
+  assertEquals(await returned({ model: () => "gpt" }), ["failed", message('"gpt"')]);
+  assertEquals(await returned({ model: () => {} }), ["failed", message("undefined")]);
+  assertEquals(await returned({ model: () => null }), ["failed", message("null")]);
+  assertEquals(await returned({ model: () => scripted }), ["failed", message("function")]);
+  assertEquals(await returned({ use: [hook] }), ["failed", message('"gpt"')]);
+  assertEquals(await returned({ use: [settings] }), ["failed", message('"gpt"')]);
 });
 
 Deno.test("explain() lists the chain of every point, the outermost first, and the tools", () => {

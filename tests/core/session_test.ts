@@ -198,7 +198,7 @@ Deno.test("answers to a session that is not paused are refused", async () => {
   assertEquals(await refusal(answer([{ ...approve, callId: "call_2" }])), [
     "failed",
     "unasked",
-    "Cannot answer call call_2: it is not asked",
+    "Cannot answer call call_2: it is not asked, or was answered before; expected an answer to call call_1",
     messages,
   ]);
   assertEquals(await refusal(answer([{ callId: approve.callId, type: "deny" }, approve])), [

@@ -110,7 +110,10 @@ Deno.test("serve() rejects a resume token that was changed or forged, and runs n
 Deno.test("serve() with a log accepts one answer for a resume token, and repeats its events for the same answer", async () => {
   const { app, done } = scene({});
   const { session, resumeToken, run } = await paused(app);
-  const wrong = { code: "unasked", message: "Cannot answer call call_9: it is not asked" };
+  const wrong = {
+    code: "unasked",
+    message: "Cannot answer call call_9: it is not asked, or was answered before; expected an answer to call call_1",
+  };
   assertEquals(await refusalOf(answer(app, session, resumeToken, [{ callId: "call_9", type: "approve" }])), [
     409,
     wrong,

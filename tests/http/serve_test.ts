@@ -120,7 +120,7 @@ Deno.test("serve() requires the vars option exactly if the agent needs vars", ()
   const witnessed = agent({ vars: vars<{ tenant: string }>(), model: scripted() });
   serve(plain);
   serve(plain, { vars: () => 1 });
-  serve(needy, { vars: (c) => ({ user: c.get("user") }) });
+  serve(needy, { vars: (c: Context<{ Variables: { user: User } }>) => ({ user: c.get("user") }) });
   serve(witnessed, { vars: (c) => ({ tenant: c.req.header("x-tenant") ?? "" }), onClientGone: "drain" });
   serve(witnessed, { vars: (c) => Promise.resolve({ tenant: c.req.path }) });
   // @ts-expect-error: vars are missing
@@ -253,7 +253,8 @@ Deno.test("serve() passes a denial to the model", async () => {
 
 Deno.test("serve() rejects an answer to another call, and accepts the right one afterwards", async () => {
   const { answer } = await paused();
-  const message = "Cannot answer call call_9: it is not asked";
+  const message =
+    "Cannot answer call call_9: it is not asked, or was answered before; expected an answer to call call_1";
   const wrong = answer({ callId: "call_1", type: "approve" }, { callId: "call_9", type: "approve" });
   assertEquals(await refusalOf(wrong), [409, { code: "unasked", message }]);
   assertEquals((await eventsOf(answer({ callId: "call_1", type: "approve" }))).at(-1)?.type, "run.finished");

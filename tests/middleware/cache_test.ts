@@ -1,5 +1,5 @@
 import { agent, type Middleware, ModelError, tool, user } from "@jizai/jizai";
-import type { KeyValue } from "@jizai/jizai/kit";
+import type { KeyValue } from "@jizai/jizai/middleware/cache";
 import { cache, type CacheOptions } from "@jizai/jizai/middleware/cache";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";

@@ -1,5 +1,5 @@
 import { agent, type Middleware } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { instructions, type InstructionsOptions } from "@jizai/jizai/middleware/instructions";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";

@@ -41,8 +41,9 @@ export async function pack(): Promise<string> {
   await Deno.writeTextFile(`${folder}/bin.js`, bin, { mode: 0o755 });
   const manifest = JSON.parse(await Deno.readTextFile(`${folder}/package.json`));
   await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify(packageJson(manifest, config.imports), null, 2));
-  const readme = [`${folder}/README.md`, "tests/package/changes.md"].map((path) => Deno.readTextFile(path));
-  await Deno.writeTextFile(`${folder}/README.md`, (await Promise.all(readme)).join("\n"));
+  const changes = (await Deno.readTextFile("examples/guides/changes.md")).replace(/^# [^#]*/, ""); // without its title
+  await Deno.writeTextFile(`${folder}/README.md`, `${await Deno.readTextFile(`${folder}/README.md`)}\n${changes}`);
+  await Deno.copyFile("examples/guides/SKILL.md", `${folder}/SKILL.md`); // for coding agents
   const [{ filename }] = JSON.parse(await output("npm", "pack", "--json", "--pack-destination=dist", `./${folder}`));
   await Deno.remove(folder, { recursive: true }); // `deno check` would check its declarations
   await Deno.remove(raw);

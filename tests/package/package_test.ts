@@ -34,6 +34,7 @@ Deno.test("the installed package has no example, no test and no optional peer", 
   assertEquals(await names("@jizai/jizai"), [
     "LICENSE",
     "README.md",
+    "SKILL.md",
     "bin.js",
     "middleware",
     "mod.d.ts",

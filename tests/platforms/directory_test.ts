@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { agent, type Event } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { workspace } from "@jizai/jizai/middleware/workspace";
 import { directory } from "@jizai/jizai/middleware/workspace/directory";
 import { collect, fileLaws, scripted } from "@jizai/jizai/testing";

@@ -19,7 +19,7 @@ const texts = Array.from({ length: 2_000 }, () => user(crypto.randomUUID().repea
 
 /** Connects to Postgres until it is disposed of. */
 function connect(url: string): postgres.Sql & AsyncDisposable {
-  const sql = postgres(url, { onnotice: () => {}, max: 4 });
+  const sql = postgres(url, { onnotice: () => {}, max: 4, fetch_types: false });
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) });
 }
 

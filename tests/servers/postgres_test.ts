@@ -18,7 +18,7 @@ const without = ignore ? " (left out: Postgres is not installed; `apt-get instal
 
 /** Opens the driver. It ends its connections when it is disposed of. */
 function connect(url: string): postgres.Sql & AsyncDisposable {
-  const sql = postgres(url, { onnotice: () => {} });
+  const sql = postgres(url, { onnotice: () => {}, fetch_types: false });
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) });
 }
 
@@ -143,7 +143,7 @@ Deno.test({
     assert(server);
     await using pooler = await pgbouncer(server.port);
     assert(pooler);
-    const sql = postgres(pooler.url, { onnotice: () => {}, prepare: false }); // each transaction may have another connection
+    const sql = postgres(pooler.url, { onnotice: () => {}, prepare: false }); // each transaction may have another connection; the driver reads the types of arrays
     await migrate(sql);
     using clock = stoppedClock();
     const { pass } = clock;
@@ -254,4 +254,29 @@ Deno.test({
     await using sql = connect("postgres://postgres@127.0.0.1:1/postgres");
     await assertRejects(() => postgresStore(sql).load("s"), Error, "ECONNREFUSED");
   },
+});
+
+/** Listens as a server of Postgres that accepts each connection, and terminates it at its first statement. */
+function terminating(): Deno.TcpListener {
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const error = bytes("SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0");
+  const accepted = bytes("R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I");
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  async function serve(connection: Deno.TcpConn) {
+    await connection.read(new Uint8Array(4_096));
+    await connection.write(accepted);
+    await connection.read(new Uint8Array(4_096));
+    await connection.write(new Uint8Array([...bytes("E"), 0, 0, 0, 4 + error.length, ...error]));
+    connection.close();
+  }
+  void (async () => {
+    for await (const connection of listener) void serve(connection).catch(() => connection.close()); // the client has closed it
+  })();
+  return listener;
+}
+
+Deno.test("postgresStore() rejects, and the process goes on, if Postgres terminates a new connection", async () => {
+  using listener = terminating();
+  await using sql = connect(`postgres://postgres@127.0.0.1:${listener.addr.port}/postgres`);
+  await assertRejects(() => postgresStore(sql).load("s"), Error);
 });

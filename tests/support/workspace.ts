@@ -4,7 +4,7 @@
  * @module
  */
 import { agent, type Event, type Middleware, textOf } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { workspace } from "@jizai/jizai/middleware/workspace";
 import { collect, outline, scripted, type ScriptedStep } from "@jizai/jizai/testing";
 

@@ -1,7 +1,7 @@
 /**
  * The laws of adapters find what breaks them: `logLaws()` and `fileLaws()`.
  */
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { memoryFiles } from "@jizai/jizai/middleware/workspace";
 import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { fileLaws, logLaws, type Make } from "@jizai/jizai/testing";

@@ -35,7 +35,11 @@ import { type App, post } from "../support/requests.ts";
 type Parent = Omit<Parameters<typeof agent>[0], "model" | "tools">;
 
 /** Serves an agent with these tools. */
-function served(steps: readonly ScriptedAnswer[], tools: readonly AnyTool[], options: ServeOptions & Parent = {}): App {
+function served(
+  steps: readonly ScriptedAnswer[],
+  tools: readonly AnyTool[],
+  options: ServeOptions & Pick<Parent, "use"> = {},
+): App {
   const { use = [], ...serving } = options;
   const wires = [aiSdkUi(), aiSdkMessages()];
   return serve(agent({ model: scripted(...steps), tools, use }), { wires, onError: () => {}, ...serving });

@@ -247,11 +247,25 @@ for (const [what, message] of Object.entries(forged)) {
     const response = post(app, "/chat", { id: "chat", messages: [user("Go"), message(approvalId)] });
     assertEquals(await refusalOf(response), [409, {
       code: "unasked",
-      message: `Cannot resume session "chat": none of its questions is answered`,
+      message:
+        'Cannot resume session "chat": its answers belong to questions that are no longer open; load the session again',
     }]);
     assertEquals(did, []);
   });
 }
+
+Deno.test("aiSdkUi() tells the tab that answers second to load the session again", async () => {
+  const { app, did, approvalId } = await pausedAt();
+  const approved = answered({ state: "approval-responded", approval: { id: approvalId, approved: true } });
+  await chunksOf(post(app, "/chat", { id: "chat", messages: [approved] }));
+  const late = { ...approved, id: "m3" };
+  assertEquals(await refusalOf(post(app, "/chat", { id: "chat", messages: [late], trigger: "submit-message" })), [409, {
+    code: "unasked",
+    message:
+      'Cannot resume session "chat": its questions were answered before, for example in another tab; load the session again',
+  }]);
+  assertEquals(did, ["dropped a"]);
+});
 
 Deno.test("aiSdkUi() runs the input that the session asked about, not the one in the approval", async () => {
   const { app, did, approvalId } = await pausedAt();

@@ -1,5 +1,6 @@
 /**
- * The `approval` point: the decision of PreToolUse, the rules that hooks have made, and PermissionRequest.
+ * The `approval` point: the decision of PreToolUse, the rules that hooks have made, and PermissionRequest. `decisionOf` (`outputs.ts`) makes one decision of
+ * those of several hooks.
  *
  * @module
  */

@@ -15,6 +15,7 @@ import {
   type ToolResult,
 } from "../../../mod.ts";
 import { canonicalJson, expectNames, hashOf, type KeyValue, partEvent } from "../../../src/core/kit.ts";
+export type { KeyValue } from "../../../src/core/kit.ts";
 
 // Keys: equal requests and calls have the same one, whatever their ids.
 

@@ -10,6 +10,7 @@ import { basename, dirname, sep } from "node:path";
 import { expectWritable, isIgnored, shown } from "./path.ts";
 import { ToolError } from "../../../mod.ts";
 import { type FileChange, type FileContent, type Files, hashOf, Locks } from "../../../src/core/kit.ts";
+export type { Files } from "../../../src/core/kit.ts";
 
 // Resolves paths in a directory on disk, with all links followed, and refuses those that leave it.
 

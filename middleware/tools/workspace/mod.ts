@@ -22,6 +22,7 @@ import {
 } from "../../../mod.ts";
 import { cancellationOf, Cleanups, expectNames, type FileChange, type Files, onlyIf } from "../../../src/core/kit.ts";
 export { memoryFiles } from "./memory.ts";
+export type { FileChange, FileContent, FileEntry, Files, FileStat } from "../../../src/core/kit.ts";
 
 // Reports the changes that others make to the files of a run.
 

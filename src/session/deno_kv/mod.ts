@@ -6,3 +6,5 @@
 export type { DenoKvOptions } from "./commit.ts";
 export { denoKvStore } from "./journal.ts";
 export { denoKvKeyValue } from "./key_value.ts";
+export type { KeyValue } from "../../protocol/key_value.ts";
+export type { DeltaOptions } from "../journal_rows.ts";

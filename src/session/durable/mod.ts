@@ -21,6 +21,7 @@ export {
   type Recovered,
   type RecoverOptions,
   type Release,
+  type RunStore,
   type SessionName,
   type Sessions,
 } from "../../core/store.ts";

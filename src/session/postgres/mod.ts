@@ -9,6 +9,8 @@ import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/en
 import { deleteExpired, type PostgresSql, queryOf, sweeper } from "./sql.ts";
 export { migrate, type PostgresOptions, type PostgresSql, schema } from "./sql.ts";
 export { postgresStore, type PostgresStoreOptions } from "./journal.ts";
+export type { KeyValue } from "../../protocol/key_value.ts";
+export type { DeltaOptions } from "../journal_rows.ts";
 
 // Texts by key in Postgres.
 
@@ -18,7 +20,7 @@ export { postgresStore, type PostgresStoreOptions } from "./journal.ts";
  * ```ts
  * import { postgresKeyValue, type PostgresSql } from "@jizai/jizai/session/postgres";
  *
- * // sql: postgres(url) of postgres.js
+ * // sql: postgres(url, { fetch_types: false }) of postgres.js
  * export const valuesOn = (sql: PostgresSql) => postgresKeyValue(sql);
  * ```
  */

@@ -6,7 +6,10 @@
 import { sweepEvery } from "../expiry.ts";
 import type { DeltaOptions } from "../journal_rows.ts";
 
-/** The part of postgres.js that is used. `postgres(url)` returns it. */
+/**
+ * The part of postgres.js that is used. `postgres(url, { fetch_types: false })` returns it. The adapters use no arrays, and if Postgres terminates a new connection while
+ * postgres.js reads their types, the process exits with an unhandled rejection.
+ */
 export interface PostgresSql {
   /** Executes a statement. With `prepare`, the driver may prepare it once for each connection. */
   unsafe(
@@ -65,7 +68,7 @@ CREATE INDEX IF NOT EXISTS jizai_value_expires ON jizai_value (expires) WHERE ex
  * ```ts
  * import { migrate, type PostgresSql } from "@jizai/jizai/session/postgres";
  *
- * export const prepare = (sql: PostgresSql) => migrate(sql); // sql: postgres(url)
+ * export const prepare = (sql: PostgresSql) => migrate(sql); // sql: postgres(url, { fetch_types: false })
  * ```
  */
 export async function migrate(sql: PostgresSql): Promise<void> {

@@ -15,6 +15,9 @@ import { expectNames } from "../../protocol/shape.ts";
 import { encryption, type SecretKey } from "./encryption.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
 export type { SecretKey } from "./encryption.ts";
+export type { NumberedEvent } from "../../core/events.ts";
+export type { RunStore } from "../../core/store.ts";
+export type { Sink } from "../../stream/channel.ts";
 
 // Errors of resume tokens.
 

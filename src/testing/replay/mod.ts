@@ -32,3 +32,4 @@ export {
   type RecordingOptions,
   writeRecording,
 } from "./recording.ts";
+export type { VarsOption } from "../../core/agent.ts";

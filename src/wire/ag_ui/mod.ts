@@ -7,6 +7,7 @@ import { expectNames } from "../../protocol/shape.ts";
 import type { ParsedRequest, Wire } from "../wire.ts";
 import { runEncoder } from "./events.ts";
 import { runInput } from "./request.ts";
+export type { Wire } from "../wire.ts";
 
 /** Options of `agUi()`. */
 export interface AgUiOptions {

@@ -25,6 +25,7 @@ import { chunkEncoder } from "./chunks.ts";
 import { messagesOf } from "./messages.ts";
 import { type ChatInput, type Pause, type PendingQuestions, questionId, type Reply, type Wire } from "../wire.ts";
 export { aiSdkObject, type AiSdkObjectOptions } from "./text_response.ts";
+export type { Wire } from "../wire.ts";
 
 // Requests of the AI SDK's chats. The client sends its whole history, but only the message that it submits counts.
 

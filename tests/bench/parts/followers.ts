@@ -40,7 +40,7 @@ async function onPostgres(): Promise<readonly Measure[]> {
   const clients: postgres.Sql[] = [];
   let queries = 0;
   function connect(isCounted: boolean): PostgresSql {
-    const sql = postgres(url, { onnotice: () => {} });
+    const sql = postgres(url, { onnotice: () => {}, fetch_types: false });
     clients.push(sql);
     return {
       listen: (...given) => sql.listen(...given),

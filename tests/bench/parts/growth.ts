@@ -190,7 +190,7 @@ async function onSqlite(): Promise<readonly Measure[]> {
 async function onPostgres(): Promise<readonly Measure[]> {
   await using server = await postgresServer({ fsync: true });
   if (!server) return [];
-  const sql = postgres(server.url, { onnotice: () => {} });
+  const sql = postgres(server.url, { onnotice: () => {}, fetch_types: false });
   const { counted, count } = counter();
   const client = {
     listen: sql.listen,

@@ -43,7 +43,7 @@ async function postgresMeasures(): Promise<readonly Measure[]> {
     console.log("Left out: Postgres is not installed (apt-get install postgresql)");
     return [];
   }
-  const sql = postgres(server.url, { onnotice: () => {} });
+  const sql = postgres(server.url, { onnotice: () => {}, fetch_types: false });
   try {
     await migratePostgres(sql);
     return await measure("Postgres", postgresStore(sql));

@@ -220,7 +220,7 @@ async function onPostgres(measure: (database: Database) => Promise<void>): Promi
   let appends = 0;
   let others = 0;
   function connect(): PostgresSql {
-    const sql = postgres(server?.url ?? "", { onnotice: () => {} });
+    const sql = postgres(server?.url ?? "", { onnotice: () => {}, fetch_types: false });
     clients.push(sql);
     return {
       listen: (...given) => sql.listen(...given),

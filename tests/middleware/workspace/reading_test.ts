@@ -2,7 +2,7 @@
  * `workspace()` and `memoryFiles()`: their options, and the tools that read, list and search files.
  */
 import { agent, type Scope, textOf } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { fileLaws, scripted, testMiddleware } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertThrows } from "@std/assert";

@@ -2,7 +2,7 @@
  * The tools of `workspace()` that write files, and the reports of changes by others.
  */
 import { agent, type Middleware, ToolError } from "@jizai/jizai";
-import type { Files } from "@jizai/jizai/kit";
+import type { Files } from "@jizai/jizai/middleware/workspace";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { outline, scripted } from "@jizai/jizai/testing";

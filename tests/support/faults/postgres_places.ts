@@ -14,7 +14,7 @@ import type { Places } from "./places.ts";
 export async function postgresPlaces(): Promise<Places | undefined> {
   const server = await postgresServer();
   if (!server) return undefined;
-  const sql = postgres(server.url, { onnotice: () => {}, max: 1, max_lifetime: null });
+  const sql = postgres(server.url, { onnotice: () => {}, max: 1, max_lifetime: null, fetch_types: false });
   await migrate(sql);
   const inTurn = inOrder();
   const gate: PostgresSql = {

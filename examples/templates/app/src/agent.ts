@@ -5,6 +5,7 @@
  */
 import { agent, tool, vars } from "@jizai/jizai";
 import { retry } from "@jizai/jizai/middleware/retry";
+import { trace } from "@jizai/jizai/trace";
 import * as z from "zod";
 import { chooseModel, type Keys } from "./model.ts";
 
@@ -32,4 +33,5 @@ export const assistant = agent({
   instructions: "You know the weather, and send postcards.",
   tools: [weather, sendPostcard],
   use: [retry()],
+  trace, // the page shows what each middleware did
 });

@@ -34,6 +34,12 @@ const server = listen({ fetch, hostname, port: Number(process.env.PORT ?? 8000) 
   console.log(`The agent is at http://${hostname}:${port}`);
 });
 
+server.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EADDRINUSE") throw error;
+  console.error("Cannot serve: another program uses the port; set PORT in .env to another one");
+  process.exit(1);
+});
+
 for (const signal of ["SIGINT", "SIGTERM"]) {
   process.once(signal, () => {
     closing.abort();

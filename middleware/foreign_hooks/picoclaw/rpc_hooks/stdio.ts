@@ -9,6 +9,7 @@ import { linesWire } from "./lines.ts";
 import type { Program, Wire } from "../config.ts";
 import { environmentOf } from "../../kit/process.ts";
 import { startError } from "../../../../src/core/kit.ts";
+export type { Program, Wire } from "../config.ts";
 
 /** Milliseconds that a process has to end after its input was closed. */
 const grace = 2_000;

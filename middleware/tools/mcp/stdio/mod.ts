@@ -6,6 +6,7 @@
 import { expectNames } from "../../../../src/core/kit.ts";
 import type { McpBounds, McpTransport } from "../bounded_fetch.ts";
 import { processTransport, type StdioOptions } from "./process.ts";
+export type { McpBounds, McpTransport } from "../bounded_fetch.ts";
 
 export type { StdioOptions };
 

@@ -1,0 +1,40 @@
+/**
+ * Loads the programs of the guides, so that tests can execute them with a model of their own.
+ *
+ * @module
+ */
+import { type Agent, memory, type Model, type ServedApp, type Store } from "@jizai/jizai";
+import { type Log, memoryLog } from "@jizai/jizai/session/log";
+
+/** The exports of a program: a server as its default, an agent, and functions. */
+export interface Program {
+  readonly default: ServedApp;
+  readonly assistant: Agent<unknown, unknown>;
+  readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
+  readonly lines: readonly string[];
+  readonly persistence: { readonly store: Store; readonly log: Log };
+  readonly continueLostRuns: () => Promise<number>;
+  readonly morningReport: (day: string) => Promise<string>;
+  readonly probe: (url: string, send: typeof fetch) => Promise<readonly number[]>;
+  readonly shutDown: () => Promise<void>;
+  readonly text: string;
+  readonly types: readonly string[];
+  readonly stopSession: (base: string, session: string, send: typeof fetch) => Promise<boolean>;
+}
+
+const globals = globalThis as { guides?: object };
+
+/** Returns the TypeScript programs of a guide, in order, without those that are not executed. */
+export async function programsOf(name: string): Promise<string[]> {
+  const markdown = await Deno.readTextFile(`examples/guides/${name}.md`);
+  return Array.from(markdown.matchAll(/^```ts\n([^]*?)^```$/gm), ([, program = ""]) => program);
+}
+
+/** Executes a program of a guide. `model` stands in for that of `./model.ts`, and `persistence` for that of `./persistence.ts`. */
+export async function load(name: string, model: Model, index = 0): Promise<Program> {
+  const program = (await programsOf(name))[index];
+  if (!program) throw new Error(`Cannot load program ${index} of the guide "${name}": there is none`);
+  globals.guides = { model, persistence: { store: memory(), log: memoryLog() } };
+  const text = program.replace(/^import (\{ \w+ \}) from "\.{1,2}\/\w+\.ts";$/gm, "const $1 = globalThis.guides;");
+  return await import(`data:application/typescript,${encodeURIComponent(`${text}\n// ${crypto.randomUUID()}`)}`);
+}

@@ -1,0 +1,384 @@
+import { agent, ModelError, noUsage, serve } from "@jizai/jizai";
+import { points } from "@jizai/jizai/kit";
+import { scripted } from "@jizai/jizai/model/scripted";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { sign } from "hono/jwt";
+import { demo } from "../../examples/guides/model.ts";
+import { sections } from "../../examples/guides/site.ts";
+import { chatStream } from "../support/providers/openai.ts";
+import { type App, eventsOf, first, type Framed, post } from "../support/requests.ts";
+import { filesIn } from "../support/source.ts";
+import { load, programsOf } from "./guides.ts";
+
+/** Sends a prompt and returns the events of its run. */
+function prompt(app: App, text: string, headers?: Readonly<Record<string, string>>): Promise<Framed[]> {
+  return eventsOf(post(app, "/runs", { prompt: text }, headers));
+}
+
+/** Approves all questions of a paused run, and returns the events that follow. */
+function approve(app: App, events: readonly Framed[]): Promise<Framed[]> {
+  const { session } = first("run.started", events);
+  const answers = first("run.paused", events).questions.map(({ callId }) => ({ callId, type: "approve" }));
+  return eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+}
+
+Deno.test("ask_a_person: a large refund waits for a person, a small one does not", async () => {
+  const { default: app } = await load("ask_a_person", demo);
+  assertEquals(
+    first("run.finished", await prompt(app, "refund order=A7 amount=50")).text,
+    "Refunded 50 for order A7.",
+  );
+  const paused = await prompt(app, "refund order=A7 amount=150");
+  assertEquals(first("run.finished", await approve(app, paused)).text, "Refunded 150 for order A7.");
+});
+
+Deno.test("ask_a_person: rules decide by the name of a tool", async () => {
+  const model = scripted({ calls: [["read", { path: "a" }], ["remove", { path: "a" }]] });
+  const { assistant } = await load("ask_a_person", model, 1);
+  const { questions } = await assistant.run("Tidy up").result;
+  assertEquals(questions.map(({ questions }) => questions), [["Delete this file?"]]);
+});
+
+Deno.test("approvals_by_webhook: the receiver gets the question, and refuses a request without a signature", async () => {
+  const { promise, resolve } = Promise.withResolvers<Response>();
+  using _ = stub(globalThis, "fetch", async (url, init) => {
+    const response = await app.request(new URL(String(url)).pathname, init);
+    resolve(response);
+    return response;
+  });
+  using printed = stub(console, "log", () => {});
+  const { default: app } = await load("approvals_by_webhook", demo);
+  assertEquals((await post(app, "/asked", { data: {} })).status, 401);
+  await prompt(app, "deploy version=v2");
+  assertEquals((await promise).status, 204);
+  assertMatch(String(printed.calls[0]?.args[0]), /^Approve deploy \{"version":"v2"\}\? POST \/sessions\//);
+});
+
+Deno.test("model_per_request: an unknown model is refused, and the default answers", async () => {
+  const { default: app } = await load("model_per_request", demo);
+  assertEquals((await post(app, "/runs", { prompt: "Hi" }, { "x-model": "none" })).status, 400);
+  assertEquals(first("model.started", await prompt(app, "Hi")).model, "demo");
+});
+
+Deno.test("structured_output: the answer matches the schema, and arrives in parts", async () => {
+  const { default: app } = await load("structured_output", demo);
+  const events = await prompt(app, "city=Kyoto days=3");
+  assertEquals(first("run.finished", events).output, { city: "Kyoto", days: 3 });
+  assertEquals(events.some(({ type }) => type === "output.delta"), true);
+});
+
+Deno.test("stream_masking: an address that is split over deltas is masked", async () => {
+  const { default: app } = await load("stream_masking", scripted({ text: ["Write to ada@exam", "ple.com now."] }));
+  const events = await prompt(app, "To whom?");
+  assertEquals(first("run.finished", events).text, "Write to [redacted] now.");
+  assertEquals(JSON.stringify(events).includes("ada@"), false);
+  assertEquals(first("text.delta", events).text, "Write to "); // what belongs to no match is not held back
+});
+
+Deno.test("users: each user reaches own sessions only", async () => {
+  const { default: app } = await load("users", demo);
+  const token = async (sub: string) => ({
+    authorization: `Bearer ${await sign({ sub }, "change me: at least 32 characters", "HS256")}`,
+  });
+  assertEquals((await post(app, "/agent/runs", { prompt: "Hi" })).status, 401);
+  const events = await eventsOf(post(app, "/agent/runs", { prompt: "Hi" }, await token("ada")));
+  const path = `/agent/sessions/${first("run.started", events).session}`;
+  assertEquals((await app.request(path, { headers: await token("ada") })).status, 200);
+  assertEquals((await app.request(path, { headers: await token("bob") })).status, 404);
+});
+
+Deno.test("cors: the preflight allows the headers of a client that reconnects", async () => {
+  const { default: app } = await load("cors", demo);
+  const headers = { origin: "http://localhost:5173", "access-control-request-method": "POST" };
+  const preflight = await app.request("/agent/runs", { method: "OPTIONS", headers });
+  assertStringIncludes(preflight.headers.get("access-control-allow-headers") ?? "", "last-event-id");
+  const response = await post(app, "/agent/runs", { prompt: "Hi" }, headers);
+  assertEquals(response.headers.get("access-control-allow-origin"), "http://localhost:5173");
+  assertEquals(response.headers.get("x-content-type-options"), "nosniff");
+  await response.text();
+});
+
+Deno.test("cap_costs: a run ends at its budget, and a user at the limit of prompts", async () => {
+  const { default: app } = await load("cap_costs", demo);
+  assertEquals(first("run.finished", await prompt(app, "Hi", { "x-user": "ada" })).status, "done");
+  for (let index = 1; index < 20; index++) await prompt(app, "Hi", { "x-user": "ada" });
+  assertEquals(first("run.finished", await prompt(app, "Hi", { "x-user": "ada" })).status, "cancelled");
+  const usage = { input: 60_000, output: 10 };
+  const model = Object.assign(scripted({ usage }), { id: "demo" });
+  const { assistant } = await load("cap_costs", model);
+  assertEquals((await assistant.run({ prompt: "Hi ".repeat(80_000), vars: { user: "bob" } }).result).status, "limit");
+});
+
+Deno.test("see_costs: each request is logged with its price", async () => {
+  using printed = stub(console, "log", () => {});
+  const { default: app } = await load("see_costs", demo);
+  await prompt(app, "Hi");
+  assertEquals(JSON.parse(String(printed.calls[0]?.args[0])).cost, 0.00002);
+});
+
+Deno.test("log_every_call: the record has the call and its input", async () => {
+  using _ = stub(console, "log", () => {});
+  const { default: app, lines } = await load("log_every_call", demo);
+  await prompt(app, "weather city=Kyoto");
+  const types = lines.map((line) => JSON.parse(line)).map(({ type, input, status }) => [type, input, status]);
+  assertEquals(types, [
+    ["prompt", "weather city=Kyoto", undefined],
+    ["call", { city: "Kyoto" }, "ok"],
+    ["run", undefined, "done"],
+  ]);
+});
+
+Deno.test("rag: excerpts stand in the request, and a tool finds more", async () => {
+  const model = scripted({ calls: [["search_documents", { query: "opening hours" }]] }, "From nine to five.");
+  const { assistant } = await load("rag", model);
+  await assistant.run("How do returns work?").result;
+  assertStringIncludes(JSON.stringify(model.requests[0]?.messages), "within 30 days");
+  assertStringIncludes(JSON.stringify(model.requests[1]?.messages), "Monday to Friday");
+});
+
+Deno.test("files_s3_r2: the model reads a picture of the bucket, and no other key", async () => {
+  const bucket = {
+    get: (key: string) =>
+      Promise.resolve(
+        key === "uploads/cat.png"
+          ? { httpMetadata: { contentType: "image/png" }, arrayBuffer: () => Promise.resolve(new ArrayBuffer(3)) }
+          : null,
+      ),
+  };
+  const calls = [["read_file", { key: "uploads/cat.png" }], ["read_file", { key: "../secret" }]] as const;
+  const model = scripted({ calls }, "A cat.");
+  const { assistantOn } = await load("files_s3_r2", model);
+  const { messages } = await assistantOn(bucket).run("What is it?").result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals(results.map(({ status, parts }) => [status, parts[0]?.type]), [["ok", "media"], ["error", "text"]]);
+});
+
+Deno.test("schedules: a scheduled run calls its tool", async () => {
+  const { morningReport } = await load("schedules", demo);
+  assertEquals(await morningReport("2026-11-27"), "Sent: 2026-11-27");
+});
+
+Deno.test("background_runs: the events are read after the response", async () => {
+  using _ = stub(globalThis, "fetch", () => Promise.resolve(new Response()));
+  const { default: app } = await load("background_runs", demo);
+  const response = await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" });
+  assertEquals(response.status, 202);
+  const { run } = await response.json();
+  assertEquals(first("run.finished", await eventsOf(app.request(`/runs/${run}`))).text, "You said: Hi");
+  await app.settled(); // the webhook is sent
+});
+
+Deno.test("cancel: another tab stops the run of a session", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const model = scripted({
+    before: (_, signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+        resolve();
+      }),
+  });
+  const { default: app } = await load("cancel", model);
+  const { stopSession } = await load("cancel", model, 1);
+  const { session, run } = await (await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" })).json();
+  await promise;
+  assertEquals(await stopSession("", session, (url, init) => Promise.resolve(app.request(String(url), init))), true);
+  const events = await eventsOf(app.request(`/runs/${run}`));
+  assertEquals(events.at(-1)?.type, "run.aborted");
+});
+
+Deno.test("several_agents: a subagent answers its caller", async () => {
+  const { default: app } = await load("several_agents", demo);
+  assertEquals(first("run.finished", await prompt(app, "researcher prompt=Kyoto")).text, "You said: Kyoto");
+});
+
+Deno.test("several_agents: a specialist takes over, with its tools", async () => {
+  const transfer = { calls: [["transfer", { agent: "refunds" }] as const] };
+  const model = scripted(transfer, { calls: [["refund", { order: "A7" }]] }, "Done.");
+  const { default: app } = await load("several_agents", model, 1);
+  const paused = await prompt(app, "Money back!");
+  assertEquals(first("run.finished", await approve(app, paused)).text, "Done.");
+  assertEquals(model.requests.at(-1)?.instructions, "You refund orders.");
+});
+
+Deno.test("long_conversations: a client compacts a session", async () => {
+  const { default: app } = await load("long_conversations", scripted("Hello!", "A greeting."));
+  const { session } = first("run.started", await prompt(app, "Hi"));
+  const response = await post(app, `/sessions/${session}/compact`, { instructions: "Keep all numbers." });
+  assertEquals(response.status, 200);
+  await response.text();
+});
+
+Deno.test("mcp_servers: without the server, the run continues with a notice", async () => {
+  using _ = stub(globalThis, "fetch", () => Promise.reject(new TypeError("Cannot connect")));
+  const { assistant } = await load("mcp_servers", demo);
+  const run = assistant.run({ prompt: "Hi", vars: { token: "t" }, onError: () => {} });
+  assertEquals((await run.result).text, "You said: Hi");
+  const events = await Array.fromAsync(run.events);
+  assertEquals(events.some(({ type }) => type === "notice"), true);
+});
+
+Deno.test("use_chat: a message of the page is answered, and stored for a reload", async () => {
+  const { default: app } = await load("use_chat", demo);
+  const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "send to=ada" }] }];
+  const text = await (await post(app, "/chat", { id: "tab", messages })).text();
+  assertStringIncludes(text, "tool-approval-request");
+  assertEquals((await (await app.request("/chat/tab")).json()).length, 2);
+});
+
+Deno.test("ag_ui: state of the session is shown to the client", async () => {
+  const { default: app } = await load("ag_ui", demo);
+  const messages = [{ id: "m1", role: "user", content: "add todo=sleep" }];
+  const body = { threadId: "t1", runId: "r1", messages, tools: [], context: [], state: {}, forwardedProps: {} };
+  assertStringIncludes(await (await post(app, "/ag-ui", body)).text(), `{"todos":["sleep"]}`);
+});
+
+Deno.test("openai_clients: chat completions and Responses are answered", async () => {
+  const { default: app } = await load("openai_clients", demo);
+  const content = "weather city=Kyoto";
+  const completion = await post(app, "/v1/chat/completions", { model: "a", messages: [{ role: "user", content }] });
+  assertEquals((await completion.json()).choices[0].message.content, "Sunny in Kyoto.");
+  const response = await post(app, "/v1/responses", { model: "a", input: content });
+  assertStringIncludes(JSON.stringify(await response.json()), "Sunny in Kyoto.");
+});
+
+Deno.test("event_source: the page starts a run, and GET streams it", async () => {
+  const { default: app } = await load("event_source", demo);
+  assertMatch(await (await app.request("/")).text(), /new EventSource\("\/agent\/runs\/" \+ run\)/);
+  const started = await post(app, "/agent/runs", { prompt: "Hi" }, { prefer: "respond-async" });
+  const { run } = await started.json();
+  const events = await eventsOf(app.request(`/agent/runs/${run}`));
+  assertEquals(events.flatMap((event) => event.type === "text.delta" ? event.text : []).join(""), "You said: Hi");
+  const last = events.at(-1)?.id;
+  const again = await app.request(`/agent/runs/${run}`, { headers: { "last-event-id": String(last) } });
+  assertEquals(again.status, 204);
+});
+
+Deno.test("survive_a_deploy: a run that a shutdown hands over is not lost", async () => {
+  const { default: app, shutDown, continueLostRuns } = await load("survive_a_deploy", demo);
+  assertEquals(first("run.finished", await prompt(app, "charge euros=5")).text, "Charged 5 euros.");
+  assertEquals(await continueLostRuns(), 0);
+  await shutDown();
+  assertEquals((await post(app, "/runs", { prompt: "Hi" })).status, 503);
+});
+
+Deno.test("databases: a session outlives the server, in SQLite", async () => {
+  const { persistence } = await load("databases", demo);
+  const { session } = first("run.started", await prompt(serve(agent({ model: demo }), persistence), "Hi"));
+  const response = await serve(agent({ model: demo }), persistence).request(`/sessions/${session}`);
+  assertEquals((await response.json()).messages.length, 2);
+});
+
+Deno.test("deploy: the key of the platform reaches the provider", async () => {
+  const authorizations: (string | null)[] = [];
+  using _ = stub(globalThis, "fetch", (_, init) => {
+    authorizations.push(new Headers(init?.headers).get("authorization"));
+    return Promise.resolve(new Response(chatStream({ content: "Hello!" }, "stop", 2)));
+  });
+  const { default: app } = await load("deploy", demo);
+  const body = JSON.stringify({ prompt: "Hi" });
+  const request = new Request("http://localhost/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  const events = await eventsOf(app.fetch(request, { OPENAI_API_KEY: "sk-platform" }));
+  assertEquals([first("run.finished", events).text, authorizations], ["Hello!", ["Bearer sk-platform"]]);
+});
+
+Deno.test("nothing_streams: the probe sees each chunk", async () => {
+  using _ = stub(console, "log", () => {});
+  const { probe } = await load("nothing_streams", demo);
+  const { default: app } = await load("ask_a_person", demo);
+  const times = await probe("", (url, init) => Promise.resolve(app.request(String(url), init)));
+  assertEquals(times.length > 1, true);
+});
+
+Deno.test("failures: a request that failed is repeated", async () => {
+  const busy = new ModelError("Overloaded", { recoverable: true, retryAfter: 1 });
+  const { assistant } = await load("failures", scripted({ error: busy }, "Hello!"));
+  assertEquals((await assistant.run({ prompt: "Hi", onError: () => {} }).result).text, "Hello!");
+});
+
+Deno.test("defaults: the program of the page runs", async () => {
+  using _ = stub(console, "log", () => {});
+  const { default: app } = await load("defaults", demo);
+  assertEquals(first("run.finished", await prompt(app, "Hi")).text, "You said: Hi");
+});
+
+Deno.test("your_own_middleware: the third call is denied", async () => {
+  const calls = ["Kyoto", "Oslo", "Rome"].map((city) => ["weather", { city }] as const);
+  const { assistant } = await load("your_own_middleware", scripted({ calls, usage: noUsage }, "Done."));
+  const { messages } = await assistant.run("Weather?").result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals(results.map(({ status }) => status), ["ok", "ok", "denied"]);
+});
+
+Deno.test("concepts/onion: a run passes its points in the order of the page", async () => {
+  const { assistant } = await load("concepts/onion", demo);
+  const { text } = await assistant.run("ping pong").result;
+  const page = await Deno.readTextFile("examples/guides/concepts/onion.md");
+  assertStringIncludes(page.replace(/\s+/g, " "), `\`${text}\``);
+  for (const point of points) assertStringIncludes(page, `<a href="#${point}">`);
+});
+
+Deno.test("concepts: events, sessions and recovery behave as their pages say", async () => {
+  const { types, text } = await load("concepts/events", demo);
+  assertEquals([types.at(0), types.at(-1), text], ["run.started", "run.finished", "You said: Hello"]);
+  assertEquals((await load("concepts/sessions", demo)).text, "Visit 2");
+  assertEquals((await load("concepts/recovery", demo)).text, "Paid 5.");
+});
+
+Deno.test("concepts/guards: a guard denies, allows and asks by the input", async () => {
+  const calls = ["/etc/passwd", "a.tmp", "a.txt"].map((path) => ["remove", { path }] as const);
+  const { assistant } = await load("concepts/guards", scripted({ calls }, "Done."));
+  const { questions, session } = await assistant.run("Tidy up").result;
+  assertEquals(questions.map(({ questions }) => questions), [["Delete a.txt?"]]);
+  const { messages } = await assistant.run({ prompt: "Never mind", session }).result;
+  const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals(results.map(({ status }) => status), ["denied", "ok", "skipped"]);
+});
+
+Deno.test("from/ai_sdk: the page receives the question", async () => {
+  const { default: app } = await load("from/ai_sdk", demo);
+  const messages = [{ id: "m1", role: "user", parts: [{ type: "text", text: "refund order=A7 amount=150" }] }];
+  assertStringIncludes(await (await post(app, "/chat", { id: "c1", messages })).text(), "tool-approval-request");
+});
+
+Deno.test("from/langchain: the rule asks, and the time of the call is logged", async () => {
+  using printed = stub(console, "log", () => {});
+  const { assistant } = await load("from/langchain", demo);
+  const { session, questions } = await assistant.run("refund order=A7 amount=150").result;
+  const answers = questions.map(({ callId }) => ({ callId, type: "approve" as const }));
+  assertEquals((await assistant.resume({ session, answers }).result).text, "Refunded 150 for order A7.");
+  assertEquals(printed.calls.map(({ args: [tool] }) => tool), ["refund"]);
+});
+
+Deno.test("from/tanstack_ai: the question interrupts the run of AG-UI", async () => {
+  const { default: app } = await load("from/tanstack_ai", demo);
+  const messages = [{ id: "m1", role: "user", content: "refund order=A7 amount=150" }];
+  const body = { threadId: "t1", runId: "r1", messages, tools: [], context: [], state: {}, forwardedProps: {} };
+  assertStringIncludes(await (await post(app, "/ag-ui", body)).text(), `"type":"interrupt"`);
+});
+
+Deno.test("from/claude_hooks: the hook and the middleware deny the same call", async () => {
+  for (const index of [0, 1]) {
+    const calls = ["rm -rf /", "ls"].map((command) => ["Bash", { command }] as const);
+    const { assistant } = await load("from/claude_hooks", scripted({ calls }, "Done."), index);
+    const { messages } = await assistant.run("Tidy up").result;
+    const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
+    assertEquals(results.map(({ status }) => status), ["denied", "ok"]);
+  }
+});
+
+Deno.test("every guide is in the sidebar, and a test executes its programs", async () => {
+  const test = await Deno.readTextFile("tests/site/guides_test.ts");
+  const shown = sections.flatMap(({ files = [] }) => files);
+  const files = await filesIn("examples/guides");
+  const guides = files.filter((path) => path.endsWith(".md") && !path.endsWith("/SKILL.md"));
+  assertEquals(guides.filter((path) => !shown.includes(path)), []);
+  const names = guides.map((path) => path.slice("examples/guides/".length, -".md".length));
+  const programs = await Promise.all(names.map(programsOf));
+  const asserted = ["start", "test_offline"]; // the gate executes them as snippets; the latter has assertions
+  assertEquals(names.filter((name, index) => programs[index]?.length && !test.includes(`load("${name}"`)), asserted);
+});
