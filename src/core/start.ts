@@ -120,10 +120,6 @@ type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
 async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
   const { definition, options, session } = beginning;
   const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
-  if (options.compact && !definition.steps.compact) {
-    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
-    throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
-  }
   for (const answer of options.answers ?? []) {
     if (answer.type === "approve") expectJson(`Cannot resume session "${session}" with an edited input`, answer.input);
   }
@@ -133,6 +129,10 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
     if (error !== undefined && !(error instanceof SessionError)) throw error; // the session would stay busy for ever
     claimed = await claim({ ...beginning, options: { ...options, busy: "refuse" } });
     if ("close" in claimed) throw busy();
+  }
+  if (options.compact && !definition.steps.compact) {
+    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
+    throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
   }
   options.check?.(beginning, claimed);
   const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));

@@ -6,7 +6,7 @@
 import type { AbortOptions } from "../core/control.ts";
 import { SharedWork } from "../core/lib/locks.ts";
 import { type Stop, stops } from "../core/position.ts";
-import { journalKey, runIdOf } from "../core/journal.ts";
+import { journalKey, placeOf, runIdOf } from "../core/journal.ts";
 import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
 import { historyIn, type OpenedSession, openHead, openSession, readStored } from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
@@ -50,6 +50,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly #keepTime: number;
   /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
   readonly #live = new Map<string, SharedRun>();
+  /** The launches whose run is not known yet, the earliest first. */
+  readonly #launches = new Set<Launch>();
   /** The work that begins or follows runs, such as the reports of their ends. */
   readonly #tracked = new Set<SharedWork>();
 
@@ -115,8 +117,21 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return undefined;
   }
 
+  executes(run: string, requester: Owned): boolean {
+    return this.get(run, requester) !== undefined || this.#isLaunching(placeOf(run)?.key);
+  }
+
   isDead(run: string, requester: Owned): boolean {
-    return this.singleProcess && !this.get(run, requester);
+    return this.singleProcess && !this.executes(run, requester);
+  }
+
+  /** Whether a launch, of those before `own`, may have claimed the session of a journal already. */
+  #isLaunching(key: string | undefined, own?: Launch): boolean {
+    for (const launch of this.#launches) {
+      if (launch === own) return false;
+      if (launch.key === key && launch.work.lives) return true;
+    }
+    return false;
   }
 
   report(error: unknown, run?: string): void {
@@ -155,6 +170,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const { session, answers, pausedAt } = input;
     const over = Promise.withResolvers<void>();
     requester.outlive(over.promise); // also while it begins: the client may leave
+    const launch = { key: journalKey(requester.owner, session), work: new SharedWork(this.lease) };
     let report: EndReport | undefined;
     let run: SharedRun | undefined;
     try {
@@ -168,7 +184,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
       const sink = input.tokenSession?.to(watched) ?? watched;
 
       // 3. Start it, and wait until it has its session.
-      const started = this.agent.start(this.#startOptions(input, requester), sink);
+      this.#launches.add(launch);
+      const started = this.agent.start(this.#startOptions(input, requester, launch), sink);
       const ready = await started.ready;
 
       // 4. Keep it for other requests, until it is over.
@@ -188,6 +205,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
       out.close();
       throw error;
     } finally {
+      this.#launches.delete(launch);
+      launch.work.end();
       over.resolve(run?.over);
     }
   }
@@ -215,13 +234,13 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
-  #startOptions({ tokenSession, ...input }: LaunchInput, { owner, vars }: Requester) {
+  #startOptions({ tokenSession, ...input }: LaunchInput, { owner, vars }: Requester, launch: Launch) {
     const { run: id } = input;
     const { singleProcess, lease, onError } = this;
     const lost = (run: string, until = Infinity) => {
       const isItself = run === id;
-      if (!isItself && this.get(run, { owner })) return false;
-      return (singleProcess && (isItself || this.isDead(run, { owner }))) || Date.now() >= until;
+      if (!isItself && (this.get(run, { owner }) || this.#isLaunching(launch.key, launch))) return false;
+      return singleProcess || Date.now() >= until;
     };
     const store = tokenSession?.store ?? this.#sessions;
     const hasParts = input.tools?.length || input.answerFormat;
@@ -262,6 +281,12 @@ export class LiveRuns implements RunHost, RecoveringServer {
 /** Returns the address of a run for the time after its request. */
 function recoveredRun(run: string, session: string, { owner }: Requester): RecoveredRun {
   return { run, session, ...(owner !== undefined && { owner }) };
+}
+
+/** A launch, and the key of the journal of its session. A launch that the platform has ended lives no more. */
+interface Launch {
+  readonly key: string;
+  readonly work: SharedWork;
 }
 
 /** A run, for all requests. A class, because a server keeps one for each stream. It keeps no request. */

@@ -1,9 +1,11 @@
 import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { journalKey } from "../../src/core/journal.ts";
 import { drop } from "../support/asking.ts";
 import { compacting } from "../support/compacting.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -60,9 +62,13 @@ Deno.test("POST /runs sent several times at once with the same key begins one ru
 
 Deno.test("POST /runs with the same key never begins a second run, also once the record of the first is deleted", async () => {
   const model = scripted("One.", "Two.", "Three.", "Four.");
-  const app = serve(agent({ model }), {});
-  const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
+  const store = memory();
+  const app = serve(agent({ model }), { store });
+  const events = await eventsOf(prompt(app, "k1"));
+  const { session } = first("run.started", events);
   for (const text of ["Ho", "Hu"]) await eventsOf(post(app, "/runs", { prompt: text, session }));
+  assertEquals(await eventsOf(prompt(app, "k1")), events);
+  await store.journal.trim(journalKey(undefined, session), 3);
   assertEquals(await refusalOf(prompt(app, "k1")), [410, {
     code: "forgotten",
     message: "Cannot repeat the request: the record of its run has been deleted",
@@ -75,15 +81,14 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
   const kept = memory();
   const hang = Promise.withResolvers<void>();
   const hanging = Promise.withResolvers<void>();
-  let saves = 0;
-  const store = durable(saving(kept, async (_, save) => {
+  let claims = 0;
+  const store = durable(saving(kept, async ({ run }, save) => {
     const saved = await save();
-    if (++saves === 3) await (hanging.resolve(), hang.promise); // the claim of the second prompt
+    if (run && ++claims === 1) await (hanging.resolve(), hang.promise);
     return saved;
   }));
   await store.save({ id: "s", version: 0, messages: [] });
   const served = serve(agent({ model: scripted("One.", "Two.") }), { store, lease: 5_000 });
-  saves = 2;
   const body = { prompt: "Hi", session: "s" };
   const claiming = prompt(served, "k1", body);
   await hanging.promise;
@@ -154,7 +159,7 @@ Deno.test("POST /sessions/:id/answers with the same key returns the events after
 });
 
 Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may be repeated with its key", async () => {
-  const { store, log } = shared();
+  const { store } = shared();
   const { journal } = store;
   const looked = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();
@@ -167,7 +172,7 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may 
     execute: () => done.promise.then(() => "Dropped"),
   });
   const dropping = () => agent({ model: scripted({ calls: [...calls, ...calls] }, "Done."), tools: [slowly] });
-  const one = processOf({ store, log }, dropping()).app;
+  const one = processOf({ store }, dropping()).app;
   /** A slow process: another one takes the session between its load and its save. */
   const late = processOf({
     store: durable({
@@ -179,7 +184,6 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may 
         return head;
       },
     }),
-    log,
   }, dropping()).app;
   const { session, run } = first("run.started", await eventsOf(post(one, "/runs", { prompt: "Drop" })));
   const send = (app: App, callId: string, key: string) =>
@@ -218,12 +222,13 @@ Deno.test("POST /sessions/:id/answers that was refused leaves its key free", asy
   assertEquals(await refusalOf(answer("call_9")), reused);
 });
 
-Deno.test("serve() without a log begins a run once while it runs", async () => {
+Deno.test("serve() without a store begins a run once while it runs", async () => {
   const { model, release } = twoStep();
-  const app = serve(agent({ model }), { onClientGone: "detach" });
+  const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+  const app = serve(agent({ model }), { resumeTokens: resumeTokens({ keys }), onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   await one.until("model.started");
-  const message = "Cannot repeat the request: its run continues, and there is no log to join it";
+  const message = "Cannot repeat the request: its run continues, and there is no store to join it";
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
   await one.cancel();
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
@@ -233,7 +238,7 @@ Deno.test("serve() without a log begins a run once while it runs", async () => {
 });
 
 Deno.test("serve() keeps the keys of different owners apart", async () => {
-  const options: readonly ServeOptions[] = [{}, {}];
+  const options: readonly ServeOptions[] = [{}, shared()];
   for (const more of options) {
     const model = scripted("Hello, Ada!", "Hello, Bob!");
     const app = serve(agent({ model }), { ...more, owner: (c) => c.req.header("x-user") });

@@ -230,7 +230,7 @@ export class Records {
   /** Whether the process of the run that has the session is dead. */
   #isLost(session: SessionHead, requester: Requester): boolean {
     const run = runOf(session);
-    if (run === undefined || !isRunning(session) || this.#host.get(run, requester)) return false;
+    if (run === undefined || !isRunning(session) || this.#host.executes(run, requester)) return false;
     return Date.now() >= leaseEnd(session) || this.#host.isDead(run, requester);
   }
 

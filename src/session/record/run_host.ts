@@ -117,6 +117,8 @@ export interface RunHost {
   post(run: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined>;
   /** Returns a run of the requester that lives in this process. */
   get(run: string, requester: Owned): LiveRun | undefined;
+  /** Whether this process executes the run, or may have just begun it. */
+  executes(run: string, requester: Owned): boolean;
   /** Whether the run is known to be executed nowhere. */
   isDead(run: string, requester: Owned): boolean;
   /** Begins or resumes a run; resolves when it is ready. The platform keeps the process alive until the run is over. */
