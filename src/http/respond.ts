@@ -12,6 +12,7 @@ import type { RequestScope } from "./request.ts";
 import { type Event, isLastEvent } from "../protocol/event.ts";
 import { noUsage } from "../protocol/message.ts";
 import { emittedForm } from "../protocol/question.ts";
+import { RecordError } from "../session/record/records.ts";
 import type { EventCursor, LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../stream/channel.ts";
 import { endOfLines, eventFrames, frame, sse } from "../stream/sse.ts";
@@ -180,7 +181,12 @@ export async function respondJoined(
   format: ResponseFormat,
 ): Promise<Response> {
   if (prefersAsync(scope.c, format)) return accepted(scope.c, cursor);
-  return await respondFromRecord(scope, cursor, format);
+  try {
+    return await respondFromRecord(scope, cursor, format);
+  } catch (error) {
+    if (!(error instanceof RecordError) || error.code !== "unknown") throw error;
+    throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
+  }
 }
 
 /** Responds with the recorded events after a cursor, and with those that follow. Responds with 204 if the run is over and no event is left. */
