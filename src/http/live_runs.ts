@@ -192,6 +192,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       run = new SharedRun(ready.run, started, this.lease);
       this.#keep(ownedKey(requester.owner, ready.run), run);
       if (this.signal?.aborted) run.handOver(this.#grace); // it has begun since
+      this.#packLater(started, requester);
 
       // 5. Deliver the report when it is over.
       const recovered = recoveredRun(ready.run, session, requester);
@@ -209,6 +210,17 @@ export class LiveRuns implements RunHost, RecoveringServer {
       launch.work.end();
       over.resolve(run?.over);
     }
+  }
+
+  /** Has the events of a run packed once it has ended, which needs less room. */
+  #packLater({ result }: Started, requester: Requester): void {
+    const { journal } = this.#sessions ?? {};
+    if (!journal?.pack) return;
+    const packed = result.then(async ({ run, status }) => {
+      const place = placeOf(run);
+      if (place && status !== "paused") await journal.pack?.(place.key, place.run);
+    });
+    this.track(packed.catch((error) => this.report(error)), requester);
   }
 
   /** Returns the id of the next run of a session. */
