@@ -192,10 +192,9 @@ export interface Client {
  * import { agent, serve } from "@jizai/jizai";
  * import { client } from "@jizai/jizai/client";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { memoryLog } from "@jizai/jizai/session/log";
- * import { assertEquals } from "@std/assert";
+ *  * import { assertEquals } from "@std/assert";
  *
- * const app = serve(agent({ model: scripted("Done.") }), { log: memoryLog() });
+ * const app = serve(agent({ model: scripted("Done.") }));
  * const assistant = client("", { fetch: app.request });
  *
  * const { state } = await assistant.start({ prompt: "Tidy up" }); // save `state`, and leave

@@ -30,5 +30,4 @@ export { outline } from "./outline.ts";
 export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";
 export type { Files } from "../protocol/files.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { Log } from "../session/log.ts";
-export type { StoreAdapter } from "../core/store.ts";
+export type { Journal } from "../core/journal.ts";

@@ -8,7 +8,7 @@ import type { NumberedJournalEntry } from "../../core/journal.ts";
 import { expectMethods } from "../expiry.ts";
 import { entriesOf, type EntriesPiece } from "../pieces.ts";
 
-/** Options of `denoKvStore()` and `denoKvLog()`. */
+/** Options of `denoKvStore()`. */
 export interface DenoKvOptions extends DeltaOptions {
   /** The first part of every key. Default: "jizai". */
   readonly prefix?: string;

@@ -6,7 +6,6 @@
 import { serve as listen } from "@hono/node-server";
 import { serve } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import process from "node:process";
 import { assistant } from "../../app/src/agent.ts";
 import { refuseOtherHosts } from "../../app/src/local.ts";
