@@ -58,6 +58,8 @@ function leaseRecovery({ journal }: Pick<Store, "journal">, host: RecoveryHost):
   const suspects = new Map<SharedWork, number>();
   /** The keys of sessions that could not be read, each of which is reported once. */
   const unreadable = new Set<string>();
+  /** Journals that have refused every append. They come after all others, which they would keep back. */
+  const refusing = new Set<string>();
 
   function hasRoomFor(session: SessionHead): boolean {
     let left = mostSuspects;
@@ -90,7 +92,8 @@ function leaseRecovery({ journal }: Pick<Store, "journal">, host: RecoveryHost):
       const keys = await journal.pending(size, host.singleProcess ? anyTime : 0);
       const found = await Promise.all(keys.filter((key) => !due.has(key)).map(readDue));
       for (const each of found) if (each) due.set(each.key, each);
-      if (due.size >= limit || keys.length < size) return [...due.values()];
+      const accepting = [...due.values()].filter(({ key }) => !refusing.has(key));
+      if (accepting.length >= limit || keys.length < size) return [...new Set([...accepting, ...due.values()])];
     }
   }
 
@@ -100,10 +103,14 @@ function leaseRecovery({ journal }: Pick<Store, "journal">, host: RecoveryHost):
     const { run: { id } = {} } = opened.session;
     try {
       const run = await host.resume(key, opened);
+      refusing.delete(key);
       return run && { id, over: run.over };
     } catch (error) {
       host.report(error, id);
-      await postpone(journal, key, opened, host.lease).catch((failure) => host.report(failure, id)); // runs that cannot begin must not keep back others
+      await postpone(journal, key, opened, host.lease).catch((failure) => { // runs that cannot begin must not keep back others
+        refusing.add(key);
+        host.report(failure, id);
+      });
       return undefined;
     }
   }
