@@ -1,5 +1,5 @@
 /**
- * Runs whose store fails while their log works: they do not end, and another process continues them.
+ * Runs whose store fails: they do not end, and another process continues them.
  *
  * @module
  */
@@ -10,6 +10,7 @@ import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { recordOf } from "../support/events_journal.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type Framed, framesOf, post } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
@@ -45,7 +46,7 @@ async function survive(fails: (session: Session) => boolean) {
   const received = framesOf(await advanceUntilSettled(time, response.text()));
   await advance(time, 30_000);
   const [{ run, session } = { run: "", session: "" }] = received.filter((event) => event.type === "run.started");
-  const { lines: before = [] } = await among.log.read(run, 0) ?? {};
+  const before = await recordOf(among.store, run);
   const sentBefore = sent.length;
   const reportsBefore = ends.length;
   const later = scripted(...sentBefore === 0 ? [step] : [], "Done.");
@@ -53,15 +54,15 @@ async function survive(fails: (session: Session) => boolean) {
   const { runs, over } = await two.app.recover();
   assertEquals(runs, [run]);
   await advanceUntilSettled(time, over);
-  const { lines = [] } = await among.log.read(run, 0) ?? {};
+  const all = await recordOf(among.store, run);
   assertEquals(storedRun(await among.store.load(session)), undefined);
   return {
     endsOf: {
       received: endsOf(received),
-      logged: endsOf(before.map((line) => JSON.parse(line))),
+      stored: endsOf(before),
       reports: reportsBefore,
     },
-    all: endsOf(lines.map((line) => JSON.parse(line))),
+    all: endsOf(all),
     sentBefore,
     sent,
     ends: ends.map(({ event }) => event.type),
@@ -73,7 +74,7 @@ function endsOf(events: readonly Framed[]): readonly string[] {
   return events.map(({ type }) => type).filter((type) => type.startsWith("run.") && type !== "run.started");
 }
 
-const none = { received: [], logged: [], reports: 0 };
+const none = { received: [], stored: [], reports: 0 };
 
 Deno.test("a run whose store fails before a call executes no call, does not end, and continues elsewhere", async () => {
   const { endsOf, all, sentBefore, sent, ends, errors } = await survive(({ run }) => run?.position.at === "tools");

@@ -4,8 +4,10 @@ import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { placeOf } from "../../src/core/journal.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { waiting } from "../support/halting.ts";
+import { failingAppends, recordOf } from "../support/events_journal.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
@@ -20,12 +22,6 @@ async function dead(among: Shared, options: ServeOptions = {}, prompt = "Hi") {
   const received = framesOf(await piecesOf(await post(process.app, "/runs", { prompt })).until("Half"));
   process.kill();
   return first("run.started", received);
-}
-
-/** All events of a run, from its record. */
-async function recordOf({ log }: Shared, run: string): Promise<readonly Framed[]> {
-  const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
-  return lines.map((line, index) => ({ id: first + index, ...JSON.parse(line) }));
 }
 
 function endOf(events: readonly Framed[]): readonly unknown[] {
@@ -51,7 +47,7 @@ Deno.test("recover() continues a run whose process died, to its end, without a r
   const { runs, over } = await app.recover();
   assertEquals([runs, (await app.recover()).runs], [[run], []]);
   await advanceUntilSettled(time, over);
-  const events = await recordOf(among, run);
+  const events = await recordOf(among.store, run);
   assertEquals([endOf(events), reasons], [["run.finished", "Whole."], ["lost"]]);
   assertEquals(events.filter(({ type }) => type === "run.started").length, 2);
   assertEquals(storedRun(await among.store.load(session)), undefined);
@@ -68,7 +64,7 @@ Deno.test("recover() of several processes at once takes a run over once", async 
   const taken = await Promise.all(apps.map((app) => app.recover()));
   assertEquals(taken.flatMap(({ runs }) => runs), [run]);
   await advanceUntilSettled(time, Promise.all(taken.map(({ over }) => over)));
-  assertEquals([endOf(await recordOf(among, run)), model.requests.length], [["run.finished", "Whole."], 1]);
+  assertEquals([endOf(await recordOf(among.store, run)), model.requests.length], [["run.finished", "Whole."], 1]);
 });
 
 for (const moment of ["head", "recoveryVars", "open"] as const) {
@@ -104,7 +100,7 @@ for (const moment of ["head", "recoveryVars", "open"] as const) {
     const { runs, over } = await app.recover();
     assertEquals(runs, [run]);
     await advanceUntilSettled(time, over);
-    assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
+    assertEquals(endOf(await recordOf(among.store, run)), ["run.finished", "Whole."]);
     assertEquals([(await late).runs, errors], [moment === "open" ? [run] : [], []]); // it had begun, and was handed over
   });
 }
@@ -231,10 +227,10 @@ Deno.test("recover() ends a run that keeps dying after limits.recoveries, and th
     await advance(time, 10_000);
   }
   assertEquals(asked.filter((prompt) => prompt === "kill").length, 3);
-  const ends = await Promise.all(runs.map(async (run) => endOf(await recordOf(among, run))));
+  const ends = await Promise.all(runs.map(async (run) => endOf(await recordOf(among.store, run))));
   assertEquals(ends, prompts.map((prompt) => ["run.finished", prompt === "kill" ? "recoveries" : prompt]));
   for (const run of runs) {
-    const ids = (await recordOf(among, run)).map(({ id }) => id);
+    const ids = (await recordOf(among.store, run)).map(({ id }) => id);
     assertEquals(ids, ids.map((_, index) => index + 1));
   }
 });
@@ -265,7 +261,7 @@ Deno.test("recover() continues four runs at a time that have died before, also i
   assertEquals([begun.length, begun.every((run) => runs.includes(run)), (await app.recover()).runs], [4, true, []]);
   await advanceUntilSettled(time, over);
   assertEquals(most, 4);
-  for (const run of runs) assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Done."]);
+  for (const run of runs) assertEquals(endOf(await recordOf(among.store, run)), ["run.finished", "Done."]);
   const late = await dead(among, {}, "four");
   await advance(time, lease);
   const { runs: taken, over: end } = await app.recover();
@@ -285,7 +281,7 @@ for (const point of ["session", "abort"] as const) {
       const killing: Middleware = {
         name: "killing",
         [point]() {
-          if (!isDead) deaths++; // a dead process here still waits for its log, and reaches the time limit of its run
+          if (!isDead) deaths++; // a dead process here still waits for its store, and reaches the time limit of its run
           isDead = true;
           process.kill();
           return new Promise<never>(() => {});
@@ -297,24 +293,22 @@ for (const point of ["session", "abort"] as const) {
       await advance(time, 10_000);
     }
     assertEquals(deaths, 4); // three recoveries, and the end
-    const events = await recordOf(among, run);
+    const events = await recordOf(among.store, run);
     assertEquals(endOf(events), ["run.finished", "recoveries"]);
     assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
     assertEquals(storedRun(await among.store.load(session)), undefined);
   });
 }
 
-Deno.test("recover() ends no run if the log is down; the run continues after the next lease", async () => {
+Deno.test("recover() ends no run if the store is down; the run continues after the next lease", async () => {
   using time = new FakeTime();
   const among = shared();
   const { run, session } = await dead(among);
   await advance(time, lease);
   let down = true;
-  const append: typeof among.log.append = (...given) =>
-    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
-  const log = { ...among.log, append };
+  const store = durable(failingAppends(among.store, () => down));
   const model = scripted("Whole.", "Whole.", "Whole.");
-  const { app } = processOf({ ...among, log }, agent({ model }), { onError() {} });
+  const { app } = processOf({ store }, agent({ model }), { onError() {} });
   assertEquals((await advanceUntilSettled(time, app.recover())).runs, []);
   await advanceUntilSettled(time, app.settled());
   assertEquals(storedRun(await among.store.load(session)), { id: run, status: "running" });
@@ -323,10 +317,10 @@ Deno.test("recover() ends no run if the log is down; the run continues after the
   const { runs, over } = await app.recover();
   assertEquals(runs, [run]);
   await advanceUntilSettled(time, over);
-  assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
+  assertEquals(endOf(await recordOf(among.store, run)), ["run.finished", "Whole."]);
 });
 
-Deno.test("recover() does not clean up after a run that was handed over, although the log was down meanwhile", async () => {
+Deno.test("recover() does not clean up after a run that was handed over, although the store was down meanwhile", async () => {
   using time = new FakeTime();
   const among = shared();
   const closing = new AbortController();
@@ -336,8 +330,7 @@ Deno.test("recover() does not clean up after a run that was handed over, althoug
   closing.abort();
   await advanceUntilSettled(time, pieces.rest());
   let down = true;
-  const append: typeof among.log.append = (...given) =>
-    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+  const store = durable(failingAppends(among.store, () => down));
   const reasons: string[] = [];
   const watch: Middleware = {
     name: "watch",
@@ -347,23 +340,23 @@ Deno.test("recover() does not clean up after a run that was handed over, althoug
     },
   };
   const assistant = agent({ model: scripted("Whole."), use: [watch] });
-  const { app } = processOf({ ...among, log: { ...among.log, append } }, assistant, { onError() {} });
+  const { app } = processOf({ store }, assistant, { onError() {} });
   assertEquals((await advanceUntilSettled(time, app.recover())).runs, []);
   await advanceUntilSettled(time, app.settled());
   down = false;
   await advance(time, lease);
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
-  assertEquals([reasons, endOf(await recordOf(among, run))], [[], ["run.finished", "Whole."]]);
+  assertEquals([reasons, endOf(await recordOf(among.store, run))], [[], ["run.finished", "Whole."]]);
 });
 
-Deno.test("recover() runs no hook of a run whose record the log refuses, and continues the others within its limit", async () => {
+Deno.test("recover() runs no hook of a run whose claim the store refuses, and continues the others within its limit", async () => {
   using time = new FakeTime();
   const among = shared();
   const refused = await dead(among);
   const other = await dead(among);
   let refuses = true;
-  const append: typeof among.log.append = (run, addition) =>
-    refuses && run === refused.run ? Promise.reject(new Error("The log is full")) : among.log.append(run, addition);
+  const { key: refusedKey } = placeOf(refused.run) ?? {};
+  const store = durable(failingAppends(among.store, (key) => refuses && key === refusedKey));
   const hooks: string[] = [];
   const watch: Middleware = {
     name: "watch",
@@ -377,18 +370,18 @@ Deno.test("recover() runs no hook of a run whose record the log refuses, and con
     },
   };
   const assistant = agent({ model: scripted("Whole.", "Whole."), use: [watch] });
-  const { app } = processOf({ ...among, log: { ...among.log, append } }, assistant, { onError() {} });
+  const { app } = processOf({ store }, assistant, { onError() {} });
   const recover = async () => {
     await advance(time, lease);
     await advanceUntilSettled(time, app.recover({ limit: 1 }).then(({ over }) => over));
   };
   for (let calls = 0; calls < 4; calls++) await recover();
   assertEquals(hooks, [`abort ${other.run}`, `session ${other.run}`]);
-  assertEquals(endOf(await recordOf(among, other.run)), ["run.finished", "Whole."]);
+  assertEquals(endOf(await recordOf(among.store, other.run)), ["run.finished", "Whole."]);
   refuses = false;
   await recover();
   assertEquals(hooks.slice(2), [`abort ${refused.run}`, `session ${refused.run}`]);
-  assertEquals(endOf(await recordOf(among, refused.run)), ["run.finished", "Whole."]);
+  assertEquals(endOf(await recordOf(among.store, refused.run)), ["run.finished", "Whole."]);
 });
 
 Deno.test("recover() continues other runs although those that were lost first cannot begin", async () => {
