@@ -164,9 +164,10 @@ export class SessionWriter implements Sink<NumberedEvent> {
 
   /** Appends the events that show no progress, once others of the same moment have joined them. */
   #emitLater(): void {
-    if (this.#cancelEmit || this.#cancelLater || this.#pending) return;
-    const { deltasEvery } = this.#options;
-    const wait = this.#length >= highWater ? 0 : this.#emittedAt + deltasEvery - performance.now();
+    const isFull = this.#length >= highWater;
+    if ((this.#cancelEmit && !isFull) || this.#cancelLater || this.#pending) return;
+    this.#cancelEmit?.(); // the run waits for room
+    const wait = isFull ? 0 : this.#emittedAt + this.#options.deltasEvery - performance.now();
     const emit = () => {
       this.#cancelEmit = undefined;
       this.#emit().catch((error) => this.#leave(error));

@@ -75,6 +75,18 @@ Deno.test("the first delta, and an event that is no delta, do not wait", async (
   await time.runMicrotasks();
 });
 
+Deno.test("deltas that fill the room for them do not wait", async () => {
+  using time = new FakeTime();
+  const { store } = watched(sqlite({ deltasEvery: 60_000 }));
+  const text = Array.from({ length: 100 }, () => "x".repeat(10_000));
+  const app = serve(agent({ model: scripted({ text }) }), { store });
+  const before = Date.now();
+  const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  assertEquals([events.at(-1)?.type, Date.now() - before], ["run.finished", 0]);
+  await app.settled();
+  await time.runMicrotasks();
+});
+
 Deno.test("deltas in memory do not wait for those that follow", async () => {
   const { store, additions } = watched(memory());
   const app = serve(agent({ model: wordsOf(20, 5) }), { store });
