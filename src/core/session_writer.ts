@@ -208,17 +208,22 @@ export class SessionWriter implements Sink<NumberedEvent> {
     }
   }
 
-  /** Stores no more events: another process has the session, or the database fails. Without a record, the caller receives them all the same. */
+  /**
+   * Stores no more events: another process has the session, or the database fails. Another process continues the run as it is stored, so nothing more is saved.
+   * Without a record, the caller receives the events all the same.
+   */
   #leave(error?: unknown): void {
     const { records, out } = this.#options;
+    if (error !== undefined) this.#run.events.report(error);
     if (this.#isDone) return;
     this.#isDone = true;
     this.#cancelEmit?.();
     this.#room?.resolve();
     if (!records) return this.#send(this.#events.length);
+    if (this.#store.durable) this.#stopSaving();
     out.uncork();
     out.close();
-    if (error !== undefined && records) this.#run.control.abort(stops.unrecorded);
+    if (error !== undefined) this.#run.control.abort(stops.unrecorded);
   }
 
   /** Stops the run, which another process has. */
@@ -292,18 +297,22 @@ export class SessionWriter implements Sink<NumberedEvent> {
 
   /** Ends the stream, changes nothing more, and stops renewing the lease. */
   close(): void {
-    this.#ending = true;
-    this.#closed = true;
-    this.#unwatch();
-    clearTimeout(this.#renewal);
-    this.#cancelLater?.();
-    this.#cancelEmit?.();
+    this.#stopSaving();
     if (!this.holds) return;
     const { records, out } = this.#options;
     if (!records) this.#send(this.#events.length);
     this.#isDone = true;
     out.uncork();
     out.close();
+  }
+
+  #stopSaving(): void {
+    this.#ending = true;
+    this.#closed = true;
+    this.#unwatch();
+    clearTimeout(this.#renewal);
+    this.#cancelLater?.();
+    this.#cancelEmit?.();
   }
 
   /** Saves the session for another process, also in place of saves that were requested before. */
@@ -335,10 +344,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** Saves a checkpoint that has waited. The save may be one that was requested before, so the next checkpoint waits anew. */
   #saveLater(): void {
     this.#cancelLater = undefined;
-    this.#saveOrAbort().catch((error) => {
-      this.#run.events.report(error);
-      this.#leave(error);
-    });
+    this.#saveOrAbort().catch((error) => this.#leave(error));
   }
 
   async #saveOrAbort(): Promise<void> {
