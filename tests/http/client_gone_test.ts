@@ -1,6 +1,5 @@
 import { agent, type ClientGone, type Event, memory, type Model, serve, type ServeOptions, tool } from "../../mod.ts";
 import { scripted, type ScriptedModel } from "../../src/model/scripted.ts";
-import { memoryLog } from "../../src/session/memory_log.ts";
 import { assertEquals, assertLess } from "@std/assert";
 import * as z from "zod";
 import { type App, piecesOf, post } from "../support/requests.ts";
