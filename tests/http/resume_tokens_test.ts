@@ -136,6 +136,17 @@ Deno.test("serve() with a store accepts one answer for a resume token, and repea
   assertEquals(all.slice(-(both[0]?.length ?? 0)), both[0]);
 });
 
+Deno.test("serve() with a store sends the resume token of a pause to each client that follows the run", async () => {
+  for (const store of [memory(), durable(memory().journal)]) {
+    const { app, done } = scene({ store });
+    const { events, session, run, resumeToken } = await paused(app);
+    const followed = await eventsOf(app.request(`/runs/${run}`));
+    assertEquals(followed, events);
+    await eventsOf(answer(app, session, resumeToken));
+    assertEquals(done, ["a"]);
+  }
+});
+
 Deno.test("serve() without a store accepts a resume token twice, but not at the same time", async () => {
   const held = Promise.withResolvers<void>();
   const { app, done } = scene({}, held.promise);
@@ -179,14 +190,6 @@ Deno.test("a run fails where it would pause if its session does not fit into a r
   const message = "The run cannot pause: its session does not fit into a resume token.";
   assertEquals(last, { type: "run.failed", error, message, code: "internal", usage: { input: 1, output: 1 } });
   assertEquals(done, []);
-});
-
-Deno.test("serve() rejects resume tokens together with a store", () => {
-  assertThrows(
-    () => serve(agent({ model: scripted() }), { resumeTokens: resumeTokens({ keys }), store: memory() }),
-    TypeError,
-    "Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them",
-  );
 });
 
 Deno.test("Prefer: respond-async is refused if the server keeps neither sessions nor events", async () => {
