@@ -191,15 +191,16 @@ Deno.test("POST /runs/:id/stop stops a run once", async () => {
     usage: { input: 0, output: 0 },
   });
   await over();
-  const message = `Cannot stop run "${run}": it does not run`;
-  assertEquals(await refusalOf(post(app, `/runs/${run}/stop`)), [404, { code: "unknown", message }]);
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // it has ended
+  assertEquals((await eventsOf(app.request(`/runs/${run}`))).at(-1)?.type, "run.aborted");
 });
 
-Deno.test("serve() answers 404 to a stop of an unknown or finished run", async () => {
+Deno.test("serve() answers 404 to a stop of an unknown run, and 204 if it has finished", async () => {
   const app = serve(agent({ model: scripted("Hello!") }));
   const { run } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
   await over();
-  for (const id of [run, "r1", "__proto__"]) {
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
+  for (const id of [`${run}1`, "r1", "__proto__"]) {
     const message = `Cannot stop run "${id}": it does not run`;
     assertEquals(await refusalOf(post(app, `/runs/${id}/stop`)), [404, { code: "unknown", message }]);
   }
@@ -265,7 +266,7 @@ Deno.test("serve() accepts an answer once, also if it arrives twice at the same 
   const both = await Promise.all([answer(yes), answer(yes)]);
   const [taken, refused] = both[0].ok ? both : [both[1], both[0]];
   assertEquals((await eventsOf(taken)).at(-1)?.type, "run.finished");
-  const twice = { code: "busy", message: `Cannot run session "${session}": another run has it` };
+  const twice = { code: "busy", message: `Cannot run session "${session}": another run took it` };
   assertEquals(await refusalOf(refused), [409, twice]);
   const late = { code: "not-paused", message: `Cannot resume session "${session}": it is not paused` };
   assertEquals(await refusalOf(answer(yes)), [409, late]);

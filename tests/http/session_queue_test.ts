@@ -64,7 +64,6 @@ const stores: Readonly<Record<string, () => Store>> = {
 };
 
 for (const [named, open] of Object.entries(stores)) {
-
   Deno.test(`serve() with ${named} and busy: "queue" runs the prompts of a session one after another, in order`, async () => {
     const { asked, session, send, one, app, ...rest } = await scene({ busy: "queue", store: open() });
     const more = ["two", "three", "four"].map((prompt) => send(prompt));

@@ -123,6 +123,7 @@ Deno.test("serve() reads the model no faster than a slow client", async () => {
   const pieces = piecesOf(await post(serve(agent({ model })), "/runs", { prompt: "Hi" }));
   const body = await pieces.next() ?? "";
   await settled();
+  await settled(); // until the events are stored, too
   const before = asked;
   await settled();
   assertEquals(asked, before);

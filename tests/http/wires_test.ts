@@ -153,7 +153,8 @@ for (const [path, body] of Object.entries(requests)) {
     const reported = async (options: ServeOptions) => {
       const app: App = serve(agent({ model: model(), tools: [drop] }), { wires, ...options });
       const text = await (await post(app, path, body)).text();
-      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/[\w-]{22}-1(?!\d)/g, "run").replace(/"created(_at)?":\d+/g, "");
+      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/[\w-]{22}-1(?!\d)/g, "run")
+        .replace(/"created(_at)?":\d+/g, "");
     };
     const [inMemory, stored] = await Promise.all([reported({}), reported({ store: durable(memory().journal) })]);
     assertEquals(stored, inMemory);
