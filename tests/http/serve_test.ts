@@ -451,6 +451,7 @@ Deno.test("serve() sends only an id for a failure before the run, at the root an
     const make = () =>
       serve(agent({ model: scripted() }), {
         store: { ...memory(), journal: { ...memory().journal, ...operations } },
+        session: () => "s1", // it is read, since it may exist
         vars,
         onError: (error, info) => reported.push([error instanceof Error && error.message, info]),
       });
