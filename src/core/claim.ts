@@ -165,6 +165,10 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
   }
+  if (compact && !definition.steps.compact) {
+    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
+    throw new SessionError(`Cannot compact session "${id}": ${expected}`, "invalid");
+  }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
   const state = { ...stateOf(stored, owner), key, opened, ...(parent !== undefined && { state: [], rules: [] }) };

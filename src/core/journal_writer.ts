@@ -18,6 +18,7 @@ import type { Unsaved } from "./session.ts";
 import { type OpenedSession, openSession, SessionVersion } from "./session_version.ts";
 import { type Patience, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
+import { sentForm } from "../protocol/question.ts";
 import { lineOf } from "../stream/sse.ts";
 
 // Claiming.
@@ -232,7 +233,9 @@ export class JournalWriter {
         const { session, lines = [], ended, waiting = 0, taken = this.last, released } = read();
         const all = ended ? [...lines, lineOf(ended)] : lines;
         const at = Date.now();
-        const more: readonly JournalEntry[] = ended ? [{ type: "ended", run: this.#run, event: ended, at }] : [];
+        const more: readonly JournalEntry[] = ended
+          ? [{ type: "ended", run: this.#run, event: sentForm(ended), at }]
+          : [];
         const parts = { holder: this.#holder, run: this.#run, waiting, taken, more };
         const { change, version } = this.#version.next(session, parts);
         const due = change.state !== "running" ? { due: null } : released ? { due: 0 } : this.#renewal();

@@ -78,12 +78,12 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     const put = () => {
       const bytes = 2 * (stored.length + more + head.head.length);
       const inUse = () => Date.now() < expiryOf(stored);
-      journals.put(key, stored, { bytes, owner: head.owner, pinned: head.state !== "over", inUse });
+      journals.put(key, stored, { bytes, owner: roomOf(head), pinned: head.state !== "over" || isHidden(head), inUse });
     };
     try {
       put();
     } catch (error) {
-      const kept = keptFrom(stored, head, journals.roomFor(key, head.owner) / 2 - head.head.length - more);
+      const kept = keptFrom(stored, head, journals.roomFor(key, roomOf(head)) / 2 - head.head.length - more);
       if (!(error instanceof CapacityError) || kept.length === stored.length) throw error;
       const before = { ...stored };
       try {
@@ -204,6 +204,16 @@ function keptFrom(
   for (; length > most && skipped < lines.length; skipped++) length -= lines[skipped]?.length ?? 0;
   const runs = new Map(stored.runs.has(run) ? [[run, { before: before + skipped, lines: lines.slice(skipped) }]] : []);
   return { list, runs, length };
+}
+
+/** Returns true for a journal that is not listed, such as an idempotency key. It stays until it is deleted or expires: a request that is repeated would run twice. */
+function isHidden({ session }: TimelessHead): boolean {
+  return session === undefined;
+}
+
+/** Returns the name of the room of a journal. The hidden journals of an owner have their own, so that they take none from sessions. */
+function roomOf(head: TimelessHead): string | undefined {
+  return isHidden(head) ? `\0${head.owner ?? ""}` : head.owner;
 }
 
 function lengthOf(texts: readonly string[]): number {

@@ -1,6 +1,6 @@
 /**
- * The writer of a run: it stores the progress of its session together with the events that show it, sends the events once they are stored, and receives the mail of
- * other processes.
+ * The writer of a run: it stores the progress of its session together with the events that show it, and sends the events once they are stored. It also receives the
+ * mail of other processes.
  *
  * @module
  */

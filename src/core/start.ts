@@ -118,7 +118,7 @@ type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
 
 /** Claims the session for a run, and returns the run. Another run that has the session and must be closed is closed before. */
 async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
-  const { definition, options, session } = beginning;
+  const { options, session } = beginning;
   const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
   for (const answer of options.answers ?? []) {
     if (answer.type === "approve") expectJson(`Cannot resume session "${session}" with an edited input`, answer.input);
@@ -129,10 +129,6 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
     if (error !== undefined && !(error instanceof SessionError)) throw error; // the session would stay busy for ever
     claimed = await claim({ ...beginning, options: { ...options, busy: "refuse" } });
     if ("close" in claimed) throw busy();
-  }
-  if (options.compact && !definition.steps.compact) {
-    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
-    throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
   }
   options.check?.(beginning, claimed);
   const run = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));

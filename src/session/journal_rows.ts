@@ -31,7 +31,7 @@ export function headOf(row: Readonly<Record<string, unknown>>, now: number): Jou
 /** An option of the stores of databases. */
 export interface DeltaOptions {
   /**
-   * Milliseconds for which events that show no progress, such as deltas, wait for those that follow, so that one append stores them together; live clients receive them
+   * Milliseconds for which events that show no progress, such as deltas, wait for those that follow, so that one append stores them together. Live clients receive them
    * in the same steps. The first one after a pause does not wait, and no other event does. Default: 100.
    */
   readonly deltasEvery?: number;

@@ -1,5 +1,5 @@
 /**
- * Attacks with load: owners who send long prompts, leave runs paused, and do not read, against a store and a log that are small.
+ * Attacks with load: owners who send long prompts, leave runs paused, and do not read, against a store that is small.
  *
  * @module
  */

@@ -4,7 +4,7 @@ import { agent, serve, tool } from "@jizai/jizai";
 import { main, type Terminal } from "@jizai/jizai/cli";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { schema as postgres } from "@jizai/jizai/session/postgres";
-import { sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { sqliteKeyValue, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
@@ -295,7 +295,6 @@ Deno.test("the schema that jizai prints for sqlite is the one that the adapters 
   const database = new DatabaseSync(":memory:");
   database.exec((await schemaOf("sqlite"))[1]);
   await sqliteStore(database).save({ id: "s", version: 0, messages: [] });
-  await sqliteLog(database).append("r", { after: 0, lines: ["1"], ended: true });
   assertEquals(await sqliteKeyValue(database).increment("n"), 1);
 });
 

@@ -35,14 +35,16 @@ for (const preference of ["respond-async", "wait=10, Respond-Async", "respond-as
   });
 }
 
-Deno.test("POST /runs with Prefer: respond-async, without a log, responds with the address of the session", async () => {
+Deno.test("POST /runs with Prefer: respond-async, without a store, responds with the address of the run", async () => {
   const made = agent({ model: scripted("Hello!") });
   const served = serve(made, { session: (c) => c.req.query("room") });
   const response = await post(served, "/runs?room=a%20b", { prompt: "Hi" }, prefer);
   const location = response.headers.get("location");
-  assertEquals([response.status, location], [202, "/sessions/a%20b"]);
+  const { run } = await response.json();
+  assertEquals([response.status, location], [202, `/runs/${run}`]);
+  assertEquals((await eventsOf(served.request(`${location}`))).at(-1)?.type, "run.finished");
   await served.settled();
-  const { messages } = await (await served.request(`${location}`)).json();
+  const { messages } = await (await served.request("/sessions/a%20b")).json();
   assertEquals(messages.length, 2);
 });
 

@@ -1,6 +1,6 @@
 import { agent, type Message, serve } from "../../mod.ts";
 import { scripted } from "../../src/model/scripted.ts";
-import { denoKvLog, denoKvStore } from "../../src/session/deno_kv/mod.ts";
+import { denoKvStore } from "../../src/session/deno_kv/mod.ts";
 import { agUi } from "../../src/wire/ag_ui/mod.ts";
 import { aiSdkUi } from "../../src/wire/ai_sdk/mod.ts";
 import { chatCompletions, responses } from "../../src/wire/openai/mod.ts";
@@ -291,7 +291,6 @@ Deno.test("serve() refuses ids that are too long for database keys or empty, and
   using kv = await Deno.openKv(":memory:");
   const app = serve(agent({ model: scripted(...Array.from({ length: 6 }, () => "Hello!")) }), {
     store: denoKvStore(kv),
-    log: denoKvLog(kv),
     session: (c) => c.req.query("room"),
     wires: [aiSdkUi(), agUi()],
   });

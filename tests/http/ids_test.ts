@@ -1,6 +1,6 @@
 import { agent, memory, serve, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -162,7 +162,7 @@ Deno.test("serve() refuses an owner that a database would change, or that is too
     assertEquals([owner, status], [owner, 400]);
   }
   using kv = await Deno.openKv(":memory:");
-  const options = { store: denoKvStore(kv), log: denoKvLog(kv), owner: () => "語".repeat(450) };
+  const options = { store: denoKvStore(kv), owner: () => "語".repeat(450) };
   const app = serve(agent({ model: scripted("Hello!") }), options);
   assertEquals((await eventsOf(post(app, "/runs", { prompt: "Hi" }))).at(-1)?.type, "run.finished");
 });

@@ -11,7 +11,6 @@ import {
 } from "@jizai/jizai";
 import { client } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { assert, assertEquals } from "@std/assert";
@@ -135,8 +134,7 @@ Deno.test("client(), onEnd and the AG-UI wire have the schema of each question",
   const other = tool({ name: "other", description: "", input: z.object({}), ask: true, execute: () => "" });
   const make = () => agent({ model: scripted({ calls: two }, "Done."), tools: [wide([]), other] });
   const ends: RunEnd[] = [];
-  const log = memoryLog();
-  const options = { store: memory(), log, wires: [agUi()], onEnd: (end: RunEnd) => void ends.push(end) };
+  const options = { store: memory(), wires: [agUi()], onEnd: (end: RunEnd) => void ends.push(end) };
   const app = serve(make(), options);
   const fetchFrom = (url: string | URL | Request, init?: RequestInit) =>
     Promise.resolve(app.request(url as string, init));

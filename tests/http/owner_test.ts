@@ -1,7 +1,7 @@
 import { agent, memory, serve, type ServeOptions, textOf, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { HTTPException } from "hono/http-exception";
 import { drop } from "../support/asking.ts";
@@ -140,12 +140,10 @@ Deno.test("serve() accepts a resume token from its owner only", async () => {
 });
 
 Deno.test("serve() lets two owners use the same session id, and each sees only its own session", async () => {
-  for (const log of [memoryLog(), undefined]) {
-    const store = memory();
+  for (const store of [memory(), durable(memory().journal)]) {
     const model = scripted("Hello Ada!", "Hello Bob!", "Ada again!");
     const app = serve(agent({ model }), {
       store,
-      ...(log && { log }),
       owner: (c) => c.req.header("x-user"),
       session: (c) => c.req.query("room"),
     });

@@ -1,6 +1,7 @@
-import { agent, type Event, serve, type ServeOptions, user } from "@jizai/jizai";
+import { agent, type Event, memory, serve, type ServeOptions, user } from "@jizai/jizai";
 import { ShapeError, type Wire, type WireRequest } from "@jizai/jizai/wire";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
@@ -145,17 +146,18 @@ const requests: Readonly<Record<string, unknown>> = {
   "/ag-ui": { threadId: "s", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] },
 };
 for (const [path, body] of Object.entries(requests)) {
-  Deno.test(`serve() responds at ${path} with a log as without one`, async () => {
+  Deno.test(`serve() responds at ${path} with a durable store as with one in memory`, async () => {
     const wires = [aiSdkUi(), chatCompletions(), responses(), agUi()];
     const model = () =>
       scripted({ reasoning: ["H", "m."], text: ["S", "ee."], calls: [["drop", { table: "a" }]] }, "unreached");
     const reported = async (options: ServeOptions) => {
       const app: App = serve(agent({ model: model(), tools: [drop] }), { wires, ...options });
       const text = await (await post(app, path, body)).text();
-      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/"created(_at)?":\d+/g, "");
+      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/[\w-]{22}-1(?!\d)/g, "run")
+        .replace(/"created(_at)?":\d+/g, "");
     };
-    const [without, recorded] = await Promise.all([reported({}), reported({})]);
-    assertEquals(recorded, without);
+    const [inMemory, stored] = await Promise.all([reported({}), reported({ store: durable(memory().journal) })]);
+    assertEquals(stored, inMemory);
   });
 }
 

@@ -4,16 +4,17 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/events.ts";
-import { type Append, type Appended, journalKey } from "../../core/journal.ts";
+import { type Append, type Appended, headAfter, isSameMark, journalKey } from "../../core/journal.ts";
 import { memoryJournal } from "../../core/memory_journal.ts";
 import { isPaused, type Session } from "../../core/session.ts";
-import { formatFor, inCurrentForm, openSession, storeSession } from "../../core/session_version.ts";
+import { formatFor, inCurrentForm, readSession, storeSession } from "../../core/session_version.ts";
 import { FinalError, type RunStore } from "../../core/store.ts";
 import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { encryption, type SecretKey } from "./encryption.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
+import { lineOf } from "../../stream/sse.ts";
 export type { SecretKey } from "./encryption.ts";
 export type { NumberedEvent } from "../../core/events.ts";
 export type { RunStore } from "../../core/store.ts";
@@ -69,25 +70,49 @@ async function holdSession(
 ): Promise<HeldSession> {
   const { journal } = kept;
   let resumeToken: string | undefined;
+  /** The append of the last pause. */
+  let sealed: Append | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
   let unsaved: string | undefined;
   const key = session && journalKey(session.owner, session.id);
   const head = key === undefined ? undefined : await journal.head(key);
   if (session && key !== undefined && !head) await storeSession(journal, key, session, undefined, session.version);
 
+  /** Stores a pause with its token, so that a client which reconnects receives it, too. An append that is repeated stays the same. */
   async function append(key: string, append: Append): Promise<Appended | undefined> {
-    const outcome = await journal.append(key, append);
-    if (append.change?.state !== "paused" || !outcome?.stored) return outcome;
-    const opened = await openSession(journal, key);
-    if (!opened) return outcome;
-    const { taken: _, ...session } = opened.session; // it counts entries, which a token does not have
-    resumeToken = await seal(session);
-    return outcome;
+    if (append.change?.state !== "paused") return await journal.append(key, append);
+    if (!sealed || !isSameMark(sealed.to, append.to)) sealed = await withToken(key, append);
+    return await journal.append(key, sealed);
+  }
+
+  /** Returns the append of a pause with its token in the last event. */
+  async function withToken(key: string, append: Append): Promise<Append> {
+    const stored = await journal.open(key);
+    const head = headAfter(append, stored);
+    const { change, events } = append;
+    if (!head || !change) return append; // nothing will be stored
+    const added = change.entries.map((entry, index) => [change.last + 1 + index, entry] as const);
+    const entries = [...stored?.entries ?? [], ...added].filter(([number]) => number >= head.base);
+    const { taken: _, ...session } = readSession({ ...head, due: null, entries }, head.session ?? key).session; // `taken` counts entries, which a token does not have
+    const token = resumeToken = await seal(session);
+    const lines = events?.lines.map((line, index, all) =>
+      index === all.length - 1 ? lineOf(tokenAdded(JSON.parse(line), token)) : line
+    );
+    return {
+      ...append,
+      change: {
+        ...change,
+        entries: change.entries.map((entry) =>
+          entry.type === "ended" ? { ...entry, event: tokenAdded(entry.event, token) } : entry
+        ),
+      },
+      ...(events && lines && { events: { ...events, lines } }),
+    };
   }
 
   /** Returns the event that the client receives. A run whose pause was not saved has failed. */
   function shown(event: Event): Event {
-    if (event.type === "run.paused" && resumeToken !== undefined) return { ...event, resumeToken };
+    if (resumeToken !== undefined && event.type === "run.paused") return tokenAdded(event, resumeToken);
     if (event.type !== "run.failed" || event.error !== unsaved) return event;
     return { ...event, message: "The run cannot pause: its session does not fit into a resume token." };
   }
@@ -102,6 +127,11 @@ async function holdSession(
         sink.write({ id, event: shown(event) });
       }),
   };
+}
+
+/** Returns an event with the token, if it is a pause. */
+function tokenAdded(event: Event, resumeToken: string): Event {
+  return event.type === "run.paused" ? { ...event, resumeToken } : event;
 }
 
 // Resume tokens: paused sessions that their clients keep, for servers without a store.
