@@ -16,7 +16,7 @@ import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { journalTables, type SqlStorage } from "./sql/storage.ts";
 export type { SqlStorage as ObjectStorage } from "./sql/storage.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The storage of a Durable Object.
 
