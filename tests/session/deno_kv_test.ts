@@ -2,8 +2,9 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import { type Session, user } from "@jizai/jizai";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { journalLaws, logLaws } from "@jizai/jizai/testing";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { journalLaws } from "@jizai/jizai/testing";
+import { added, begun } from "../support/begun_journal.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** A session with a text per letter, each 30 KB in a piece of its own. */
@@ -25,13 +26,6 @@ Deno.test("denoKvStore() keeps the laws of journals", async () => {
     return [1, 2, 3].map(() => denoKvStore(kv, { ...options, prefix }).journal);
   };
   await journalLaws(make, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("denoKvLog() keeps the laws of logs", async () => {
-  using kv = await Deno.openKv(":memory:");
-  using time = new FakeTime();
-  const make = (options: { expireIn?: number }) => denoKvLog(kv, { ...options, prefix: crypto.randomUUID() });
-  await logLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("denoKvStore() writes only what is new", async () => {
@@ -93,43 +87,34 @@ Deno.test("denoKvStore() throws if a piece is missing, instead of searching fore
   await assertRejects(() => store.load("s"), Error, 'Cannot read session "s": an entry is missing');
 });
 
-Deno.test("denoKvLog() appends to its own run in a single round trip", async () => {
+Deno.test("denoKvStore() appends the events of its own run in a single round trip", async () => {
   using kv = await Deno.openKv(":memory:");
+  const { journal } = denoKvStore(kv);
+  await journal.append("s", begun("s"));
   using gets = spy(Deno.Kv.prototype, "get");
   using commits = spy(Deno.AtomicOperation.prototype, "commit");
-  const log = denoKvLog(kv);
-  for (let after = 0; after < 10; after++) await log.append("r", { after, lines: [`${after}`], ended: false });
-  assertEquals([gets.calls.length, commits.calls.length], [1, 10]);
+  for (let n = 2; n <= 10; n++) await journal.append("s", added(n, [`${n}`]));
+  assertEquals([gets.calls.length, commits.calls.length], [0, 9]);
 });
 
-Deno.test("denoKvLog() continues a log of another process, and leaves no keys behind", async () => {
+Deno.test("denoKvStore() continues the events of another process, and leaves no keys behind", async () => {
   using kv = await Deno.openKv(":memory:");
-  const [one, other] = [denoKvLog(kv), denoKvLog(kv)];
+  const [{ journal: one }, { journal: other }] = [denoKvStore(kv), denoKvStore(kv)];
   const line = `"${"x".repeat(700_000)}"`;
-  assertEquals(await one.append("r", { after: 0, lines: ["1"], ended: false }), true);
-  assertEquals(await other.append("r", { after: 1, lines: ["2"], ended: false }), true);
-  assertEquals(await one.append("r", { after: 1, lines: ["late"], ended: false }), false);
+  await one.append("s", begun("s"));
+  assertEquals((await other.append("s", added(2, ["2"], "other")))?.stored, true);
+  assertEquals(await one.append("s", added(2, ["late"], "late")), undefined);
+  const from = { holder: "other", n: 2 };
   const taken = await Promise.all(
-    [one, other].map((log) => log.append("r", { after: 2, lines: [line], ended: false })),
+    [one, other].map((journal, index) => journal.append("s", { ...added(3, [line], `taker${index}`), from })),
   );
-  assertEquals(taken.toSorted(), [false, true]);
-  assertEquals(await one.append("r", { after: 3, lines: ["4"], ended: true }), true);
-  assertEquals(await other.read("r", 0), { first: 1, lines: ["1", "2", line], last: 4, ended: true });
-  assertEquals(await other.read("r", 3), { first: 4, lines: ["4"], last: 4, ended: true });
-  await other.delete("r");
+  assertEquals(taken.map((outcome) => outcome?.stored ?? false).toSorted(), [false, true]);
+  const mark = (await one.head("s"))?.mark;
+  assertEquals((await one.append("s", { ...added(4, ["4"], "last"), from: mark }))?.stored, true);
+  const { lines, ...page } = await other.read("s", 1, 0) ?? { lines: [] };
+  assertEquals(page, { first: 1, last: 4, over: false, session: "s", owner: undefined });
+  assertEquals(lines, ["1", "2", line]);
+  assertEquals((await other.read("s", 1, 3))?.lines, ["4"]);
+  await other.delete("s");
   assertEquals(await kept(kv), []);
-});
-
-Deno.test("denoKvLog() ignores the pieces of a writer that failed", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const log = denoKvLog(kv);
-  const line = "x".repeat(299_999); // ten pieces, with the end of the line
-  await log.append("r", { after: 0, lines: [line], ended: false });
-  await log.append("r", { after: 1, lines: ["2"], ended: true });
-  const [first] = await Array.fromAsync(kv.list({ prefix: ["jizai", "log_piece"] }, { limit: 1 }));
-  const at = first?.key.slice(0, 4) ?? [];
-  for (const writer of ["!", "~"]) { // sorted before and after all others
-    for (const part of [10, 11]) await kv.set([...at, writer, part], "left\n");
-  }
-  assertEquals(await log.read("r", 0), { first: 1, lines: [line, "2"], last: 2, ended: true });
 });

@@ -1,9 +1,9 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { agent, serve, type ServeOptions, type Store, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
-import { journalLaws, logLaws } from "@jizai/jizai/testing";
+import { durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { journalLaws } from "@jizai/jizai/testing";
 import { journalKey } from "../../src/core/journal.ts";
 import { advance } from "../support/fake_time.ts";
 import { post } from "../support/requests.ts";
@@ -36,11 +36,6 @@ Deno.test("durableObjectStore() keeps the laws of journals", async () => {
   await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
-Deno.test("durableObjectLog() keeps the laws of logs", async () => {
-  using time = new FakeTime();
-  await logLaws((options) => durableObjectLog(storage(), options), { pass: (ms) => time.tick(ms) });
-});
-
 Deno.test("durableObjectStore() writes a row for the session, and one for what is new", async () => {
   const disk = storage();
   const store = durableObjectStore(disk);
@@ -51,15 +46,24 @@ Deno.test("durableObjectStore() writes a row for the session, and one for what i
   assertEquals(written(disk) - before, 2);
 });
 
-Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", async () => {
+/** Begins a run with two events in the session. */
+async function addEvents({ journal }: Store): Promise<void> {
+  const key = journalKey(undefined, "s");
+  const head = await journal.head(key);
+  assert(head);
+  const change = { run: 1, state: "over" as const, base: 1, waiting: 0, head: "{}", last: head.last, entries: [] };
+  const events = { first: 1, lines: ["1", "2"] };
+  await journal.append(key, { from: head.mark, to: { holder: "run", n: head.mark.n + 1 }, change, events });
+}
+
+Deno.test("durableObjectStore() removes deleted rows, with the events of runs", async () => {
   const disk = storage();
-  const [store, log] = [durableObjectStore(disk), durableObjectLog(disk)];
+  const store = durableObjectStore(disk);
   await store.save(sessionOf(0, "a", "b"));
-  await log.append("r", { after: 0, lines: ["1", "2"], ended: true });
-  assertEquals(rows(disk), [1, 3, 0, 1, 1]);
+  await addEvents(store);
+  assertEquals(rows(disk), [1, 3, 1]);
   await store.delete("s");
-  await log.delete("r");
-  assertEquals(rows(disk), [0, 0, 0, 0, 0]);
+  assertEquals(rows(disk), [0, 0, 0]);
 });
 
 Deno.test("durableObjectStore() keeps a session while its run renews the lease, and deletes it after that", async () => {
@@ -67,19 +71,18 @@ Deno.test("durableObjectStore() keeps a session while its run renews the lease, 
   await checkLeasedExpiry(durableObjectStore(storage(), { expireIn }), time);
 });
 
-Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when the object starts", async () => {
+Deno.test("durableObjectStore() removes expired rows, with the events of runs, when the object starts", async () => {
   using time = new FakeTime();
   const disk = storage();
-  await durableObjectStore(disk, { expireIn: 1_000 }).save(sessionOf(0, "a", "b"));
-  await durableObjectLog(disk, { expireIn: 1_000 }).append("r", { after: 0, lines: ["1"], ended: false });
+  const store = durableObjectStore(disk, { expireIn: 1_000 });
+  await store.save(sessionOf(0, "a", "b"));
+  await addEvents(store);
   time.tick(999);
   durableObjectStore(disk);
-  durableObjectLog(disk);
-  assertEquals(rows(disk), [1, 3, 0, 1, 1]);
+  assertEquals(rows(disk), [1, 3, 1]);
   time.tick(1);
   durableObjectStore(disk);
-  durableObjectLog(disk);
-  assertEquals(rows(disk), [0, 0, 0, 0, 0]);
+  assertEquals(rows(disk), [0, 0, 0]);
 });
 
 Deno.test("durableObjectStore() stores a session completely or not at all", async () => {

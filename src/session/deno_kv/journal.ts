@@ -7,6 +7,7 @@ import {
   type Append,
   type Appended,
   headAfter,
+  isSameMark,
   type Journal,
   type JournalEntry,
   type JournalHead,
@@ -39,8 +40,8 @@ interface Seen {
   readonly versionstamp: string | null;
 }
 
-/** The most pieces of one commit, and the most journals that a sweep deletes. */
-const [piecesPerCommit, mostSwept] = [10, 100];
+/** The most pieces of one commit, the most journals that a sweep deletes, and the most heads that a process remembers. */
+const [piecesPerCommit, mostSwept, mostLeft] = [10, 100, 100];
 
 /**
  * Keeps sessions in Deno KV. A save writes the entries that are new, and atomically the head of the session: readers see the session before or after the save, and
@@ -77,6 +78,8 @@ export function denoKvJournal(
   const sessionsOf = (owner = ""): Deno.KvKey => [prefix, "journal_of", owner];
   const [dues, expiries]: readonly [Deno.KvKey, Deno.KvKey] = [[prefix, "journal_due"], [prefix, "journal_expiry"]];
   let sweepDue = 0;
+  /** The journals that this process has appended to last, as it left them: a commit fails if another process was faster. */
+  const left = new Map<string, Seen>();
 
   /** Returns the keys that find a journal. */
   function indexOf(key: string, head: StoredHead | undefined): readonly Deno.KvKey[] {
@@ -113,7 +116,11 @@ export function denoKvJournal(
     const [before, after] = [names(stored), names(head)];
     for (const [name, each] of before) if (!after.has(name)) operation.delete(each);
     for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
-    const { ok } = await operation.set(headKey(key), head).commit();
+    const result = await operation.set(headKey(key), head).commit();
+    const { ok } = result;
+    left.delete(key);
+    if (result.ok) left.set(key, { head, stored: head, versionstamp: result.versionstamp });
+    for (const oldest of left.keys()) if (left.size > mostLeft) left.delete(oldest);
     if (ok && stored && stored.record !== head.record) await deletePieces(stored);
     if (!ok) { for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each); }
     return ok;
@@ -147,10 +154,14 @@ export function denoKvJournal(
     const { change, events, due } = addition;
     await sweep();
     for (;;) {
-      const seen = await see(key);
+      const known = left.get(key);
+      const isNext = known?.head && isLive(known.head) && isSameMark(known.head.mark, addition.from);
+      const seen = isNext ? known : await see(key);
       const { head } = seen;
       const moved = headAfter(addition, head);
-      if (!moved) return outcomeOf(addition, head);
+      if (!moved && !isNext) return outcomeOf(addition, head);
+      left.delete(key);
+      if (!moved) continue;
       const next = expiring({
         ...head ?? newHead(addition, moved, expireIn),
         ...moved,
