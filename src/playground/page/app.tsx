@@ -108,10 +108,10 @@ type Tab = typeof tabs[number];
 
 /** The page of a conversation. On a narrow screen, tabs select the conversation or the trace. */
 export function App({ conversation, data }: { readonly conversation: Conversation; readonly data: PageData }) {
-  const { view, connection, refused, now } = useSyncExternalStore(conversation.listen, conversation.read);
+  const { view, connection, refused, problem, now } = useSyncExternalStore(conversation.listen, conversation.read);
   const [tab, setTab] = useState<Tab>("Conversation");
   const { status, questions, run, at } = view;
-  const [question] = status === "paused" ? questions : [];
+  const [question] = status === "paused" || status === "starting" ? questions : []; // it stays until its answer is accepted
   return (
     <div class={`page ${tab.toLowerCase()}`}>
       <Header
@@ -137,6 +137,8 @@ export function App({ conversation, data }: { readonly conversation: Conversatio
               key={`${run} ${at} ${question.callId}`}
               question={question}
               count={questions.length}
+              refusal={problem}
+              isSent={status === "starting"}
               answer={conversation.answer}
             />
           )}
