@@ -318,10 +318,10 @@ Deno.test("playground: after a restart of the server, a conversation goes on in 
   await until(page, "done");
   const shown = await texts(page);
   assertEquals([shown.length, shown.slice(3)], [5, ["YouWho am I?", "AgentYou are Ada."]]);
-  const told = talk.models[1]!.requests[0]!.messages.map(({ role, ...message }) =>
+  const sent = talk.models[1]!.requests[0]!.messages.map(({ role, ...message }) =>
     "parts" in message ? [role, textOf(message)] : [role]
   );
-  assertEquals(told, [["user", "I am Ada"], ["assistant", "Hello, Ada."], ["user", "Who am I?"]]);
+  assertEquals(sent, [["user", "I am Ada"], ["assistant", "Hello, Ada."], ["user", "Who am I?"]]);
 });
 
 Deno.test("playground: a page that reloads after a restart of the server goes on", inBrowser, async () => {

@@ -17,8 +17,10 @@ export interface Snapshot {
   readonly connection: string;
   /** The text to put back into the text field: a message that was refused. */
   readonly refused: string;
-  /** Why the answer to a question was refused; empty if it was not. */
+  /** The reason why the answer to a question was refused; empty if it was not. */
   readonly problem: string;
+  /** The names of the switches that are off. */
+  readonly off: readonly string[];
   /** The time, in milliseconds since 1970. */
   readonly now: number;
 }
@@ -44,9 +46,13 @@ function openSnapshots(storageKey: string): Snapshots {
     connection: "",
     refused: "",
     problem: "",
+    off: JSON.parse(sessionStorage.getItem(`${storageKey} off`) ?? "[]"),
     now: now(),
   };
-  addEventListener("pagehide", () => store(storageKey, snapshot.view));
+  addEventListener("pagehide", () => {
+    store(storageKey, snapshot.view);
+    sessionStorage.setItem(`${storageKey} off`, JSON.stringify(snapshot.off));
+  });
   setInterval(() => isRunning(snapshot.view) && set({}), 250);
 
   return {
@@ -134,6 +140,8 @@ export interface Conversation extends Pick<Snapshots, "read" | "listen"> {
   stop(): void;
   /** Lets the run answer once more, without tools, and end. */
   finish(): void;
+  /** Turns a part of the agent off, or on again. */
+  toggle(name: string): void;
   /** Leaves the conversation for a new one. */
   reset(): void;
 }
@@ -148,6 +156,9 @@ export function openConversation(base: string): Conversation {
     },
     get view() {
       return read().view;
+    },
+    get off() {
+      return read().off;
     },
     receive,
     setStatus: (status) => set({ view: { ...read().view, status } }),
@@ -185,6 +196,10 @@ export function openConversation(base: string): Conversation {
       if (await send(`/runs/${run}/stop`) && status === "paused") server.follow();
     },
     finish: () => void send(`/runs/${read().view.run}/finish`),
+    toggle(name) {
+      const { off } = read();
+      set({ off: off.includes(name) ? off.filter((each) => each !== name) : [...off, name] });
+    },
     reset() {
       leaving.abort();
       leaving = new AbortController();

@@ -11,9 +11,9 @@ interface QuestionProps {
   readonly question: Question;
   /** The number of open questions. */
   readonly count: number;
-  /** Why the server refused the last answer; empty if it did not. */
+  /** The reason why the server refused the last answer; empty if it did not. */
   readonly refusal: string;
-  /** Whether an answer was sent, and is not accepted yet. */
+  /** True once an answer was sent, until it is accepted or refused. */
   readonly isSent: boolean;
   readonly answer: (answer: PersonAnswer) => void;
 }
