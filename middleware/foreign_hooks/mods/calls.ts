@@ -10,10 +10,10 @@ import { parseJson } from "../kit/answers.ts";
 import { addContext, allowAsk, inputThatRuns, isSameJson, textPart } from "../kit/calls.ts";
 import { warnFailed } from "../kit/adapter.ts";
 import {
-  allow,
   type Approval,
   type ApprovalContext,
   ask,
+  type Call,
   denied,
   deny,
   failed,
@@ -77,8 +77,8 @@ function contextOf({ context }: Data): readonly string[] {
 
 // The hooks.
 
-/** Results with which a mod answered in place of the tool. */
-type Answered = WeakSet<ToolResult>;
+/** The calls that a mod answered in place of the tool. */
+type Answered = WeakSet<Call>;
 
 /** Creates the hooks at `tool` and `approval`. */
 export function callHooks(runs: ModRuns): Pick<Middleware, "tool" | "approval"> {
@@ -91,9 +91,9 @@ export function callHooks(runs: ModRuns): Pick<Middleware, "tool" | "approval"> 
     },
     async approval(ctx, next) {
       const run = await runs.of(ctx);
-      const isAnswer = ctx.proposed && answered.has(ctx.proposed);
-      if (isAnswer && run.options.answersAreApproved) return allow();
       const inner = await next();
+      const isAnswer = ctx.proposed && answered.has(ctx.call);
+      if (isAnswer && run.options.answersAreApproved) return allowAsk(inner);
       return run.has("tool.check") ? await check(run, ctx, inner) : inner;
     },
   };
@@ -125,9 +125,8 @@ async function callTool(
   try {
     const answer = await run.raise("tool.call", { ...args, tool, tool_use_id, ...loopOf(ctx.run) }, core, at);
     await inner;
-    const result = resultOf(answer, seen, toolResult);
-    if (!inner) answered.add(result);
-    return result;
+    if (!inner) answered.add(ctx.call);
+    return resultOf(answer, seen, toolResult);
   } catch (error) {
     const result = await inner; // throws what ends or pauses the run
     if (result && ctx.signal.aborted) return result;

@@ -9,11 +9,11 @@ import { expectChoice, expectNames, isObject, lateAfter, startTimer } from "../.
 
 // The public form of a mod.
 
-/** The tiers of hooks, outermost first. */
-export const tiers = ["prepend", "user", "append", "builtin", "core"] as const;
-
 /** A tier of hooks. */
-export type Tier = (typeof tiers)[number];
+export type Tier = "prepend" | "user" | "append" | "builtin" | "core";
+
+/** The tiers, outermost first. */
+export const tiers: readonly Tier[] = ["prepend", "user", "append", "builtin", "core"];
 
 /** The value of a field of `userConfig`. */
 export type ModOption = string | number | boolean | readonly string[];

@@ -331,7 +331,7 @@ async function addedNouns(
   at: At,
 ): Promise<AddedNouns> {
   const event = "engine.create";
-  const added = links.filter(({ pattern, selects }) => selects(event) && pattern !== "*");
+  const added = links.filter(({ pattern, selects }) => selects(event) && !/^[*!]/.test(pattern));
   const e = freeze({ plugins: mods.map((mod) => mod.name) });
   const base: Record<string, unknown> = { ...engineFor({ run: new ModRun(options, mods, [], noNouns), at }) };
   let built = base;
