@@ -40,6 +40,8 @@ export interface Dispatch<T> {
   readonly engine: (link: Link, budget: () => Budget) => object;
   /** Reports the failure of a hook. */
   readonly report: (link: Link, event: string, error: unknown) => void;
+  /** Throws for fields that the core cannot use. Such a `next()` is a failure of the hook. */
+  readonly expect?: ((e: Data) => void) | undefined;
   /** Whether a failed hook at an event that guards refuses. */
   readonly isClosed: boolean;
 }
@@ -268,6 +270,7 @@ export abstract class Frame<T> {
         throw new TypeError(`${operation}: "${field}" cannot be changed`);
       }
     }
+    this.dispatch.expect?.(kept);
     return freeze(kept);
   }
 

@@ -30,6 +30,8 @@ export interface At {
   readonly origin?: Origin;
   /** The hooks that raise it, by calls of `$`: they do not run inside of themselves. */
   readonly skipped?: readonly Link[];
+  /** Throws for fields that the core cannot use. Default: it can use all. */
+  readonly expect?: (e: Data) => void;
   /** Aborts the dispatch. Default: the signal of the context. */
   readonly signal?: AbortSignal;
 }
@@ -151,6 +153,7 @@ export class ModRun {
       core,
       engine: (link, budget) => this.#engine(link, { ...at, skipped: [...skipped, link] }, budget, interrupts),
       report: (link, event, error) => reportFailure(at, link.mod.name, event, error),
+      expect: at.expect,
       isClosed: this.options.failure === "closed",
     };
   }

@@ -234,11 +234,12 @@ async function spawn(
   let passed: Data = e;
   const core = (e: Data): Promise<Data> => {
     passed = e;
-    const model = e.model ?? parentModel;
-    if (!modelOf(run, model)) return Promise.reject(new TypeError(`there is no model "${model}"`));
-    return Promise.resolve({ model, agentId: call });
+    return Promise.resolve({ model: e.model ?? parentModel, agentId: call });
   };
-  const answer = await run.raise("agent.spawn", e, core, at);
+  const expect = ({ model }: Data) => {
+    if (!modelOf(run, model)) throw new TypeError(`there is no model "${model}"; expected one that \`models\` returns`);
+  };
+  const answer = await run.raise("agent.spawn", e, core, { ...at, expect });
   if (answer.deny !== undefined) return refused(String(answer.deny));
   const asked = answer.model === parentModel && passed.model === undefined ? undefined : answer.model;
   const model = asked === undefined || asked === settings.model?.id ? undefined : modelOf(run, asked);

@@ -66,7 +66,7 @@ function changeOf(run: ModRun, { request }: ModelContext, { model: id, effort }:
 
 async function step(run: ModRun, ctx: ModelContext, next: Next<ModelChange, ModelResponse>): Promise<ModelResponse> {
   const { request, turn } = ctx;
-  const at: At = { ctx, point: "model" };
+  const at: At = { ctx, point: "model", expect: (e) => void changeOf(run, ctx, e) };
   const outgoing = new Outgoing(ctx);
   const refs: Incoming[] = [];
   let failure: { readonly error: unknown } | undefined;

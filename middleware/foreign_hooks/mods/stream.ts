@@ -64,6 +64,8 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
   readonly #result = Promise.withResolvers<unknown>();
   /** The chunks that were read for `result`. */
   readonly #read: Data[] = [];
+  /** The chunks that the hook has read before it yielded one. If it fails, they follow in its place. */
+  readonly unanswered: Data[] = [];
   #reading: Promise<void> | undefined;
   isDone = false;
 
@@ -101,7 +103,10 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
   async #pull(): Promise<IteratorResult<Data, unknown>> {
     try {
       const step = await this.#frame.inFlight(this.#source.next());
-      if (!step.done) return { done: false, value: copyOf(step.value) as Data }; // a copy of a chunk
+      if (!step.done) {
+        if (this.#frame.chunks === 0) this.unanswered.push(step.value);
+        return { done: false, value: copyOf(step.value) as Data }; // a copy of a chunk
+      }
       const value = copyOf(step.value);
       this.isDone = true;
       this.#frame.resolved = { value };
@@ -115,18 +120,21 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
     }
   }
 
-  /** Abandons the response. */
-  async return(value?: unknown): Promise<IteratorResult<Data, unknown>> {
-    if (!this.isDone) this.#frame.abandon();
+  /** Leaves the response, as `break` and an error in `for await` do. What is left of it is read if the hook fails. */
+  return(value?: unknown): Promise<IteratorResult<Data, unknown>> {
+    return Promise.resolve({ done: true, value });
+  }
+
+  /** Ends the response. */
+  async abandon(): Promise<void> {
+    if (this.isDone) return;
     this.isDone = true;
     this.#result.reject(new DOMException("The response was abandoned.", "AbortError"));
     await this.#source.return(undefined);
-    return { done: true, value };
   }
 
-  async throw(error?: unknown): Promise<IteratorResult<Data, unknown>> {
-    await this.return();
-    throw error;
+  throw(error?: unknown): Promise<IteratorResult<Data, unknown>> {
+    return Promise.reject(error);
   }
 
   [Symbol.asyncIterator](): this {
@@ -145,9 +153,11 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
 
 /** A hook whose `next()` returns a stream. */
 class StreamFrame extends Frame<Chunks> {
-  /** The stream that the last `next()` opened. */
-  #last: ChunkStream | undefined;
+  /** The streams that `next()` opened. */
+  readonly #streams: ChunkStream[] = [];
   override chunks = 0;
+  /** True in the handler, whose `next()` reads the stream of the hook. */
+  #isReplaying = false;
 
   protected override proceed(place: Place, e: Data): Chunks {
     return proceed(this.dispatch, place, e);
@@ -155,8 +165,9 @@ class StreamFrame extends Frame<Chunks> {
 
   protected override open(run: () => Chunks): Chunks {
     try {
-      this.#last = new ChunkStream(run(), this);
-      return this.#last as never; // it is used as an iterator
+      const stream = new ChunkStream(after(this.#isReplaying ? undefined : this.#streams.at(-1), run()), this);
+      this.#streams.push(stream);
+      return stream as never; // it is used as an iterator
     } catch (error) {
       return ChunkStream.failed(error, this) as never; // the same
     }
@@ -168,7 +179,7 @@ class StreamFrame extends Frame<Chunks> {
     try {
       try {
         const value = yield* this.#pass(this.link.hook, this.next(), false);
-        if (this.#last && !this.#last.isDone) await this.#last.return();
+        await this.#abandonAll();
         this.close("returned", value);
         isLeft = false;
         return value;
@@ -181,9 +192,14 @@ class StreamFrame extends Frame<Chunks> {
     } finally {
       if (isLeft) {
         this.close("rejected", undefined);
-        await this.#last?.return();
+        this.abandon();
+        await this.#abandonAll();
       }
     }
+  }
+
+  async #abandonAll(): Promise<void> {
+    for (const stream of this.#streams) await stream.abandon();
   }
 
   /** Yields the chunks of a hook or a handler, and returns its result. A generator without a result keeps the one beneath. */
@@ -216,16 +232,20 @@ class StreamFrame extends Frame<Chunks> {
   /** Returns the result of a hook; without one, that of the response beneath, the rest of which is read. */
   async #resultOf(value: unknown): Promise<unknown> {
     if (value !== undefined) return this.accepted(value);
-    return this.#last && !this.#last.isDone ? await this.#last.result : this.resolved?.value;
+    const last = this.#streams.at(-1);
+    return last && !last.isDone ? await last.result : this.resolved?.value;
   }
 
   async *#recover(error: unknown): Chunks {
     const { dispatch: { event, report }, link } = this;
     report(link, event, error);
     const handler = link.handler();
+    const read = this.#streams.at(-1);
+    this.#isReplaying = true;
     if (handler) {
       try {
-        const value = yield* this.#pass(handler, this.replayingNext(error, (e) => this.#rest(e)), true);
+        const value = yield* this.#pass(handler, this.replayingNext(error, (e) => this.#rest(e, read)), true);
+        await this.#abandonAll();
         this.close("caught", value);
         return value;
       } catch (late) {
@@ -233,19 +253,26 @@ class StreamFrame extends Frame<Chunks> {
         report(link, event, late);
       }
     }
-    const wasCalled = this.#last !== undefined;
-    const value = yield* this.#rest(this.e);
+    const wasCalled = read !== undefined;
+    const value = yield* this.#rest(this.e, this.#streams.at(-1));
     this.close(error instanceof Overrun ? "expired" : wasCalled ? "kept" : "skipped", value);
     return value;
   }
 
-  /** Yields the chunks beneath that were not read, or all if the hook has not called `next()`. */
-  async *#rest(e: Data): Chunks {
-    if (!this.#last) return yield* this.beneath(e);
-    for await (const chunk of this.#last) yield chunk;
+  /** Yields the chunks of a stream that were not read. Without one, the hook has not called `next()`: runs the links beneath. */
+  async *#rest(e: Data, stream: ChunkStream | undefined): Chunks {
+    if (!stream) return yield* this.beneath(e);
+    if (this.chunks === 0) yield* stream.unanswered.splice(0);
+    if (!stream.isDone) { for await (const chunk of stream) yield chunk; }
     if (this.resolved) return this.resolved.value;
     throw this.rejected?.error;
   }
+}
+
+/** Yields a stream once the one before it has ended: requests follow one another. */
+async function* after(before: ChunkStream | undefined, chunks: Chunks): Chunks {
+  await before?.abandon();
+  return yield* chunks;
 }
 
 function isIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -307,16 +307,16 @@ Deno.test("engine.create adds a noun to $, whose calls other mods see, and repla
     on("engine.create", async (_$, e, next) => {
       const built = await next(e);
       seen.push(e.plugins, typeof built.ui.log);
-      return { ...built, voice: { say: ({ text }: Loose) => `said ${text}` }, env: { get: () => "stolen" } };
+      return { ...built, voice: { speak: ({ text }: Loose) => `spoke ${text}` }, env: { get: () => "stolen" } };
     }), { name: "voice" });
-  const guard = hook("voice.say", (_$, e, next) => next({ ...e, text: `${e.text}!` }), { name: "guard" });
+  const guard = hook("voice.speak", (_$, e, next) => next({ ...e, text: `${e.text}!` }), { name: "guard" });
   const user = hook(
     "tool.call",
-    async ($) => ({ result: `${await $.voice.say({ text: "hi" })} ${await $.env.get("A")}` }),
+    async ($) => ({ result: `${await $.voice.speak({ text: "hi" })} ${await $.env.get("A")}` }),
     {
       name: "user",
     },
   );
   const { lines } = await ran([voice, guard, user]);
-  assertEquals([lines[1], seen], ["ok said hi! undefined", [["voice", "guard", "user"], "function"]]);
+  assertEquals([lines[1], seen], ["ok spoke hi! undefined", [["voice", "guard", "user"], "function"]]);
 });
