@@ -66,6 +66,7 @@ const withoutScript = `
   width: auto !important; max-width: none !important; padding: 16px 24px !important; }
 .VPSidebarItem.collapsed .items { display: block !important; }
 .VPLocalNav, .VPNavBarHamburger, .VPNavBarSearch, .VPSwitchAppearance { display: none !important; }
+@media (max-width: 959px) { .VPSidebar { max-height: 35vh; overflow-y: auto; } }
 @media (min-width: 960px) { .VPSidebar { position: fixed !important; padding: 96px 32px !important; width: 272px !important; } }
 `;
 

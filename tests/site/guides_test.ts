@@ -362,7 +362,7 @@ Deno.test("from/tanstack_ai: the question interrupts the run of AG-UI", async ()
 });
 
 Deno.test("from/claude_hooks: the hook and the middleware deny the same call", async () => {
-  for (const index of [0, 1]) {
+  for (const index of [0, 2]) {
     const calls = ["rm -rf /", "ls"].map((command) => ["Bash", { command }] as const);
     const { assistant } = await load("from/claude_hooks", scripted({ calls }, "Done."), index);
     const { messages } = await assistant.run("Tidy up").result;
@@ -381,4 +381,15 @@ Deno.test("every guide is in the sidebar, and a test executes its programs", asy
   const programs = await Promise.all(names.map(programsOf));
   const asserted = ["start", "test_offline"]; // the gate executes them as snippets; the latter has assertions
   assertEquals(names.filter((name, index) => programs[index]?.length && !test.includes(`load("${name}"`)), asserted);
+});
+
+Deno.test("every program of a guide that imports Jizai is executed", async () => {
+  const guides = (await filesIn("examples/guides")).filter((path) => path.endsWith(".md"));
+  const texts = await Promise.all(guides.map(async (path) => ({ path, text: await Deno.readTextFile(path) })));
+  const ignored = texts.flatMap(({ path, text }) =>
+    text.matchAll(/^```[jt]sx? ignore\n([^]*?)^```$/gm).flatMap(([, program = ""]) =>
+      program.includes('from "@jizai/') ? [`${path}: ${program}`] : []
+    ).toArray()
+  );
+  assertEquals(ignored, []);
 });
