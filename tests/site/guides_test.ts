@@ -187,6 +187,18 @@ Deno.test("cancel: another tab stops the run of a session", async () => {
   assertEquals(events.at(-1)?.type, "run.aborted");
 });
 
+Deno.test("tools: progress reaches the client, and a hidden tool is not offered", async () => {
+  const { default: app } = await load("tools", demo);
+  const events = await prompt(app, "import_file rows=300");
+  assertEquals(first("run.finished", events).text, `{"imported":300}`);
+  assertEquals(events.filter(({ type }) => type === "tool.progress").length, 3);
+  const model = scripted("A", "B");
+  const { assistant } = await load("tools", model);
+  for (const role of ["user", "admin"]) await assistant.run({ prompt: "Hi", vars: { role } }).result;
+  const offered = model.requests.map(({ tools }) => tools.map(({ name }) => name));
+  assertEquals(offered, [["import_file"], ["import_file", "delete_customers"]]);
+});
+
 Deno.test("several_agents: a subagent answers its caller", async () => {
   const { default: app } = await load("several_agents", demo);
   assertEquals(first("run.finished", await prompt(app, "researcher prompt=Kyoto")).text, "You said: Kyoto");
