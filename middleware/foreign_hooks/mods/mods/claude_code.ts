@@ -5,9 +5,12 @@
  */
 
 /** The engine, as far as atoms use it. */
-interface StateEngine {
+export interface StateEngine {
+  /** The values of the session. */
   readonly state: {
+    /** Returns a value and its version. */
     get(ref: object): Promise<{ readonly value?: unknown; readonly version: number }>;
+    /** Sets a value if it has the version. */
     set(ref: object, value: unknown, options: { readonly ifVersion: number }): Promise<{ readonly isSet: boolean }>;
   };
 }
