@@ -3,11 +3,13 @@
  *
  * @module
  */
+import { appendedText, appends } from "./append.ts";
+import { loopOf } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
 import type { At, ModRun, ModRuns } from "./run.ts";
 import { name } from "./run.ts";
 import { parseJson } from "../kit/answers.ts";
-import { addContext, allowAsk, inputThatRuns, isSameJson, textPart } from "../kit/calls.ts";
+import { addContext, allowAsk, inputThatRuns, isSameJson, replaceText, textPart } from "../kit/calls.ts";
 import { warnFailed } from "../kit/adapter.ts";
 import {
   type Approval,
@@ -19,7 +21,6 @@ import {
   failed,
   type Middleware,
   type Next,
-  type Run,
   text,
   textOf,
   type ToolChange,
@@ -30,11 +31,6 @@ import { anySignal, isObject, jsonThatRuns } from "../../../src/core/kit.ts";
 
 /** The fields beside the arguments of a call. Arguments of these names are hidden from mods. */
 const reserved = ["tool", "tool_use_id", "agentId", "consent"];
-
-/** Returns the field that names the loop of a subagent. */
-export function loopOf(run: Run): { readonly agentId?: string } {
-  return run.parent ? { agentId: run.id } : {};
-}
 
 /** Splits the fields of an object by whether their names are reserved. */
 function split(fields: object): readonly [Data, Data] {
@@ -80,18 +76,29 @@ function contextOf({ context }: Data): readonly string[] {
 /** The calls that a mod answered in place of the tool. */
 type Answered = WeakSet<Call>;
 
+/** Whether mods have hooks around calls. */
+export function hasCallHooks(run: ModRun): boolean {
+  return appends(run) || run.has(
+    "tool.call",
+    "classic.PreToolUse",
+    "classic.PostToolUse",
+    "classic.PostToolUseFailure",
+  );
+}
+
 /** Creates the hooks at `tool` and `approval`. */
 export function callHooks(runs: ModRuns): Pick<Middleware, "tool" | "approval"> {
   const answered: Answered = new WeakSet();
   return {
     async tool(ctx, next) {
       const run = await runs.of(ctx);
-      if (!run.has("tool.call") || !ctx.tool || !await jsonThatRuns(ctx)) return await next();
+      if (!hasCallHooks(run) || !ctx.tool || !await jsonThatRuns(ctx)) return await next();
       return await callTool(run, ctx, next, answered);
     },
     async approval(ctx, next) {
       const run = await runs.of(ctx);
-      const inner = await next();
+      const guarded = await next();
+      const inner = run.options.classic?.approve(ctx, guarded) ?? guarded;
       const isAnswer = ctx.proposed && answered.has(ctx.call);
       if (isAnswer && run.options.answersAreApproved) return allowAsk(inner);
       return run.has("tool.check") ? await check(run, ctx, inner) : inner;
@@ -110,13 +117,21 @@ async function callTool(
   const [args, hidden] = isObject(input) ? split(input) : [{}, {}];
   let inner: Promise<ToolResult> | undefined;
   let toolResult: ToolResult | undefined;
+  let isExecuted = false;
+  const { classic } = run.options;
   let seen: Data | undefined;
+
+  async function execute(e: Data, signal: AbortSignal): Promise<ToolResult> {
+    const [changed] = split(e);
+    isExecuted = true;
+    const change = isObject(input) && !isSameJson(changed, args) ? { input: { ...hidden, ...changed } } : {};
+    const result = await next({ ...change, signal: anySignal([ctx.signal, signal]) });
+    return await appendedResult(run, { ctx, point: "tool" }, tool_use_id, result);
+  }
 
   async function core(e: Data, signal: AbortSignal): Promise<Data> {
     if (inner) throw new TypeError(`Cannot run the call of ${tool} again: retry at execute`);
-    const [changed] = split(e);
-    const change = isObject(input) && !isSameJson(changed, args) ? { input: { ...hidden, ...changed } } : {};
-    inner = next({ ...change, signal: anySignal([ctx.signal, signal]) });
+    inner = classic ? classic.call(run, ctx, e, (e) => execute(e, signal)) : execute(e, signal);
     toolResult = await inner;
     return seen = seenResult(toolResult, 1);
   }
@@ -125,13 +140,22 @@ async function callTool(
   try {
     const answer = await run.raise("tool.call", { ...args, tool, tool_use_id, ...loopOf(ctx.run) }, core, at);
     await inner;
-    if (!inner) answered.add(ctx.call);
+    if (!isExecuted) answered.add(ctx.call);
     return resultOf(answer, seen, toolResult);
   } catch (error) {
     const result = await inner; // throws what ends or pauses the run
     if (result && ctx.signal.aborted) return result;
     throw error;
   }
+}
+
+/** Returns the result as `session.append` leaves it, beneath all hooks of `tool.call`. */
+async function appendedResult(run: ModRun, at: At, tool_use_id: string, result: ToolResult): Promise<ToolResult> {
+  const content = textOf(result);
+  const block = { type: "tool_result", tool_use_id, content, ...(result.status !== "ok" && { is_error: true }) };
+  const message = { type: "user", role: "user", content: [block] };
+  const [changed = content] = await appendedText(run, at, "tool-result", message);
+  return changed === content ? result : { ...result, parts: replaceText(result.parts, changed) };
 }
 
 /** Asks the mods about a call. The inner guards and the tool are asked before: a deny of theirs is final. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { callHooks } from "./calls.ts";
+import { callHooks, hasCallHooks } from "./calls.ts";
 import { type ClassicPort, memoryStore, type ModsOptions, optionNames, type Resolved } from "./options.ts";
 import { promptHooks } from "./prompts.ts";
 import { expectMod, type Mod } from "./registration.ts";
@@ -117,7 +117,7 @@ export function mods(all: Mod | readonly Mod[], options: ModsOptions = {}): Midd
     ...(groups && {
       async groups(ctx) {
         const run = await runs.of(ctx);
-        return ctx.parallel || !run.has("tool.call") ? "parallel" : "alone";
+        return ctx.parallel || !hasCallHooks(run) ? "parallel" : "alone";
       },
     }),
     ...sessionHooks(runs, agents),

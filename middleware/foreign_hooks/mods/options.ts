@@ -6,6 +6,8 @@
 import type { Data } from "./patterns.ts";
 import type { At, ModRun } from "./run.ts";
 import type {
+  Approval,
+  ApprovalContext,
   Change,
   CompactChange,
   CompactContext,
@@ -39,6 +41,8 @@ export interface ClassicPort {
     e: Data,
     execute: (e: Data) => Promise<ToolResult>,
   ) => Promise<ToolResult>;
+  /** Applies what hooks decided about a call to the decision of the inner guards. */
+  readonly approve: (ctx: ApprovalContext, inner: Approval) => Approval;
   /** Before an agent finishes. */
   readonly stop: (run: ModRun, ctx: StopContext, next: Next<Change, Stop>) => Promise<Stop>;
   /** When a session is opened. Returns texts for the model. */

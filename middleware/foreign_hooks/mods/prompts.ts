@@ -5,14 +5,13 @@
  */
 import type { Data } from "./patterns.ts";
 import { type At, type ModRun, type ModRuns, name } from "./run.ts";
-import { outermostRun } from "../kit/adapter.ts";
+import { appendedText } from "./append.ts";
 import { replaceText } from "../kit/calls.ts";
 import {
   cancelled,
   continueWith,
   type Middleware,
   refused,
-  type Run,
   state,
   textOf,
   user,
@@ -45,11 +44,6 @@ async function submit(run: ModRun, at: At, message: UserMessage, more: Data): Pr
   };
 }
 
-/** Returns the id of the turn, as mods count turns: that of the run which a person started. */
-export function turnIdOf(run: Run): string {
-  return outermostRun(run).id;
-}
-
 /** Creates the hooks at `prompt`, `input` and `stop`. */
 export function promptHooks(runs: ModRuns): Pick<Middleware, "prompt" | "input" | "stop"> {
   return {
@@ -58,7 +52,7 @@ export function promptHooks(runs: ModRuns): Pick<Middleware, "prompt" | "input" 
       if (ctx.source !== "steering" || message?.role !== "user") return await next();
       const run = await runs.of(ctx);
       if (!submits(run)) return await next();
-      const submitted = await submit(run, { ctx, point: "input" }, message, { turnId: turnIdOf(ctx.run) });
+      const submitted = await submit(run, { ctx, point: "input" }, message, { turnId: ctx.run.id });
       if ("drop" in submitted) return refused(submitted.drop);
       return await next({ messages: [submitted.message], context: [...ctx.context, ...submitted.context] });
     },
@@ -71,9 +65,10 @@ export function promptHooks(runs: ModRuns): Pick<Middleware, "prompt" | "input" 
       const { prompt } = ctx;
       const submitted: Submitted = submits(run) ? await submit(run, at, prompt, {}) : { message: prompt, context: [] };
       if ("drop" in submitted) return cancelled(submitted.drop);
-      const { message, context } = submitted;
+      const { context } = submitted;
+      const message = await appendedPrompt(run, at, submitted.message);
       turnBegan.set(ctx, true);
-      const turnId = turnIdOf(ctx.run);
+      const turnId = ctx.run.id;
       if (run.has("turn.start")) {
         await run.raise("turn.start", { text: textOf(message), turnId }, () => Promise.resolve({ turnId }), at);
       }
@@ -92,6 +87,14 @@ export function promptHooks(runs: ModRuns): Pick<Middleware, "prompt" | "input" 
         : continueWith(...texts.map(({ mod, text }) => user(text, `${name}: ${mod}`)));
     },
   };
+}
+
+/** Returns the prompt as `session.append` leaves it. */
+async function appendedPrompt(run: ModRun, at: At, message: UserMessage): Promise<UserMessage> {
+  const text = textOf(message);
+  const block = { type: "text", text };
+  const [changed = text] = await appendedText(run, at, "prompt", { type: "user", role: "user", content: [block] });
+  return changed === text ? message : { ...message, parts: replaceText(message.parts, changed) };
 }
 
 function submits(run: ModRun): boolean {

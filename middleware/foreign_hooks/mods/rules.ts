@@ -98,7 +98,10 @@ const rules: Readonly<Record<string, Partial<Rules>>> = {
       messages: listOf({ role: (role) => role === "user" || role === "assistant", text: isText }),
     }),
   },
-  "session.append": { pinned: ["door", "origin", "uuid", "agentId"], problem: fields({ message: isObject }) },
+  "session.append": {
+    pinned: ["door", "origin", "uuid", "agentId"],
+    problem: fields({ message: (message) => isObject(message) && Array.isArray(message.content) }),
+  },
   "agent.offer": { pinned: ["agent", "provider"], problem: fields({ isOffered: isFlag }) },
   "agent.spawn": {
     pinned: [
@@ -123,9 +126,9 @@ const callRules: Rules = {
 
 /** Returns the rules of an event. Those without rules are calls of `$`. */
 export function rulesOf(event: string): Rules {
-  if (event.startsWith("classic.")) {
-    return { pinned: event === "classic.PreToolUse" ? callPins : [], problem: anything };
-  }
+  if (event === "classic.PreToolUse") return { pinned: callPins, problem: anything, refusal: deny };
+  if (event === "classic.UserPromptSubmit") return { pinned: [], problem: anything, refusal: (block) => ({ block }) };
+  if (event.startsWith("classic.")) return { pinned: [], problem: anything };
   const special = rules[event];
   return special ? { pinned: [], problem: anything, ...special } : callRules;
 }

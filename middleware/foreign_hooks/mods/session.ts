@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { loopOf } from "./calls.ts";
+import { loopOf } from "./session_view.ts";
 import { modelOf, usageOf } from "./session_view.ts";
 import { isOffered } from "./instructions.ts";
 import { handledMessages, sessionMessages, transcriptOf } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
-import { turnBegan, turnIdOf } from "./prompts.ts";
+import { turnBegan } from "./prompts.ts";
 import { type At, type ModRun, type ModRuns, name } from "./run.ts";
 import { toolsOf } from "./session_view.ts";
 import { objectOf } from "../kit/answers.ts";
@@ -149,7 +149,7 @@ async function completeTurn(run: ModRun, at: At, result: RunResult): Promise<voi
       answer,
       durationMs: Math.max(0, ended.now() - ended.startedAt),
       isAborted,
-      turnId: turnIdOf(ended),
+      turnId: ended.id,
       ...loopOf(ended),
     },
     ...cost,

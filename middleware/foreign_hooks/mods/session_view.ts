@@ -16,6 +16,7 @@ import {
   type Message,
   type Model,
   noUsage,
+  type Run,
   type Scope,
   state,
   textOf,
@@ -25,7 +26,12 @@ import {
 } from "../../../mod.ts";
 import { isObject, schemaOf } from "../../../src/core/kit.ts";
 
-// Messages.
+// Messages, and the loops of subagents.
+
+/** Returns the field that names the loop of a subagent. */
+export function loopOf(run: Run): { readonly agentId?: string } {
+  return run.parent ? { agentId: run.id } : {};
+}
 
 /** The author of the messages that mods build. */
 const author = "mods";

@@ -3,16 +3,17 @@
  *
  * @module
  */
+import { appendedText } from "./append.ts";
 import { modelOf, usageOf } from "./session_view.ts";
 import { composedRequest } from "./instructions.ts";
-import { loopOf } from "./calls.ts";
+import { loopOf } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
-import { turnIdOf } from "./prompts.ts";
 import type { At, ModRun, ModRuns } from "./run.ts";
 import { Incoming, Outgoing } from "./response.ts";
 import type { Chunks } from "./stream.ts";
 import {
   callsOf,
+  mapText,
   type Middleware,
   type ModelChange,
   type ModelContext,
@@ -35,14 +36,26 @@ export function stepHook(runs: ModRuns, agents: AgentNames): Pick<Middleware, "m
       if (ctx.purpose === "summary") return await next();
       const request = await composedRequest(run, ctx, agents(ctx));
       run.messages = request.messages;
-      const response =
+      const streamed =
         await (run.has("turn.step")
           ? step(run, { ...ctx, request }, next)
           : next(request === ctx.request ? undefined : { request }));
+      const response = await appendedResponse(run, ctx, streamed);
       run.messages = [...request.messages, { role: "assistant", parts: response.parts }];
       return response;
     },
   };
+}
+
+/** Returns the response as `session.append` leaves it. */
+async function appendedResponse(run: ModRun, ctx: ModelContext, response: ModelResponse): Promise<ModelResponse> {
+  const content = response.parts.flatMap((part): Data[] => {
+    if (part.type === "text") return [{ type: "text", text: part.text }];
+    return part.type === "call" ? [{ type: "tool_use", id: part.id, name: part.name, input: part.input }] : [];
+  });
+  const message = { type: "assistant", role: "assistant", content };
+  const texts = [...await appendedText(run, { ctx, point: "model" }, "response", message)];
+  return texts.length === 0 ? response : mapText(response, (text) => texts.shift() ?? text);
 }
 
 /** The efforts of both systems. */
@@ -70,7 +83,7 @@ async function step(run: ModRun, ctx: ModelContext, next: Next<ModelChange, Mode
   const outgoing = new Outgoing(ctx);
   const refs: Incoming[] = [];
   let failure: { readonly error: unknown } | undefined;
-  const place = { turnId: turnIdOf(ctx.run), index: turn - 1 };
+  const place = { turnId: ctx.run.id, index: turn - 1 };
   const e = {
     ...place,
     model: request.model.id,

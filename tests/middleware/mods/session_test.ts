@@ -305,3 +305,38 @@ Deno.test("agent.offer hides a subagent from the model, and refuses it", async (
   assertEquals(model.requests[0]?.tools, []);
   assertEquals(text.includes("is not offered"), true);
 });
+
+Deno.test("session.append changes texts at the doors of prompts, responses and results, and the result beneath tool.call", async () => {
+  const seen: Loose[] = [];
+  const appending = mod((on) => {
+    on("session.append", async (_$, e, next) => {
+      const { message } = await next(e);
+      seen.push([e.door, message.role, message.content.map(({ type }: Loose) => type)]);
+      const content = message.content.map((block: Loose) => ({
+        ...block,
+        ...(block.type === "text" && { text: `<${block.text}>` }),
+        ...(block.type === "tool_result" && { content: `<${block.content}>` }),
+      }));
+      return { message: { ...message, content } };
+    });
+    on("tool.call", async (_$, e, next) => {
+      const result = await next(e);
+      seen.push(result.text);
+      return result;
+    });
+  });
+  const { result, lines } = await ran([appending]);
+  assertEquals(seen, [
+    ["prompt", "user", ["text"]],
+    ["response", "assistant", ["tool_use"]],
+    ["tool-result", "user", ["tool_result"]],
+    "<ran ls>",
+    ["response", "assistant", ["text"]],
+  ]);
+  assertEquals([(result.messages[0] as Loose).parts[0].text, ...lines], [
+    "<Hi>",
+    "call Bash",
+    "ok <ran ls>",
+    "assistant <Done.>",
+  ]);
+});
