@@ -1,13 +1,14 @@
-import { type Event, serve, textOf } from "@jizai/jizai";
+import { type DefaultEnv, type Event, serve, type ServeOptions } from "@jizai/jizai";
+import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { points } from "@jizai/jizai/kit";
 import { outline } from "@jizai/jizai/testing";
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
-import { assistant } from "../examples/assistant/assistant.ts";
-import { evaluate } from "../examples/assistant/calculator.ts";
+import { assistant, type Settings } from "../examples/assistant/assistant.ts";
 import { chooseModel, embedded } from "../examples/assistant/model.ts";
-import { library } from "../examples/assistant/search.ts";
+import { prompts } from "../examples/assistant/tour.ts";
 import * as auditedCommands from "../examples/hooks/audited_commands.ts";
 import * as autoApproveRead from "../examples/hooks/auto_approve_read.ts";
 import * as callCounter from "../examples/hooks/call_counter.ts";
@@ -141,10 +142,31 @@ Deno.test("examples/workspace: an agent corrects files and follows the instructi
   ]);
 });
 
-/** Sends a prompt to the assistant over HTTP, and reads the stream. */
-async function asked(prompt: string) {
-  const app = serve(assistant(embedded({ pause: 0 })));
-  return { app, ...await read(app, "/runs", { prompt }) };
+/** Serves the tour. */
+function touring(options: ServeOptions = {}) {
+  return serve<DefaultEnv, Settings>(assistant(embedded({ pause: 0 }), { pace: 0 }), {
+    vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
+    recoveryVars: () => ({ off: [] }),
+    onError: () => {},
+    ...options,
+  });
+}
+
+/** Sends a prompt to the tour over HTTP, and reads the stream. `off` are the names of the middleware that are turned off. */
+async function asked(prompt = "", off?: string) {
+  const app = touring();
+  const events = await eventsOf(app.request("/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(off && { "x-off": off }) },
+    body: JSON.stringify({ prompt }),
+  }));
+  const end = events.at(-1);
+  return {
+    app,
+    events,
+    text: end?.type === "run.finished" ? end.text : "",
+    session: first("run.started", events).session,
+  };
 }
 
 async function read(app: App, path: string, body: unknown) {
@@ -153,16 +175,9 @@ async function read(app: App, path: string, body: unknown) {
   return { events, text: end?.type === "run.finished" ? end.text : "", session: first("run.started", events).session };
 }
 
-/** Returns the outline of the events, without their texts. */
-function brief(events: readonly Event[]): string[] {
-  return outline(events).map((line) => line.replace(/ [{*].*/, "").split(" ").slice(0, 3).join(" "));
-}
-
 function decisions(events: readonly Event[]): string[] {
   return events.flatMap((event) => event.type === "approval.decided" ? [`${event.decision} by ${event.by}`] : []);
 }
-
-const longSum = "(1 + 2) * (3 + 4) / 5 - 6";
 
 Deno.test("the README has at most 250 lines, and its first agent is examples/first_agent", async () => {
   const readme = await Deno.readTextFile("README.md");
@@ -219,147 +234,113 @@ Deno.test("the first agent of the README answers two prompts with tools, from a 
   assertEquals((await app.request("/runs", { method: "POST" })).status, 503);
 });
 
-Deno.test("the assistant searches twice in parallel, reads twice in parallel, and quotes", async () => {
-  const { events, text } = await asked("Which point do I want for a timeout?");
-  assertEquals(brief(events), [
-    "run.started",
-    "session.opened new",
-    "prompt.accepted Which point",
-    "turn.started 1",
-    "model.started embedded",
-    "call.delta call_1",
-    "call.ready search_docs call_1",
-    "call.delta call_2",
-    "call.ready search_docs call_2",
-    "model.finished calls",
-    "tool.started search_docs call_1",
-    "approval.decided call_1 allow",
-    "tool.started search_docs call_2",
-    "approval.decided call_2 allow",
-    "tool.finished call_1 ok",
-    "tool.finished call_2 ok",
-    "turn.finished 1",
-    "turn.started 2",
-    "model.started embedded",
-    "call.delta call_3",
-    "call.ready read_doc call_3",
-    "call.delta call_4",
-    "call.ready read_doc call_4",
-    "model.finished calls",
-    "tool.started read_doc call_3",
-    "approval.decided call_3 allow",
-    "tool.started read_doc call_4",
-    "approval.decided call_4 allow",
-    "tool.finished call_3 ok",
-    "tool.finished call_4 ok",
-    "turn.finished 2",
-    "turn.started 3",
-    "model.started embedded",
-    "text.delta",
-    "model.finished stop",
-    "turn.finished 3",
-    "session.closed",
-    "run.finished done",
-  ]);
-  const sources = text.matchAll(/^\*\*.+\*\* \((.+)\)$/gm).map(([, source]) => source).toArray();
-  assertEquals(sources, [
-    "examples/guides/your_own_middleware.md#which-point-do-i-want",
-    "middleware/reliability/timeout.ts#timeout",
-  ]);
-  assertStringIncludes(text, "> | timing, timeout, cache, lock, and a retry if `next()` rejects | `execute` |");
+/** The lines of a run of the tour that its prompt is about. */
+function calls(events: readonly Event[]): string[] {
+  return outline(events).filter((line) => /^(call\.ready|tool\.finished|approval|run\.(paused|finished))/.test(line));
+}
+
+const [parallel, refund, card, denied, flaky, budgeted, gift, long] = prompts.map(({ text }) => text);
+
+Deno.test("the tour looks up four items at the same time", async () => {
+  const { events, text } = await asked(parallel);
+  const lines = calls(events).filter((line) => !line.startsWith("approval"));
+  assertEquals(lines.slice(0, 4), [1, 2, 3, 4].map((call) => `call.ready look_up call_${call}`));
+  const order = events.flatMap(({ type }) => /^tool\.(started|finished)$/.test(type) ? [type] : []);
+  assertEquals(order, [...Array(4).fill("tool.started"), ...Array(4).fill("tool.finished")]);
+  assertStringIncludes(text, "- 12 lanterns, 40 euros each\n- 7 kettles, 55 euros each");
 });
 
-Deno.test("the assistant streams its answer word by word", async () => {
-  const { events } = await asked("Hello!");
-  const words = events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
-  assertEquals(words.slice(0, 4), ["I", " answer", " questions", " about"]);
-});
-
-Deno.test("the assistant reports when it finds nothing", async () => {
-  const { events, text } = await asked("Do llamas like bananas?");
-  assertEquals(events.flatMap((event) => event.type === "tool.finished" ? [textOf(event.result)] : []), ["[]", "[]"]);
-  assertStringIncludes(text, "I found nothing about that");
-});
-
-Deno.test("the assistant calculates if its policy allows it", async () => {
-  const { events, text } = await asked("What is 12 * (3 + 4)?");
-  assertEquals([decisions(events), text], [["allow by policy"], "12 * (3 + 4) = 84"]);
-});
-
-Deno.test("the assistant pauses before a long calculation, and continues when it is approved", async () => {
-  const { app, session, events } = await asked(`What is ${longSum}?`);
-  assertEquals(brief(events), [
-    "run.started",
-    "session.opened new",
-    "prompt.accepted What is",
-    "turn.started 1",
-    "model.started embedded",
-    "call.delta call_1",
-    "call.ready calculate call_1",
-    "model.finished calls",
-    "tool.started calculate call_1",
-    "approval.asked call_1 Calculate",
-    "session.closed",
-    "run.paused Calculate something",
-  ]);
+Deno.test("the tour asks a person about a refund, and pays the edited amount", async () => {
+  const { app, session, events } = await asked(refund);
   assertEquals(withoutSchemas(first("run.paused", events).questions), [{
     callId: "call_1",
-    tool: "calculate",
-    input: { expression: longSum },
-    questions: ["Calculate something this long?"],
+    tool: "refund",
+    input: { order: "1042", amount: 80 },
+    questions: ["Pay this money back?"],
   }]);
+  const answers = [{ callId: "call_1", type: "approve", input: { order: "1042", amount: 20 } }];
+  const { text } = await read(app, `/sessions/${session}/answers`, { answers });
+  assertEquals(text, "Refunded 20 euros to Ada.");
+  assertEquals((await asked(refund, "permissions")).text, "Refunded 80 euros to Ada.");
+});
 
-  const rest = await read(app, `/sessions/${session}/answers`, { answers: [{ callId: "call_1", type: "approve" }] });
-  assertEquals(brief(rest.events), [
-    "run.started resumed",
-    "session.opened resume",
-    "turn.started 1",
-    "tool.started calculate call_1",
-    "approval.decided call_1 allow",
-    "tool.finished call_1 ok",
-    "turn.finished 1",
-    "turn.started 2",
-    "model.started embedded",
-    "text.delta (1 +",
-    "model.finished stop",
-    "turn.finished 2",
-    "session.closed",
-    "run.finished done (1",
+Deno.test("the tour masks a card number in the stream, in the result and in the session", async () => {
+  const { app, session, events, text } = await asked(card);
+  assertEquals(text, "Ada paid 80 euros with the card [redacted]");
+  const stored = await (await app.request(`/sessions/${session}`)).text();
+  assertEquals(`${JSON.stringify(events)}${stored}`.includes("4111"), false);
+});
+
+Deno.test("the tour denies a call by a rule, unless the rules are off", async () => {
+  const { events, text } = await asked(denied);
+  assertEquals(decisions(events), ["deny by policy"]);
+  assertStringIncludes(text, "Customers are never deleted here.");
+  assertEquals((await asked(denied, "permissions")).text, "Deleted Ada and all orders.");
+});
+
+Deno.test("the tour tries a flaky tool again, unless retry is off", async () => {
+  assertEquals((await asked(flaky)).text, "A parcel to Oslo costs 9 euros.");
+  assertEquals((await asked(flaky, "retry")).text, "That did not work: shipping_cost failed.");
+});
+
+Deno.test("the tour ends a run when its budget is spent, unless the budget is off", async () => {
+  const { events, text } = await asked(budgeted);
+  const end = first("run.finished", events);
+  assertEquals([end.status, text], ["limit", "I have to stop here: 14 calls ran, and then the budget was spent."]);
+  const whole = await asked(budgeted, "budget");
+  assertEquals(first("run.finished", whole.events).status, "done");
+  assertStringIncludes(whole.text, "I have compared all 21 pairs.");
+});
+
+Deno.test("the tour shows the calls of a subagent", async () => {
+  const { events, text } = await asked(gift);
+  const inner = events.flatMap((event) => event.type === "subagent.event" ? [event.event] : []);
+  assertEquals(calls(inner).filter((line) => line.startsWith("call.ready")), [
+    "call.ready look_up call_1",
+    "call.ready look_up call_2",
+    "call.ready look_up call_3",
   ]);
-  assertEquals([decisions(rest.events), rest.text], [["allow by person"], `${longSum} = -1.8`]);
+  assertEquals(text, "For someone who loves tea, I propose a bowl with a tea: 34 euros together.");
 });
 
-Deno.test("the assistant does not calculate if a person denies it", async () => {
-  const { app, session } = await asked(`What is ${longSum}?`);
-  const answers = [{ callId: "call_1", type: "deny", reason: "Use your head." }];
-  const { events, text } = await read(app, `/sessions/${session}/answers`, { answers });
-  assertEquals([decisions(events), text], [
-    ["deny by person"],
-    `I did not calculate ${longSum}: A person said no: Use your head.`,
-  ]);
+Deno.test("the long run of the tour survives the process that began it", async () => {
+  const database = new DatabaseSync(":memory:");
+  migrate(database);
+  const process = (signal?: AbortSignal) =>
+    touring({ store: sqliteStore(database), log: sqliteLog(database), singleProcess: true, ...(signal && { signal }) });
+  const closing = new AbortController();
+  const before = process(closing.signal);
+  const response = await post(before, "/runs", { prompt: long });
+  let text = "";
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (text.includes(`"shelf":5`)) closing.abort();
+  }
+  await before.settled();
+  const [, run = ""] = text.match(/"run":"([^"]+)"/) ?? [];
+  const after = process();
+  const { runs, over } = await after.recover();
+  await over;
+  assertEquals(runs.length, 1);
+  const events = await eventsOf(after.request(`/runs/${run}?after=0`));
+  const counted = events.flatMap((event) => event.type === "tool.finished" ? [event.call] : []);
+  assertEquals(counted, Array.from({ length: 12 }, (_, index) => `call_${index + 1}`));
 });
 
-Deno.test("the assistant searches while a calculation waits for a person", async () => {
-  const { app, session, events } = await asked(`What is a timeout, and what is ${longSum}?`);
-  assertEquals(brief(events).filter((line) => line.startsWith("tool.finished")), [
-    "tool.finished call_2 ok",
-    "tool.finished call_3 ok",
-  ]);
-  const { text } = await read(app, `/sessions/${session}/answers`, {
-    answers: [{ callId: "call_1", type: "approve" }],
-  });
-  assertStringIncludes(text, `${longSum} = -1.8\n\n**`);
+Deno.test("the assistant answers a question about the framework from the guides", async () => {
+  const sources = async (prompt: string) => (await asked(prompt)).text.match(/^\*\*\[.+\]\(docs\/(.+)\)\*\*$/m)?.[1];
+  assertEquals(await sources("How do I write a middleware?"), "examples/guides/your_own_middleware.md");
+  assertEquals(await sources("How do I ask a person before a tool runs?"), "examples/guides/ask_a_person.md");
+  assertEquals(await sources("How do I use Postgres?"), "examples/guides/databases.md#postgres");
+  assertStringIncludes((await asked("Xyzzy plugh?")).text, "I found nothing about that in the guides.");
 });
 
-Deno.test("the assistant continues a session", async () => {
-  const { app, session } = await asked("What is 1 + 1?");
-  const { text } = await read(app, "/runs", { session, prompt: "And 2 + 2?" });
-  assertEquals(text, "2 + 2 = 4");
-});
-
-Deno.test("the assistant reports the error in a calculation", async () => {
-  assertEquals((await asked("What is 1 / 0?")).text, "Cannot calculate 1 / 0: division by zero");
-  assertEquals((await asked("(2 + 3")).text, 'Cannot read (2 + 3: expected ")" for the "(" at 1, found the end');
+Deno.test("the assistant streams its answer word by word, and reports its tokens", async () => {
+  const { events } = await asked("Hi!");
+  const words = events.flatMap((event) => event.type === "text.delta" ? [event.text] : []);
+  assertEquals(words.slice(0, 4), ["I", " am", " the", " assistant"]);
+  const { usage } = first("run.finished", events);
+  assert(usage.input > 0 && usage.output > 50);
 });
 
 Deno.test("the assistant uses a provider if its key or its address is set", async () => {
@@ -377,52 +358,11 @@ Deno.test("the assistant uses a provider if its key or its address is set", asyn
   ];
   assertEquals(chosen.map(({ id }) => id), ["llama", "claude-sonnet-5-5", "gpt-6.1-terra", "embedded"]);
   for (const [index, { path }] of apis.entries()) {
-    const { text } = await read(serve(assistant(chosen[index]!)), "/runs", { prompt: "Hi" });
+    const { text } = await read(serve(assistant(chosen[index]!), { vars: () => ({ off: [] }) }), "/runs", {
+      prompt: "Hi",
+    });
     assertEquals(text, `Hello from ${path}`);
   }
-});
-
-Deno.test("the assistant's calculator follows operator precedence", () => {
-  const values = {
-    "1 + 2 * 3": 7,
-    "(1 + 2) * 3": 9,
-    "8 - 3 - 2": 3,
-    "2 ^ 3 ^ 2": 512,
-    "-2 ^ 2": -4,
-    "2 ^ -1": 0.5,
-    "--2": 2,
-    "7 % 4 * 2": 6,
-    "0.1 + 0.2": 0.3,
-    "((((1))))": 1,
-  };
-  assertEquals(Object.fromEntries(Object.keys(values).map((text) => [text, evaluate(text)])), values);
-});
-
-Deno.test("the assistant's calculator reports the position of an error", () => {
-  const messages = {
-    "": 'Cannot read : expected a number or "(", found the end',
-    "2 +": 'Cannot read 2 +: expected a number or "(", found the end',
-    "2 * * 3": 'Cannot read 2 * * 3: expected a number or "(", found "*" at 5',
-    "1 2": 'Cannot read 1 2: expected an operator, found "2" at 3',
-    "alert(1)": 'Cannot read alert(1): expected a number or "(", found "a" at 1',
-    "5 % 0": "Cannot calculate 5 % 0: division by zero",
-    "9 ^ 999": "Cannot calculate 9 ^ 999: the result is too large",
-  };
-  for (const [text, message] of Object.entries(messages)) assertThrows(() => evaluate(text), Error, message);
-});
-
-Deno.test("the assistant's search finds other forms of a word, and prefers titles", () => {
-  const { search } = library([
-    { id: "a", place: "guide", title: "Caches", text: "How results are kept." },
-    { id: "b", place: "code", title: "retry", text: "Retrying what a cache has not kept, with backoff." },
-    { id: "c", place: "code", title: "timeout", text: "Stops what takes too long." },
-  ]);
-  const found = (query: string, place?: "guide" | "code") => search(query, { place }).map(({ passage }) => passage.id);
-  assertEquals(found("what is kept in caching"), ["a", "b"]);
-  assertEquals(found("caching", "code"), ["b"]);
-  assertEquals(found("retries"), ["b"]);
-  assertEquals(found("timeouts for llamas and bananas"), []);
-  assertEquals(found("what is it?"), []);
 });
 
 Deno.test("the shop runs several calls in parallel, and asks about an order", async () => {

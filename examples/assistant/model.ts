@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { callsOf, type Model, type ModelEvent, type ModelRequest } from "@jizai/jizai";
+import { callsOf, type Model, type ModelEvent, type ModelRequest, user } from "@jizai/jizai";
+import { delay, estimateTokens } from "@jizai/jizai/kit";
 import { anthropic } from "@jizai/jizai/model/anthropic";
 import { openai } from "@jizai/jizai/model/openai";
 import { decide } from "./rules.ts";
@@ -28,35 +29,32 @@ export function chooseModel(env: Environment = Deno.env): Model {
 
 /** Options of `embedded()`. */
 export interface EmbeddedOptions {
-  /** Milliseconds between two words. Default: 10. */
+  /** Milliseconds between two words. Default: 25. */
   readonly pause?: number;
 }
 
-/** Creates a model that follows `rules.ts`. It calls tools and streams text like a language model. */
-export function embedded({ pause = 10 }: EmbeddedOptions = {}): Model {
+/** Creates a model that follows `rules.ts`. It calls tools and streams text like a language model, and reports an estimate of its tokens. */
+export function embedded({ pause = 25 }: EmbeddedOptions = {}): Model {
   return {
     id: "embedded",
-    async *stream({ messages }: ModelRequest, { signal }): AsyncGenerator<readonly ModelEvent[]> {
-      const step = decide(messages);
-      if ("calls" in step) {
-        const before = messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []).length;
-        yield step.calls.flatMap(({ name, input }, index): ModelEvent[] => {
-          const id = `call_${before + index + 1}`;
-          return [
-            { type: "call.start", id, name },
-            { type: "call.delta", id, text: JSON.stringify(input) },
-            { type: "call.end", id },
-          ];
-        });
-        yield [{ type: "finish", reason: "calls" }];
-        return;
-      }
-      for (const word of step.text.match(/\s*\S+/g) ?? []) {
+    async *stream({ messages, tools }: ModelRequest, { signal }): AsyncGenerator<readonly ModelEvent[]> {
+      const { text = "", calls = [] } = { calls: [], ...decide(messages, tools.length > 0) };
+      for (const word of text.match(/\s*\S+/g) ?? []) {
         yield [{ type: "text", text: word }];
-        await new Promise((next) => setTimeout(next, pause));
-        signal.throwIfAborted();
+        await delay(pause, signal);
       }
-      yield [{ type: "finish", reason: "stop" }];
+      const before = messages.flatMap((message) => message.role === "assistant" ? callsOf(message) : []).length;
+      yield calls.flatMap(([name, input], index): ModelEvent[] => {
+        const id = `call_${before + index + 1}`;
+        return [
+          { type: "call.start", id, name },
+          { type: "call.delta", id, text: JSON.stringify(input) },
+          { type: "call.end", id },
+        ];
+      });
+      const written = user(`${text}${JSON.stringify(calls)}`);
+      const usage = { input: estimateTokens(messages), output: estimateTokens([written]) };
+      yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop", usage }];
     },
   };
 }

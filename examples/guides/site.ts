@@ -33,7 +33,7 @@ export const sections: readonly Section[] = [
     title: "Runs",
     files: guides("schedules background_runs cancel long_conversations deploy survive_a_deploy databases"),
   },
-  { title: "Agents, tools, tests", files: guides("several_agents mcp_servers your_own_middleware test_offline") },
+  { title: "Agents, tools, tests", files: guides("tools several_agents mcp_servers your_own_middleware test_offline") },
   { title: "Clients", files: guides("use_chat ag_ui openai_clients event_source nothing_streams") },
   {
     title: "Concepts",
@@ -66,6 +66,7 @@ const withoutScript = `
   width: auto !important; max-width: none !important; padding: 16px 24px !important; }
 .VPSidebarItem.collapsed .items { display: block !important; }
 .VPLocalNav, .VPNavBarHamburger, .VPNavBarSearch, .VPSwitchAppearance { display: none !important; }
+@media (max-width: 959px) { .VPSidebar { max-height: 35vh; overflow-y: auto; } }
 @media (min-width: 960px) { .VPSidebar { position: fixed !important; padding: 96px 32px !important; width: 272px !important; } }
 `;
 

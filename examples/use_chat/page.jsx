@@ -1,14 +1,15 @@
 /**
  * A page with `useChat`. It loads its messages when it is opened, and resumes its stream when it is online again. Its Stop button stops the run.
+ * `package.json` beside it has its packages: Vite, esbuild and `deno bundle` build it.
  *
  * @module
  */
 /** @jsxRuntime automatic */
-/** @jsxImportSource npm:react@19.3.1 */
-import { useChat } from "npm:@ai-sdk/react@4.0.177";
-import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "npm:ai@7.0.173";
-import { StrictMode, useEffect } from "npm:react@19.3.1";
-import { createRoot } from "npm:react-dom@19.3.1/client";
+/** @jsxImportSource react */
+import { useChat } from "@ai-sdk/react";
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import { StrictMode, useEffect } from "react";
+import { createRoot } from "react-dom/client";
 
 /** The two functions of src/wire/README.md. */
 async function messagesOf(id) {
@@ -19,9 +20,7 @@ async function stop(id) {
   await fetch(`/chat/${id}/stream`, { method: "DELETE" });
 }
 
-const stored = await messagesOf("tab");
-
-function Page() {
+function Page({ stored }) {
   const { messages, status, sendMessage, addToolApprovalResponse, resumeStream, regenerate } = useChat({
     id: "tab",
     messages: stored,
@@ -71,8 +70,10 @@ function Part({ role, part, answer }) {
   );
 }
 
-createRoot(document.getElementById("root")).render(
-  <StrictMode>
-    <Page />
-  </StrictMode>,
+messagesOf("tab").then((stored) =>
+  createRoot(document.getElementById("root")).render(
+    <StrictMode>
+      <Page stored={stored} />
+    </StrictMode>,
+  )
 );

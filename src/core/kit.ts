@@ -12,7 +12,7 @@ export { type Division, groupMessages, splitTranscript } from "./compaction.ts";
 export { Cleanups } from "./state.ts";
 export { eachHook, points, type WrapHook } from "./each_hook.ts";
 export type { Conditional } from "./onion.ts";
-export { partEvent, type Shown, trackShownText } from "./rewrite.ts";
+export { holdEvent, partEvent, type Shown, trackShownText } from "./rewrite.ts";
 export { canonicalJson, hashOf, mapLeaves } from "./lib/json.ts";
 export { onlyIf } from "./select.ts";
 export {

@@ -8,6 +8,8 @@ import { mapTexts } from "./lib/json.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
 import { addedEvent } from "./response.ts";
+import { engineOf } from "./run.ts";
+import type { Run } from "./scope.ts";
 import type { Emit, Event } from "../protocol/event.ts";
 import type { AnswerPart, Call, CallPart } from "../protocol/part.ts";
 import { expectNames } from "../protocol/shape.ts";
@@ -52,6 +54,16 @@ export function trackShownText(emit: Emit): Shown {
       return text;
     },
   };
+}
+
+// Holding back: a filter that passes an event on later, or leaves it out with the part that it is about.
+
+/**
+ * Holds back an event that a filter may not drop. The filter of a `model` hook calls it for a `call.ready` that it emits once the response is complete, or
+ * never, if the response that the hook returns does not contain the call.
+ */
+export function holdEvent(run: Run, event: Extract<Event, { type: "call.ready" }>): void {
+  engineOf(run).events.defer(event);
 }
 
 // Rewriting of streamed text: the deltas, the final response and a retry stay consistent.

@@ -5,7 +5,7 @@
  */
 import type { AgentParts } from "../core/definition.ts";
 import { script, style } from "./bundle.ts";
-import type { DescribedAgent, PageData, PlaygroundOptions } from "./page_data.ts";
+import type { DescribedAgent, PageData, PlaygroundOptions, ProposedPrompt, Switch } from "./page_data.ts";
 import type { Price } from "../protocol/message.ts";
 import { expectNames } from "../protocol/shape.ts";
 
@@ -14,14 +14,15 @@ import { expectNames } from "../protocol/shape.ts";
 /** Returns the data of the page of an agent. */
 function pageData(
   { name, "~definition": definition }: DescribedAgent,
-  { prompts = [], prices = {} }: PlaygroundOptions,
+  { prompts = [], switches = [], prices = {} }: PlaygroundOptions,
 ): PageData {
   const { model, tools } = definition as AgentParts; // agent() made it
   return {
     agent: name,
     ...(typeof model !== "function" && { model: model.id }),
     tools: tools.map(({ name, description }) => ({ name, description })),
-    prompts,
+    prompts: prompts.map((prompt) => typeof prompt === "string" ? { text: prompt } : prompt),
+    switches,
     prices,
   };
 }
@@ -58,7 +59,7 @@ function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 }
 
-export type { DescribedAgent, PlaygroundOptions, Price };
+export type { DescribedAgent, PlaygroundOptions, Price, ProposedPrompt, Switch };
 
 // The playground: the routes of its page.
 
@@ -85,7 +86,7 @@ export type { DescribedAgent, PlaygroundOptions, Price };
  * ```
  */
 export function playground(options: PlaygroundOptions = {}): (agent: DescribedAgent) => Response {
-  expectNames("Cannot create playground()", options, ["prompts", "prices"]);
+  expectNames("Cannot create playground()", options, ["prompts", "switches", "prices"]);
   return (agent) => {
     const nonce = crypto.randomUUID();
     return new Response(html({ style, script, data: pageData(agent, options), nonce }), { headers: headersOf(nonce) });

@@ -79,6 +79,7 @@ const rows: readonly Row[] = [
   { what: "screen", bundle: "features/screen.ts", without: served, budget: 2, ceiling: 2.15 },
   { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5, ceiling: 2.25 },
   { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5, ceiling: 1.25 },
+  { what: "mods", bundle: "features/mods.ts", without: served, budget: 16, ceiling: 20.85 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.25 },
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.4 },
   { what: "plan", bundle: "features/plan.ts", without: served, budget: 1, ceiling: 1.05 },

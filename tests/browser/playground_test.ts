@@ -1,4 +1,4 @@
-import { agent, memory, serve, tool } from "@jizai/jizai";
+import { agent, memory, serve, textOf, tool } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
@@ -286,3 +286,83 @@ Deno.test(
     assertEquals(did, []);
   },
 );
+
+/** Opens a page on a server that can be started again, without its sessions. */
+async function restarting(...scripts: readonly (readonly ScriptedAnswer[])[]) {
+  const models = scripts.map((steps) => scripted(...steps));
+  const [first, ...later] = models.map((model) =>
+    serve(agent({ model, tools: [order], trace }), { page: playground(), log: memoryLog(), onClientGone: "detach" })
+  );
+  let app = first!;
+  const visiting = await visit({ fetch: (request) => app.fetch(request) });
+  return {
+    ...visiting,
+    models,
+    restart() {
+      app = later.shift()!;
+    },
+  };
+}
+
+Deno.test("playground: after a restart of the server, a conversation goes on in a new session", inBrowser, async () => {
+  await using talk = await restarting(["Hello, Ada."], ["You are Ada."]);
+  const { page } = talk;
+  await send(page, "I am Ada");
+  await until(page, "done");
+  talk.restart();
+  await send(page, "Who am I?");
+  await page.locator("text=The server was started again").waitFor();
+  assertEquals(await page.getByLabel("Message").inputValue(), "Who am I?");
+  await page.keyboard.press("Enter");
+  await until(page, "done");
+  const shown = await texts(page);
+  assertEquals([shown.length, shown.slice(3)], [5, ["YouWho am I?", "AgentYou are Ada."]]);
+  const sent = talk.models[1]!.requests[0]!.messages.map(({ role, ...message }) =>
+    "parts" in message ? [role, textOf(message)] : [role]
+  );
+  assertEquals(sent, [["user", "I am Ada"], ["assistant", "Hello, Ada."], ["user", "Who am I?"]]);
+});
+
+Deno.test("playground: a page that reloads after a restart of the server goes on", inBrowser, async () => {
+  await using talk = await restarting([{ calls: [["order", { what: "tea" }]] }], ["Tea, then."]);
+  const { page } = talk;
+  await send(page, "Tea");
+  await until(page, "paused");
+  talk.restart();
+  await page.reload();
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.locator("text=The server was started again").waitFor();
+  assertEquals(await page.locator(".question").count(), 0);
+  await page.reload();
+  await send(page, "Again");
+  await until(page, "done");
+  assertEquals((await texts(page)).slice(-2), ["YouAgain", "AgentTea, then."]);
+});
+
+Deno.test("playground: a message that the server did not receive is put back", inBrowser, async () => {
+  await using talk = await talking({ steps: ["Hello."] });
+  const { page } = talk;
+  await page.context().setOffline(true);
+  await send(page, "Hi");
+  await until(page, "lost");
+  assertEquals(await page.getByLabel("Message").inputValue(), "Hi");
+  await page.context().setOffline(false);
+  await page.keyboard.press("Enter");
+  await until(page, "done");
+});
+
+Deno.test("playground: a refused edit stays in its card, with the reason below it", inBrowser, async () => {
+  await using talk = await talking({ steps: [{ calls: [["order", { what: "tea" }]] }, "Done."] });
+  const { page } = talk;
+  await send(page, "Tea");
+  const given = page.getByLabel("Input of order");
+  await given.waitFor();
+  await given.fill(`{ "what": 5 }`);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.locator(".question [role=alert]:has-text('its input is wrong')").waitFor();
+  assertEquals(await given.inputValue(), `{ "what": 5 }`);
+  await given.fill(`{ "what": "coffee" }`);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await until(page, "done");
+  assertEquals(await page.locator("#log .result").allTextContents(), ["Ordered coffee."]);
+});

@@ -238,7 +238,7 @@ Deno.test("playground: the runs of the session are listed, each with its trace",
 });
 
 Deno.test(
-  "playground: the approval stays in view on a phone, below a long answer and beside the trace",
+  "playground: the approval stays in view on a phone, below a long answer, and does not cover the trace",
   inBrowser,
   async () => {
     const long = Array.from({ length: 80 }, (_, line) => `Line ${line}`).join("\n\n");
@@ -258,8 +258,10 @@ Deno.test(
     assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
     await page.getByRole("button", { name: "Trace", exact: true }).click();
     await page.locator("#onion").waitFor();
-    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    assertEquals(await page.locator(".question").boundingBox(), null);
     assertEquals(await page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
+    await page.getByRole("button", { name: "The run waits for you: order" }).click();
+    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
     await page.getByRole("button", { name: "Approve" }).click();
     await until(page, "done");
   },

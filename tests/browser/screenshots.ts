@@ -18,6 +18,9 @@ import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
 import { trace } from "@jizai/jizai/trace";
 import * as z from "zod";
+import { assistant } from "../../examples/assistant/assistant.ts";
+import { embedded } from "../../examples/assistant/model.ts";
+import { prompts, switches } from "../../examples/assistant/tour.ts";
 import { type Page, send, visit } from "./chromium.ts";
 
 const folder = "dist/screenshots";
@@ -107,6 +110,29 @@ function app(...steps: readonly ScriptedStep[]) {
   return serve(assistant, { page, onClientGone: "detach", onError: () => {} });
 }
 
+/** Returns the app of the tour. */
+function tour() {
+  return serve(assistant(embedded({ pause: 1 }), { trace, pace: 60 }), {
+    page: playground({ prompts, switches }),
+    vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
+    log: memoryLog(),
+    onClientGone: "detach",
+    onError: () => {},
+  });
+}
+
+/** Returns the scene of a proposed prompt, in the conversation or in the trace. */
+function proposed(text: string, state: string, view: "conversation" | "trace" = "conversation"): Scene {
+  return {
+    app: tour,
+    async play(page) {
+      await send(page, text);
+      await until(page, state);
+      if (view === "trace") await openTrace(page);
+    },
+  };
+}
+
 /** Returns a step that fails as a provider does that has no capacity. */
 function fail(): ScriptedStep {
   return { error: new ModelError("The provider is overloaded", { code: "overloaded" }) };
@@ -136,8 +162,25 @@ async function openTrace(page: Page): Promise<void> {
   if ((await page.locator("nav").boundingBox()) !== null) await tab.click();
 }
 
-/** The scenes: each opens an app and brings it to the state of the image. */
-const scenes: Readonly<Record<string, { readonly steps: readonly ScriptedStep[]; play(page: Page): Promise<void> }>> = {
+/** A scene: it opens an app, that of the tour or one that follows steps, and brings it to the state of the image. */
+interface Scene {
+  readonly steps?: readonly ScriptedStep[];
+  readonly app?: typeof tour;
+  play(page: Page): Promise<void>;
+}
+
+/** The scenes, by name. */
+const scenes: Readonly<Record<string, Scene>> = {
+  tour: { app: tour, play: async () => {} },
+  parallel: proposed("How many lanterns, kettles, hooks and bowls do you have?", "done", "trace"),
+  refund: proposed("Refund order 1042", "paused"),
+  refund_trace: proposed("Refund order 1042", "paused", "trace"),
+  masked: proposed("Which card paid order 1042?", "done"),
+  denied: proposed("Delete the customer Ada", "done"),
+  retried: proposed("What does a parcel to Oslo cost?", "done", "trace"),
+  budget: proposed("Compare the price of every item with every other", "limit"),
+  subagent: proposed("Find a gift for someone who loves tea", "done", "trace"),
+  guides: proposed("How do I ask a person before a tool runs?", "done"),
   empty: { steps: [], play: async () => {} },
   answer: {
     steps: [look, tell],
@@ -184,10 +227,10 @@ const scenes: Readonly<Record<string, { readonly steps: readonly ScriptedStep[];
 };
 
 await Deno.mkdir(folder, { recursive: true });
-for (const [name, { steps, play }] of Object.entries(scenes)) {
+for (const [name, { steps = [], play, ...scene }] of Object.entries(scenes)) {
   if (Deno.args.length > 0 && !Deno.args.includes(name)) continue;
   for (const size of sizes) {
-    await using open = await visit(app(...steps));
+    await using open = await visit(scene.app?.() ?? app(...steps));
     await open.page.setViewportSize(size);
     await play(open.page);
     for (const colorScheme of ["light", "dark"] as const) {

@@ -7,15 +7,15 @@ import * as z from "zod";
 import { order } from "../support/asking.ts";
 import { inBrowser, type Locator, type Page, send, visit } from "./chromium.ts";
 
-/** Bundles the script of a page with its packages. Without a lock, so that only these tests download them. */
-async function bundled(path: string): Promise<Uint8Array<ArrayBuffer>> {
-  const args = ["bundle", "--no-config", "--no-lock", "--quiet", "--platform", "browser", path];
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
-  if (!success) throw new Error(`Cannot bundle ${path}: ${new TextDecoder().decode(stderr)}`);
+/** Bundles the script of a page with the packages of its folder. Without a lock, so that only these tests download them. */
+async function bundled(folder: string): Promise<Uint8Array<ArrayBuffer>> {
+  const args = ["bundle", "--no-lock", "--node-modules-dir=none", "--quiet", "--platform", "browser", "page.jsx"];
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: folder }).output();
+  if (!success) throw new Error(`Cannot bundle ${folder}: ${new TextDecoder().decode(stderr)}`);
   return stdout;
 }
 
-const script = inBrowser.ignore ? "" : await bundled("examples/use_chat/page.jsx");
+const script = inBrowser.ignore ? "" : await bundled("examples/use_chat");
 const html =
   `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/page.js"></script>`;
 

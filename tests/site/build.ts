@@ -43,11 +43,15 @@ export async function build(): Promise<number> {
     title,
     pages: pages.map((draft) => linked(draft, addresses, (path) => files.add(path))),
   }));
-  await stage(groups);
-  for (const path of files) await attach(path);
-  await output("npm", "install", "--prefix", staged, "--no-audit", "--no-fund", "--loglevel=error");
-  await Deno.remove(site, { recursive: true }).catch(() => {}); // it may not exist
-  await output("npm", "exec", "--prefix", staged, "--", "vitepress", "build", staged);
+  try {
+    await stage(groups);
+    for (const path of files) await attach(path);
+    await output("npm", "install", "--prefix", staged, "--no-audit", "--no-fund", "--loglevel=error");
+    await Deno.remove(site, { recursive: true }).catch(() => {}); // it may not exist
+    await output("npm", "exec", "--prefix", staged, "--", "vitepress", "build", staged);
+  } finally {
+    await clearStaged(); // `deno check` would check its files
+  }
   const pages = groups.flatMap((group) => group.pages);
   for (const page of pages) await write(`${site}/${page.path}.md`, plainPage(page));
   await write(`${site}/llms.txt`, indexText(groups));
@@ -79,16 +83,22 @@ function addressesOf(drafts: readonly Draft[], modules: readonly DocModule[]): R
 
 /** Writes the pages and the configuration. */
 async function stage(groups: readonly Group[]): Promise<void> {
-  for await (const { name } of readFolder(staged)) {
-    if (name !== "node_modules" && name !== "package-lock.json") {
-      await Deno.remove(`${staged}/${name}`, { recursive: true });
-    }
-  }
+  await clearStaged();
   await write(`${staged}/package.json`, JSON.stringify({ private: true, type: "module", dependencies: packages }));
   await write(`${staged}/.vitepress/config.js`, `export default ${JSON.stringify(configuration(groups), null, 2)};\n`);
   await write(`${staged}/.vitepress/theme/index.js`, `export { default } from "vitepress/theme-without-fonts";\n`);
   for (const { pages } of groups) {
     for (const { path, markdown } of pages) await write(`${staged}/${path}.md`, markdown);
+  }
+}
+
+/** Removes all but the packages, which the next build uses again. */
+async function clearStaged(): Promise<void> {
+  await Deno.mkdir(staged, { recursive: true });
+  for await (const { name } of Deno.readDir(staged)) {
+    if (name !== "node_modules" && name !== "package-lock.json") {
+      await Deno.remove(`${staged}/${name}`, { recursive: true });
+    }
   }
 }
 
@@ -101,11 +111,6 @@ async function attach(path: string): Promise<void> {
   for (const folder of isPicture ? [staged, `${staged}/public`] : [`${staged}/public`]) {
     await write(`${folder}/${attached(path)}`, bytes);
   }
-}
-
-async function* readFolder(path: string): AsyncGenerator<Deno.DirEntry> {
-  await Deno.mkdir(path, { recursive: true });
-  yield* Deno.readDir(path);
 }
 
 /** Writes a file, in folders that may not exist. */

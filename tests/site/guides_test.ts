@@ -187,6 +187,18 @@ Deno.test("cancel: another tab stops the run of a session", async () => {
   assertEquals(events.at(-1)?.type, "run.aborted");
 });
 
+Deno.test("tools: progress reaches the client, and a hidden tool is not offered", async () => {
+  const { default: app } = await load("tools", demo);
+  const events = await prompt(app, "import_file rows=300");
+  assertEquals(first("run.finished", events).text, `{"imported":300}`);
+  assertEquals(events.filter(({ type }) => type === "tool.progress").length, 3);
+  const model = scripted("A", "B");
+  const { assistant } = await load("tools", model);
+  for (const role of ["user", "admin"]) await assistant.run({ prompt: "Hi", vars: { role } }).result;
+  const offered = model.requests.map(({ tools }) => tools.map(({ name }) => name));
+  assertEquals(offered, [["import_file"], ["import_file", "delete_customers"]]);
+});
+
 Deno.test("several_agents: a subagent answers its caller", async () => {
   const { default: app } = await load("several_agents", demo);
   assertEquals(first("run.finished", await prompt(app, "researcher prompt=Kyoto")).text, "You said: Kyoto");
@@ -362,7 +374,7 @@ Deno.test("from/tanstack_ai: the question interrupts the run of AG-UI", async ()
 });
 
 Deno.test("from/claude_hooks: the hook and the middleware deny the same call", async () => {
-  for (const index of [0, 1]) {
+  for (const index of [0, 2]) {
     const calls = ["rm -rf /", "ls"].map((command) => ["Bash", { command }] as const);
     const { assistant } = await load("from/claude_hooks", scripted({ calls }, "Done."), index);
     const { messages } = await assistant.run("Tidy up").result;
@@ -381,4 +393,15 @@ Deno.test("every guide is in the sidebar, and a test executes its programs", asy
   const programs = await Promise.all(names.map(programsOf));
   const asserted = ["start", "test_offline"]; // the gate executes them as snippets; the latter has assertions
   assertEquals(names.filter((name, index) => programs[index]?.length && !test.includes(`load("${name}"`)), asserted);
+});
+
+Deno.test("every program of a guide that imports Jizai is executed", async () => {
+  const guides = (await filesIn("examples/guides")).filter((path) => path.endsWith(".md"));
+  const texts = await Promise.all(guides.map(async (path) => ({ path, text: await Deno.readTextFile(path) })));
+  const ignored = texts.flatMap(({ path, text }) =>
+    text.matchAll(/^```[jt]sx? ignore\n([^]*?)^```$/gm).flatMap(([, program = ""]) =>
+      program.includes('from "@jizai/') ? [`${path}: ${program}`] : []
+    ).toArray()
+  );
+  assertEquals(ignored, []);
 });

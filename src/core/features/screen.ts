@@ -6,8 +6,7 @@
 import { anySignal, withinTime } from "../lib/cancellation.ts";
 import type { Hook } from "../onion.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "../points.ts";
-import { partEvent } from "../rewrite.ts";
-import { engineOf } from "../run.ts";
+import { holdEvent, partEvent } from "../rewrite.ts";
 import type { Emit, Event } from "../../protocol/event.ts";
 import { noUsage } from "../../protocol/message.ts";
 import type {
@@ -260,7 +259,7 @@ class ScreenedStream {
   /** Emits an event after what is held. */
   #pass(event: Event): void {
     if (this.#waiting === 0 && !this.isCut) return this.#ctx.emit(event);
-    if (event.type === "call.ready") engineOf(this.#ctx.run).events.defer(event);
+    if (event.type === "call.ready") holdEvent(this.#ctx.run, event);
     this.#hold(() => this.#ctx.emit(event));
   }
 

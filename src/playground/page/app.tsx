@@ -67,14 +67,49 @@ function Composer({ status, refused, submit, stop }: ComposerProps) {
 
 // The empty conversation: the agent, its model, its tools, and prompts to begin with.
 
-/** The properties of the empty conversation. */
-interface EmptyProps {
+/** The properties of the tour and of the empty conversation. */
+interface TourProps {
   readonly data: PageData;
+  /** The names of the switches that are off. */
+  readonly off: readonly string[];
+  readonly toggle: (name: string) => void;
   readonly submit: (prompt: string) => void;
 }
 
+/** The proposed prompts, each with what to look for, and the switches of the agent. */
+function Tour({ data: { prompts, switches }, off, toggle, submit }: TourProps) {
+  return (
+    <>
+      <ul class="prompts">
+        {prompts.map(({ text, note, by }) => (
+          <li key={text}>
+            <button type="button" onClick={() => submit(text)}>
+              <span class="words">{text}</span>
+              {by !== undefined && <span class="by code">{by}</span>}
+              {note !== undefined && <span class="note">{note}</span>}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {switches.length > 0 && (
+        <fieldset class="switches">
+          <legend>On</legend>
+          {switches.map(({ name, note }) => (
+            <label key={name} title={note}>
+              <input type="checkbox" checked={!off.includes(name)} onChange={() => toggle(name)} />{" "}
+              <span class="code">{name}</span>
+              {off.includes(name) && <span class="note">{note}</span>}
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </>
+  );
+}
+
 /** Introduces the agent. */
-function Empty({ data: { agent, model, tools, prompts }, submit }: EmptyProps) {
+function Empty({ data, ...tour }: TourProps) {
+  const { agent, model, tools } = data;
   return (
     <div id="empty">
       <h2>{agent}</h2>
@@ -89,14 +124,8 @@ function Empty({ data: { agent, model, tools, prompts }, submit }: EmptyProps) {
           </ul>
         </dd>
       </dl>
-      {prompts.length > 0 && <h3>Try</h3>}
-      <ul class="prompts">
-        {prompts.map((prompt) => (
-          <li key={prompt}>
-            <button type="button" onClick={() => submit(prompt)}>{prompt}</button>
-          </li>
-        ))}
-      </ul>
+      {data.prompts.length > 0 && <h3>Try</h3>}
+      <Tour data={data} {...tour} />
     </div>
   );
 }
@@ -108,10 +137,12 @@ type Tab = typeof tabs[number];
 
 /** The page of a conversation. On a narrow screen, tabs select the conversation or the trace. */
 export function App({ conversation, data }: { readonly conversation: Conversation; readonly data: PageData }) {
-  const { view, connection, refused, now } = useSyncExternalStore(conversation.listen, conversation.read);
+  const { view, connection, refused, problem, off, now } = useSyncExternalStore(conversation.listen, conversation.read);
   const [tab, setTab] = useState<Tab>("Conversation");
   const { status, questions, run, at } = view;
-  const [question] = status === "paused" ? questions : [];
+  const [question] = status === "paused" || status === "starting" ? questions : []; // it stays until its answer is accepted
+  const isEmpty = view.entries.length === 0 && !isRunning(view);
+  const tour: TourProps = { data, off, toggle: conversation.toggle, submit: conversation.submit };
   return (
     <div class={`page ${tab.toLowerCase()}`}>
       <Header
@@ -124,8 +155,8 @@ export function App({ conversation, data }: { readonly conversation: Conversatio
         startOver={startOver}
       />
       <main aria-label="Conversation">
-        {view.entries.length === 0 && !isRunning(view) && <Empty data={data} submit={conversation.submit} />}
-        <Transcript view={view} prices={data.prices} />
+        {isEmpty && <Empty {...tour} />}
+        <Transcript view={view} prices={data.prices} prompts={data.prompts} />
       </main>
       <aside aria-label="Trace">
         <Runs view={view} prices={data.prices} now={now} />
@@ -137,10 +168,23 @@ export function App({ conversation, data }: { readonly conversation: Conversatio
               key={`${run} ${at} ${question.callId}`}
               question={question}
               count={questions.length}
+              refusal={problem}
+              isSent={status === "starting"}
               answer={conversation.answer}
             />
           )}
         </div>
+        {question && (
+          <button type="button" class="to-question" onClick={() => setTab("Conversation")}>
+            The run waits for you: {question.tool ?? "a question"}
+          </button>
+        )}
+        {!isEmpty && !isRunning(view) && !question && data.prompts.length > 0 && (
+          <details class="tour">
+            <summary>Try another prompt</summary>
+            <Tour {...tour} />
+          </details>
+        )}
         <Composer status={status} refused={refused} submit={conversation.submit} stop={conversation.stop} />
       </footer>
     </div>

@@ -39,6 +39,8 @@ export interface ConnectionHost {
   readonly signal: AbortSignal;
   /** The current view. */
   readonly view: View;
+  /** The names of the switches that are off. */
+  readonly off: readonly string[];
   /** Adds an event to the view. */
   receive(frame: Frame): void;
   /** Sets the status of the run. */
@@ -69,7 +71,8 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
   return { post, send, follow };
 
   function post(path: string, body: unknown = {}): Promise<Response> {
-    const headers = { "content-type": "application/json" };
+    const { off } = host;
+    const headers = { "content-type": "application/json", ...(off.length > 0 && { "x-off": off.join() }) };
     return fetch(base + path, { method: "POST", headers, body: JSON.stringify(body), signal: host.signal });
   }
 

@@ -17,6 +17,10 @@ export interface Snapshot {
   readonly connection: string;
   /** The text to put back into the text field: a message that was refused. */
   readonly refused: string;
+  /** The reason why the answer to a question was refused; empty if it was not. */
+  readonly problem: string;
+  /** The names of the switches that are off. */
+  readonly off: readonly string[];
   /** The time, in milliseconds since 1970. */
   readonly now: number;
 }
@@ -41,9 +45,14 @@ function openSnapshots(storageKey: string): Snapshots {
     view: { ...emptyView, ...JSON.parse(sessionStorage.getItem(storageKey) ?? "{}") },
     connection: "",
     refused: "",
+    problem: "",
+    off: JSON.parse(sessionStorage.getItem(`${storageKey} off`) ?? "[]"),
     now: now(),
   };
-  addEventListener("pagehide", () => store(storageKey, snapshot.view));
+  addEventListener("pagehide", () => {
+    store(storageKey, snapshot.view);
+    sessionStorage.setItem(`${storageKey} off`, JSON.stringify(snapshot.off));
+  });
   setInterval(() => isRunning(snapshot.view) && set({}), 250);
 
   return {
@@ -96,6 +105,30 @@ function store(storageKey: string, view: View): void {
   }
 }
 
+// The session that a server has forgotten.
+
+const forgotten =
+  "The server was started again, and it has not kept this session. Your next message begins a new one, with the texts above.";
+const returned = "The message that you sent is in the text field again.";
+
+/** A message of a request. */
+interface Message {
+  readonly role: "user" | "assistant";
+  readonly parts: readonly [{ readonly type: "text"; readonly text: string }];
+}
+
+function message(text: string, role: Message["role"] = "user"): Message {
+  return { role, parts: [{ type: "text", text }] };
+}
+
+/** Returns the texts of the conversation, for a session that begins with them. Those of subagents are left out. */
+function historyOf({ entries }: View): readonly Message[] {
+  return entries.flatMap(({ kind, name, text }) => {
+    if (kind === "you") return [message(text)];
+    return kind === "agent" && name === undefined && text !== "" ? [message(text, "assistant")] : [];
+  });
+}
+
 // The conversation.
 
 /** The conversation of the page. */
@@ -107,6 +140,8 @@ export interface Conversation extends Pick<Snapshots, "read" | "listen"> {
   stop(): void;
   /** Lets the run answer once more, without tools, and end. */
   finish(): void;
+  /** Turns a part of the agent off, or on again. */
+  toggle(name: string): void;
   /** Leaves the conversation for a new one. */
   reset(): void;
 }
@@ -122,6 +157,9 @@ export function openConversation(base: string): Conversation {
     get view() {
       return read().view;
     },
+    get off() {
+      return read().off;
+    },
     receive,
     setStatus: (status) => set({ view: { ...read().view, status } }),
     setConnection: (connection) => set({ connection }),
@@ -129,7 +167,8 @@ export function openConversation(base: string): Conversation {
   });
 
   const { view } = read();
-  if (view.run !== undefined && (isRunning(view) || view.status === "lost")) server.follow();
+  const mayRun = isRunning(view) || view.status === "lost" && view.session !== undefined;
+  if (view.run !== undefined && mayRun) server.follow();
   else if (isRunning(view)) fail({ text: "It is not known whether the server received this message." });
 
   return {
@@ -139,13 +178,15 @@ export function openConversation(base: string): Conversation {
       const { view } = read();
       if (view.status === "running") return void steer(text);
       const { session } = view;
-      set({ view: startRun(view, text, now()), refused: "" });
-      server.follow(server.post("/runs", { ...(session !== undefined && { session }), prompt: text }));
+      const history = session === undefined ? historyOf(view) : [];
+      const body = history.length > 0 ? { messages: [...history, message(text)] } : { session, prompt: text };
+      set({ view: startRun(view, text, now()), refused: "", problem: "" });
+      server.follow(server.post("/runs", body));
     },
     answer(answer) {
       const { view } = read();
       const { session = "", run, at, resumeToken } = view;
-      set({ view: { ...view, status: "starting" } });
+      set({ view: { ...view, status: "starting" }, problem: "" });
       const path = `/sessions/${encodeURIComponent(session)}/answers`;
       server.follow(server.post(path, { answers: [answer], run, at, resumeToken }));
     },
@@ -155,10 +196,14 @@ export function openConversation(base: string): Conversation {
       if (await send(`/runs/${run}/stop`) && status === "paused") server.follow();
     },
     finish: () => void send(`/runs/${read().view.run}/finish`),
+    toggle(name) {
+      const { off } = read();
+      set({ off: off.includes(name) ? off.filter((each) => each !== name) : [...off, name] });
+    },
     reset() {
       leaving.abort();
       leaving = new AbortController();
-      set({ view: emptyView, connection: "", refused: "" });
+      set({ view: emptyView, connection: "", refused: "", problem: "" });
     },
   };
 
@@ -179,11 +224,23 @@ export function openConversation(base: string): Conversation {
     return refusal === undefined;
   }
 
-  /** Shows an error. A run with open questions is still paused; the state of every other run is unknown. */
+  /**
+   * Shows an error. A prompt that began no run returns to the text field. A run with open questions is still paused; the error is shown beside the first of them.
+   * The state of every other run is unknown. If the server does not know the session, it was started again without it: the next message begins a new one.
+   */
   function fail(refusal: Refusal): void {
     const { view } = read();
-    set({ view: { ...view, status: view.questions.length > 0 ? "paused" : "lost" }, connection: "" });
-    addNote(refusal);
+    const { session, resumeToken: _, ...rest } = view;
+    const refused = view.run === undefined ? view.prompt : "";
+    if (session !== undefined && refusal.failure?.code === "unknown") {
+      set({ view: { ...rest, status: "lost", questions: [] }, connection: "", refused });
+      addNote({ text: refused === "" ? forgotten : `${forgotten} ${returned}` });
+    } else if (view.questions.length > 0) {
+      set({ view: { ...view, status: "paused" }, connection: "", problem: refusal.text });
+    } else {
+      set({ view: { ...view, status: "lost" }, connection: "", refused });
+      addNote(refusal);
+    }
   }
 
   function addNote(note: Refusal): void {

@@ -11,7 +11,7 @@ import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 
 /** A link to a page or a mail address. Any other address is shown beside its text. */
 function Link({ href, children }: { readonly href: string; readonly children: Child }) {
-  const url = addressOf(href, ["http:", "https:", "mailto:"]);
+  const url = addressOf(href, ["http:", "https:", "mailto:"], location.href); // a path is one of this server
   if (!url) {
     return (
       <>
@@ -41,9 +41,9 @@ function RemoteImage({ href, text }: { readonly href: string; readonly text: str
 }
 
 /** Returns an absolute address with one of these protocols, or undefined. */
-function addressOf(href: string, protocols: readonly string[]): string | undefined {
-  if (!URL.canParse(href)) return undefined;
-  const url = new URL(href);
+function addressOf(href: string, protocols: readonly string[], base?: string): string | undefined {
+  if (!URL.canParse(href, base)) return undefined;
+  const url = new URL(href, base);
   return protocols.includes(url.protocol) ? url.href : undefined;
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 
 /** The properties of the card. */
@@ -11,6 +11,10 @@ interface QuestionProps {
   readonly question: Question;
   /** The number of open questions. */
   readonly count: number;
+  /** The reason why the server refused the last answer; empty if it did not. */
+  readonly refusal: string;
+  /** True once an answer was sent, until it is accepted or refused. */
+  readonly isSent: boolean;
   readonly answer: (answer: PersonAnswer) => void;
 }
 
@@ -19,7 +23,7 @@ export function QuestionCard(props: QuestionProps) {
   return props.question.callId === undefined ? <RunQuestion {...props} /> : <CallQuestion {...props} />;
 }
 
-function RunQuestion({ question, count, answer }: QuestionProps) {
+function RunQuestion({ question, count, refusal, isSent, answer }: QuestionProps) {
   const [text, setText] = useState("");
   return (
     <form class="question" aria-labelledby="question-title" onSubmit={reply}>
@@ -29,9 +33,10 @@ function RunQuestion({ question, count, answer }: QuestionProps) {
         <label>
           Your answer<textarea rows={2} onInput={(event: InputEvent) => setText(valueOf(event))} />
         </label>
+        <p class="problem" role="alert">{refusal}</p>
       </div>
       <div class="actions">
-        <button type="submit" class="primary">Reply</button>
+        <button type="submit" class="primary" disabled={isSent}>Reply</button>
       </div>
     </form>
   );
@@ -43,13 +48,16 @@ function RunQuestion({ question, count, answer }: QuestionProps) {
 }
 
 /** A question about a call: it can be approved, with its input or a changed one, denied, or answered in place of the tool. */
-function CallQuestion({ question, count, answer }: QuestionProps) {
+function CallQuestion({ question, count, refusal, isSent, answer }: QuestionProps) {
   const { callId = "", tool = "the tool", input, questions, path = [] } = question;
   const inputText = JSON.stringify(input, null, 2) ?? "";
   const inputField = useRef<HTMLTextAreaElement>(null);
   const [words, setWords] = useState("");
   const [isAlways, setAlways] = useState(false);
   const [problem, setProblem] = useState("");
+  useEffect(() => {
+    if (refusal) inputField.current?.focus();
+  }, [refusal]);
   return (
     <form class="question" aria-labelledby="question-title" onSubmit={approve}>
       <Title words={`Approve ${[...path, tool].join(" › ")}?`} count={count} />
@@ -66,22 +74,25 @@ function CallQuestion({ question, count, answer }: QuestionProps) {
             aria-describedby="problem"
           />
         </label>
-        <p id="problem" role="alert">{problem}</p>
+        <p id="problem" class="problem" role="alert">{problem || refusal}</p>
         <label>
           Reason to deny, or an answer in its place
           <textarea rows={1} onInput={(event: InputEvent) => setWords(valueOf(event))} />
         </label>
       </div>
       <div class="actions">
-        <button type="submit" class="primary approve">Approve</button>
+        <button type="submit" class="primary approve" disabled={isSent}>Approve</button>
         <button
           type="button"
           class="deny"
+          disabled={isSent}
           onClick={() => answer({ callId, type: "deny", ...(words && { reason: words }) })}
         >
           Deny
         </button>
-        <button type="button" onClick={() => answer({ callId, type: "reply", text: words })}>Answer instead</button>
+        <button type="button" disabled={isSent} onClick={() => answer({ callId, type: "reply", text: words })}>
+          Answer instead
+        </button>
         <label class="always">
           <input type="checkbox" onChange={() => setAlways(!isAlways)} /> Do not ask about {tool} again
         </label>
@@ -93,6 +104,7 @@ function CallQuestion({ question, count, answer }: QuestionProps) {
     event.preventDefault();
     const text = inputField.current?.value ?? inputText;
     const rule = isAlways ? { always: "tool" } as const : {};
+    setProblem("");
     try {
       const changed = text === inputText ? {} : { input: JSON.parse(text) };
       answer({ callId, type: "approve", ...changed, ...rule });

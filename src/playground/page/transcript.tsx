@@ -5,6 +5,7 @@
  */
 import { memo, useEffect, useLayoutEffect, useMemo, useRef } from "hono/jsx/dom";
 import { Markdown } from "./markdown.tsx";
+import type { PageData } from "../page_data.ts";
 import {
   type Entry,
   type Failure,
@@ -65,8 +66,16 @@ function kindOf(status: string): string {
 
 const authors = { you: "You", agent: "Agent", thought: "Thought", note: "Note", call: "Call" };
 
+/** The properties of the transcript. */
+interface TranscriptProps {
+  readonly view: View;
+  readonly prices: Prices;
+  /** The proposed prompts: below one that was sent, the transcript says what to look for. */
+  readonly prompts: PageData["prompts"];
+}
+
 /** The transcript. If it was scrolled to its end, it stays there. */
-export function Transcript({ view, prices }: { readonly view: View; readonly prices: Prices }) {
+export function Transcript({ view, prices, prompts }: TranscriptProps) {
   const list = useRef<HTMLOListElement>(null);
   const wasAtEnd = useRef(true);
   const scroll = () => {
@@ -92,9 +101,16 @@ export function Transcript({ view, prices }: { readonly view: View; readonly pri
         wasAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
       }}
     >
-      {view.entries.map((entry) => <Row key={entry.key} entry={entry} footer={footers.get(entry.key) ?? ""} />)}
+      {view.entries.map((entry) => (
+        <Row key={entry.key} entry={entry} footer={footers.get(entry.key) ?? ""} look={lookFor(entry)} />
+      ))}
     </ol>
   );
+
+  /** Returns what to look for in the run of a proposed prompt. */
+  function lookFor({ kind, text }: Entry): string {
+    return kind === "you" ? prompts.find((prompt) => prompt.text === text)?.note ?? "" : "";
+  }
 }
 
 /** Returns the words about tokens and cost below the last entry of each turn. */
@@ -109,9 +125,17 @@ function footersOf({ entries, turns }: View, prices: Prices): ReadonlyMap<string
   return footers;
 }
 
-const Row = memo(({ entry, footer }: { readonly entry: Entry; readonly footer: string }) => (
+/** The properties of one entry. */
+interface RowProps {
+  readonly entry: Entry;
+  readonly footer: string;
+  readonly look: string;
+}
+
+const Row = memo(({ entry, footer, look }: RowProps) => (
   <li class={`entry from-${entry.kind}`}>
     <Content entry={entry} />
+    {look && <p class="look">{look}</p>}
     {footer && <div class="usage">{footer}</div>}
   </li>
 ));
