@@ -159,8 +159,8 @@ export async function claim(beginning: Beginning): Promise<Claimed | MustClose> 
     ? undefined
     : await readStored(store, { id: session, owner }, openSession);
   const { session: stored } = opened ?? {};
-  const begun = key === undefined || !opened ? undefined : await begunFor(options, key, opened);
-  if (key !== undefined && begun) throw new RepeatedRequest(runIdOf({ key, run: begun.run }), begun.after);
+  const repeated = key === undefined || !opened ? undefined : await begunFor(options, key, opened);
+  if (key !== undefined && repeated) throw new RepeatedRequest(runIdOf({ key, run: repeated.run }), repeated.after);
   if (!stored && (!messages || options.mustExist)) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
@@ -202,8 +202,8 @@ async function begunFor(
   { requests, head: { base } }: OpenedSession,
 ): Promise<BegunRequest | undefined> {
   if (requestId === undefined) return undefined;
-  const begun = requests.get(requestId);
-  if (begun || !isRepeated || base === 1) return begun;
+  const start = requests.get(requestId);
+  if (start || !isRepeated || base === 1) return start;
   return requestsIn(await journal.entries(key, 1, base - 1)).get(requestId);
 }
 

@@ -79,8 +79,14 @@ export type JournalEntry =
   | MailEntry
   /** A run begins, or continues after a pause. `after` is the number of the event before its first one, and `request` the id of the request. */
   | { readonly type: "begun"; readonly run: number; readonly after: number; readonly request?: string }
-  /** A run ends or pauses with this event. `at` is the time, in milliseconds since 1970. */
-  | { readonly type: "ended"; readonly run: number; readonly event: Event; readonly at: number };
+  /** A run ends or pauses: `as` its status, "paused", "failed" or "aborted", at a time in milliseconds since 1970. Its last line tells more. */
+  | {
+    readonly type: "ended";
+    readonly run: number;
+    readonly as: string;
+    readonly reason?: string;
+    readonly at: number;
+  };
 
 /** An entry and its number. Entries are numbered from 1, without a gap. */
 export type NumberedJournalEntry = readonly [number: number, entry: JournalEntry];

@@ -18,7 +18,6 @@ import type { Unsaved } from "./session.ts";
 import { type OpenedSession, openSession, SessionVersion } from "./session_version.ts";
 import { type Patience, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
-import { sentForm } from "../protocol/question.ts";
 import { lineOf } from "../stream/sse.ts";
 
 // Claiming.
@@ -41,7 +40,7 @@ export interface JournalClaim {
   /** True if a new run begins. False if the session's last run continues. */
   readonly begins: boolean;
   /** The number of the last entry whose mail the session contains. Default: a run that continues has taken none since its process died, and a new run all. */
-  readonly taken?: number | undefined;
+  readonly lastMail?: number | undefined;
   /** The idempotency id of the request. */
   readonly request?: string | undefined;
   /** The first events, each as JSON on one line. Default: none. */
@@ -110,30 +109,30 @@ function claimOf(
   opened: OpenedSession | undefined,
   holder: string,
   lease: number,
-  { session, begins, taken: received, request, lines = [], owner, expireIn }: JournalClaim,
+  { session, begins, lastMail: received, request, lines = [], owner, expireIn }: JournalClaim,
 ): { readonly append: Append; readonly next: OpenedSession } {
   const { run = 0, events: before = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
   const number = begins || !opened ? run + 1 : run;
   const after = begins && opened ? 0 : Math.max(before, session.run?.events ?? 0); // the events of a run without a record are counted, too
   const begun = { type: "begun", run: number, after, ...(request !== undefined && { request }) } as const;
   const mail = begins ? [] : opened?.mail ?? []; // a new prompt has taken the messages of the run before it
-  const taken = received ?? (begins ? last : opened?.session.taken ?? 0);
+  const lastMail = received ?? (begins ? last : opened?.session.lastMail ?? 0);
   const { from, to, change, version } = (opened?.version ?? SessionVersion.none).next(session, {
     holder,
     run: number,
     waiting: begins ? 0 : waiting,
-    taken,
+    lastMail,
     more: [begun],
   });
   const created = { session: session.id, owner: owner ?? session.owner, expireIn };
   const events: JournalLines = { first: after + 1, lines };
   const due = change.state === "running" ? lease : null;
   const append: Append = { from, to, change, due, events, ...(!opened && { created }) };
-  const { owner: own = opened?.head.owner } = created;
+  const owned = created.owner ?? opened?.head.owner;
   const head = {
     ...change,
     session: session.id,
-    owner: own,
+    owner: owned,
     mark: to,
     events: after + lines.length,
     due,
@@ -141,11 +140,10 @@ function claimOf(
   };
   const next = {
     head,
-    session: { ...session, version: to.n, taken },
+    session: { ...session, version: to.n, lastMail },
     version,
     mail,
     mailIds: opened?.mailIds ?? new Set<string>(),
-    ended: undefined,
     requests: new Map(),
   };
   return { append, next };
@@ -164,7 +162,7 @@ export interface JournalProgress {
   /** The number of messages that the run has received and not delivered. Default: 0. */
   readonly waiting?: number;
   /** The number of the last entry whose mail the session contains. Default: `last` of the writer. */
-  readonly taken?: number;
+  readonly lastMail?: number;
   /** True if another process continues the run at once. Default: after the lease. */
   readonly released?: boolean;
 }
@@ -230,13 +228,11 @@ export class JournalWriter {
     return this.#inTurn(async () => {
       for (;;) {
         if (this.#unknown) await this.#settle();
-        const { session, lines = [], ended, waiting = 0, taken = this.last, released } = read();
+        const { session, lines = [], ended, waiting = 0, lastMail = this.last, released } = read();
         const all = ended ? [...lines, lineOf(ended)] : lines;
         const at = Date.now();
-        const more: readonly JournalEntry[] = ended
-          ? [{ type: "ended", run: this.#run, event: sentForm(ended), at }]
-          : [];
-        const parts = { holder: this.#holder, run: this.#run, waiting, taken, more };
+        const more: readonly JournalEntry[] = ended ? [{ type: "ended", run: this.#run, ...endOf(ended), at }] : [];
+        const parts = { holder: this.#holder, run: this.#run, waiting, lastMail, more };
         const { change, version } = this.#version.next(session, parts);
         const due = change.state !== "running" ? { due: null } : released ? { due: 0 } : this.#renewal();
         const outcome = await this.#append({ change, ...due }, all, version);
@@ -351,4 +347,10 @@ function newMail(entries: readonly NumberedJournalEntry[], ids: Set<string>): re
     ids.add(entry.id);
     return [entry];
   });
+}
+
+/** Returns what the entry of an end tells about the last event, which is stored as a line. */
+function endOf(event: Event) {
+  const as = event.type === "run.finished" ? event.status : event.type.slice("run.".length);
+  return { as, ...("reason" in event && event.reason !== undefined && { reason: event.reason }) };
 }

@@ -209,6 +209,7 @@ async function end(engine: EngineRun, hookResult: RunResult): Promise<RunResult>
       last = { type: "run.failed", error: id, message, code: "internal", usage: last.usage };
       result = { ...result, status: "failed", reason: "failure", questions: [], error };
     }
+    await writer.endRefused(last).catch((error) => events.report(error));
   }
   events.emit(last);
   return result;

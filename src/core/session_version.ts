@@ -165,7 +165,7 @@ export interface ChangeOptions {
   /** The number of counted posts that the run has not taken. */
   readonly waiting: number;
   /** The number of the last entry whose mail the session contains. */
-  readonly taken: number;
+  readonly lastMail: number;
   /** Entries after those of the session. Default: none. */
   readonly more?: readonly JournalEntry[];
 }
@@ -229,8 +229,8 @@ export class SessionVersion {
   }
 
   /** Returns the change that makes the next version of a session. Without messages, the transcript stays. */
-  next(session: NextSession, { holder, run: number, waiting, taken, more = [] }: ChangeOptions): NextVersion {
-    const { messages = this.#transcript.messages, version: _, mail: __, taken: ___, lease, ...rest } = session;
+  next(session: NextSession, { holder, run: number, waiting, lastMail, more = [] }: ChangeOptions): NextVersion {
+    const { messages = this.#transcript.messages, version: _, mail: __, lastMail: ___, lease, ...rest } = session;
     const { compactions = 0, run, archive = this.#kept.archive } = rest;
     const isCompaction = compactions > (this.#kept.compactions ?? 0);
     const { entries: changes, stored } = changeTo(messages, this.#transcript, isCompaction);
@@ -240,7 +240,7 @@ export class SessionVersion {
       format: formatFor(run),
       ...rest,
       ...timeless(lease),
-      ...(taken > 0 && { taken }),
+      ...(lastMail > 0 && { lastMail }),
       ...(archive !== undefined && { archive }),
     };
     const { text, added, numbers } = outline(head, known, last + changes.length + 1);
@@ -279,8 +279,6 @@ export interface OpenedSession<S extends SessionHead = Session> {
   readonly mail: readonly MailEntry[];
   /** The ids of all mail that was read. */
   readonly mailIds: ReadonlySet<string>;
-  /** The last event of the run that ended or paused last, if the journal has one since its base. */
-  readonly ended: Event | undefined;
   /** The requests that have begun or continued a run since the base, by their idempotency ids. */
   readonly requests: ReadonlyMap<string, BegunRequest>;
 }
@@ -377,7 +375,7 @@ function checkFormat({ head }: Pick<JournalHead, "head">): void {
 
 /** Throws a `TypeError` for a head with a field of another type, or with a position of a newer version. */
 function checkHead(head: unknown): asserts head is FormattedHead {
-  const { run, lease, state = [], rules = [], taken = 0, report } = Object(head);
+  const { run, lease, state = [], rules = [], lastMail = 0, report } = Object(head);
   const lists = [state, rules];
   if (run !== undefined) {
     const { id, position, counters, usage, answers, state, before, events } = Object(run);
@@ -392,7 +390,7 @@ function checkHead(head: unknown): asserts head is FormattedHead {
   }
   const isLease = lease === undefined || Object(lease) === lease;
   const isReport = report === undefined || (typeof report?.run === "string" && typeof report.session === "string");
-  const isWhole = Object(head) === head && !Array.isArray(head) && Number.isInteger(taken);
+  const isWhole = Object(head) === head && !Array.isArray(head) && Number.isInteger(lastMail);
   if (!isWhole || !isLease || !isReport || !lists.every(Array.isArray)) {
     throw new TypeError("one of its fields has another type");
   }
@@ -401,11 +399,9 @@ function checkHead(head: unknown): asserts head is FormattedHead {
 function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id: string): OpenedSession {
   const values = new Map<number, unknown>();
   const posted = new Map<string, readonly [number: number, entry: MailEntry]>();
-  let ended: Event | undefined;
   for (const [number, entry] of entries) {
     if (entry.type === "value") values.set(number, entry.value);
     if (entry.type === "mail" && !posted.has(entry.id)) posted.set(entry.id, [number, entry]);
-    if (entry.type === "ended") ended = entry.event;
   }
   const missing = referencesIn(stored.head).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
@@ -413,8 +409,8 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
   checkHead(head);
   const { format: _, lease, run, ...rest } = head;
   const transcript = transcriptOf(entries);
-  const { taken = 0 } = rest;
-  const mail = [...posted.values()].flatMap(([number, entry]) => number > taken ? [entry] : []);
+  const { lastMail = 0 } = rest;
+  const mail = [...posted.values()].flatMap(([number, entry]) => number > lastMail ? [entry] : []);
   const unread = mail.flatMap(({ mail }) => mail.type === "stop" ? [] : [mail]);
   const session: Session = {
     ...rest,
@@ -432,7 +428,6 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
     version,
     mail,
     mailIds: new Set(posted.keys()),
-    ended,
     requests: requestsIn(entries),
   };
 }
@@ -456,8 +451,8 @@ export async function changeHead(
   { head: { run, waiting }, version }: OpenedSession<SessionHead>,
   head: SessionHead,
 ): Promise<boolean> {
-  const { taken = 0 } = head;
-  const { from, to, change } = version.next(head, { holder: crypto.randomUUID(), run, waiting, taken });
+  const { lastMail = 0 } = head;
+  const { from, to, change } = version.next(head, { holder: crypto.randomUUID(), run, waiting, lastMail });
   return (await journal.append(key, { from, to, change }))?.stored === true;
 }
 
@@ -474,8 +469,14 @@ export async function storeSession(
   const run = (head?.run ?? 0) + (isNew ? 1 : 0);
   const more = mail.map((mail): MailEntry => ({ type: "mail", id: crypto.randomUUID(), mail }));
   const waiting = mail.filter(({ type }) => type === "message").length;
-  const taken = version.last;
-  const { from, to: next, change } = version.next(session, { holder: crypto.randomUUID(), run, waiting, taken, more });
+  const lastMail = version.last;
+  const { from, to: next, change } = version.next(session, {
+    holder: crypto.randomUUID(),
+    run,
+    waiting,
+    lastMail,
+    more,
+  });
   const to = { ...next, n: n ?? next.n };
   const { id, owner, lease } = session;
   const due = lease ? Math.ceil(lease.until - Date.now()) : null;
@@ -494,7 +495,7 @@ export function sessionsIn(journal: Journal, earlier?: EarlierSessions): Session
     async load(id, name) {
       const opened = await open(id, name);
       if (!opened) return undefined;
-      const { taken: _, ...session } = opened.session; // it counts entries, which only the journal has
+      const { lastMail: _, ...session } = opened.session; // it counts entries, which only the journal has
       return session;
     },
     async save({ version, ...session }) {

@@ -13,7 +13,7 @@ import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
 import { type Mail, mailedMessages, savedSession, type Unsaved } from "./session.ts";
 import { waitingCount } from "./steering.ts";
-import { outage, type RunStore } from "./store.ts";
+import { FinalError, outage, type RunStore } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
 import { lineOf } from "../stream/sse.ts";
@@ -41,7 +41,7 @@ export interface WriterOptions {
 interface Draft {
   readonly session: Unsaved;
   /** The number of the last entry whose mail the session contains. */
-  readonly taken: number;
+  readonly lastMail: number;
   /** The mail that has arrived since it was read. */
   readonly arrived: Mail[];
   /** True if another process continues the run. */
@@ -170,7 +170,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const wait = isFull ? 0 : this.#emittedAt + this.#options.deltasEvery - performance.now();
     const emit = () => {
       this.#cancelEmit = undefined;
-      this.#emit().catch((error) => this.#leave(error));
+      this.#emit().catch((error) => this.#fail(error));
     };
     if (wait <= 0) return void (this.#cancelEmit = nextTick(emit));
     const timer = startTimer(emit, wait);
@@ -180,14 +180,14 @@ export class SessionWriter implements Sink<NumberedEvent> {
   async #emit(): Promise<void> {
     const journal = this.#journal;
     if (!journal || this.#cancelLater || this.#pending || this.#ending || this.#events.length === 0) return; // a save stores them
-    let taken: readonly NumberedEvent[] = [];
+    let count = 0;
     const isStored = await journal.emit(() => {
-      taken = this.#events.slice();
-      return linesOf(taken);
+      count = this.#events.length;
+      return linesOf(this.#events);
     });
     this.#emittedAt = performance.now();
     if (!isStored) return await this.#lose();
-    this.#send(taken.length);
+    this.#send(count);
     if (this.#events.length > 0) this.#emitLater();
     if (!this.#closed) this.#renewLater();
   }
@@ -273,14 +273,17 @@ export class SessionWriter implements Sink<NumberedEvent> {
       const session = savedSession(this.#run);
       return this.#draftOf(pauses ? session : endedSession(session, last));
     };
-    try {
-      const isStored = await this.#orLeave(this.#request(() => this.#put(draft, last), true));
-      this.#isDone = true;
-      return isStored;
-    } catch (error) {
-      if (!this.#store.durable) await this.#removeRun(); // otherwise the session stays busy: no other process ends the run
-      throw error;
-    }
+    const isStored = await this.#orLeave(this.#request(() => this.#put(draft, last), true));
+    this.#isDone = true;
+    return isStored;
+  }
+
+  /** Stores the last event of a run whose session the store has refused, with the session as it was saved before. Does nothing if the store fails: then another process ends the run. */
+  async endRefused(last: Event): Promise<void> {
+    const draft = this.#stored;
+    if (this.#isDone || !draft) return;
+    await this.#orLeave(this.#put(() => ({ ...draft, session: endedSession(draft.session, last) }), last));
+    this.#isDone = true;
   }
 
   /** Prepares a run whose process died or shut down, before its hooks begin. Resolves to its result if it ends or is left before. */
@@ -335,30 +338,31 @@ export class SessionWriter implements Sink<NumberedEvent> {
     return true;
   }
 
-  /** Removes the run from the session as it is stored, which takes less room. */
-  async #removeRun(): Promise<void> {
-    const { run: _, ...session } = this.#stored?.session ?? savedSession(this.#run);
-    await this.#journal?.put(() => ({ session }));
-  }
-
   /** Saves a checkpoint that has waited. The save may be one that was requested before, so the next checkpoint waits anew. */
   #saveLater(): void {
     this.#cancelLater = undefined;
-    this.#saveOrAbort().catch((error) => this.#leave(error));
+    this.#saveOrAbort().catch((error) => this.#fail(error));
   }
 
   async #saveOrAbort(): Promise<void> {
     if (!await this.#save()) this.#run.control.abort(stops.lost);
   }
 
-  /** Leaves the events if a save fails: the run has not come this far, and continues elsewhere from its last save. */
+  /** Leaves the events if the database fails: the run has not come this far, and continues elsewhere from its last save. A save that is refused fails the run. */
   async #orLeave<T>(saved: Promise<T>): Promise<T> {
     try {
       return await saved;
     } catch (error) {
-      this.#leave();
+      if (!(error instanceof FinalError)) this.#leave();
       throw error;
     }
+  }
+
+  /** Ends the run after a write that no hook waits for. */
+  #fail(error: unknown): void {
+    if (!(error instanceof FinalError)) return this.#leave(error);
+    this.#run.events.report(error);
+    this.#run.control.abort(stops.unrecorded);
   }
 
   /** Saves the run as it is when the save begins. Requests that arrive before share it. */
@@ -398,8 +402,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
 
   /** Returns a session as the draft that is saved next. It receives the mail that arrives before it is stored. */
   #draftOf(session: Unsaved): Draft {
-    const taken = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0;
-    return this.#next = { session, taken, arrived: [], released: false };
+    const lastMail = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0;
+    return this.#next = { session, lastMail, arrived: [], released: false };
   }
 
   /** Stores the draft that `read` returns, with the events that it knows of. Resolves to false if another process has the session. */
@@ -441,12 +445,12 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const key = this.#key;
     const onMail = (entry: MailEntry) => this.#receive(entry);
     const stop = this.#stopToSave();
-    const { session, taken } = this.#progressOf(draft, stop);
+    const { session, lastMail } = this.#progressOf(draft, stop);
     const lines = records ? [...first, ...last ? [last] : []].map(lineOf) : [];
     this.#journal = await claimOpened(
       { journal, key, lease, patience: this.#patience, onMail },
       opened,
-      { session, begins: claimed.type === "new", taken, owner, request, lines },
+      { session, begins: claimed.type === "new", lastMail, owner, request, lines },
     );
     if (!this.#journal) return false;
     this.#stored = draft;
@@ -487,7 +491,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   }
 
   /** Returns the session of a draft as it is stored: with the messages that arrived meanwhile if the run ends, and otherwise with the stop that ends it. */
-  #progressOf({ session, taken, arrived, released }: Draft, stop: Stop | undefined): JournalProgress {
+  #progressOf({ session, lastMail, arrived, released }: Draft, stop: Stop | undefined): JournalProgress {
     const { loop, control } = this.#run;
     if (!session.run) {
       const late = loop.transcript.rolledBack ? [] : mailedMessages(this.#late ?? []);
@@ -501,7 +505,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     };
     const { lease: _, mail: __, ...rest } = session;
     const waiting = waitingCount(session.run.state) + arrived.filter(({ type }) => type === "message").length;
-    return { session: { ...rest, ...(!session.run.exit && { lease }) }, waiting, taken, released };
+    return { session: { ...rest, ...(!session.run.exit && { lease }) }, waiting, lastMail, released };
   }
 
   /** Returns the stop with which a process that takes over ends the run. In memory, that is any run: its calls since the last save may have had effects that are not known. */

@@ -96,8 +96,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
     if (!opened || !sessions || !isRunning(opened.session, run)) return undefined;
     const key = journalKey(requester.owner, session);
     const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
-    const most = mail.type === "message" && { most: maxWaiting };
-    const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...most }));
+    const limit = mail.type === "message" && { most: maxWaiting };
+    const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...limit }));
     return status === "over" ? undefined : status === "posted";
   }
 
@@ -125,10 +125,10 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return this.singleProcess && !this.executes(run, requester);
   }
 
-  /** Whether a launch, of those before `own`, may have claimed the session of a journal already. */
-  #isLaunching(key: string | undefined, own?: Launch): boolean {
+  /** Whether a launch, before another one, may have claimed the session of a journal already. */
+  #isLaunching(key: string | undefined, before?: Launch): boolean {
     for (const launch of this.#launches) {
-      if (launch === own) return false;
+      if (launch === before) return false;
       if (launch.key === key && launch.work.lives) return true;
     }
     return false;

@@ -538,7 +538,7 @@ Deno.test("answers that were saved before the process died count, and may be sen
 
 Deno.test("a session of another owner does not exist for a run", async () => {
   const { store } = recordingStore();
-  const assistant = agent({ model: scripted("One.", "Bob's.", "Nobody's.", "Two.") });
+  const assistant = agent({ model: scripted("One.", "Bob's.", "Its own.", "Two.") });
   await assistant.run({ prompt: "1", session: "s", store, owner: "ada" }).result;
   const message = async (result: Promise<RunResult>) => String((await result).error);
   const none = await message(assistant.resume({ session: "t", store, answers: [], owner: "bob" }).result);

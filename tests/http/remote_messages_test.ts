@@ -120,18 +120,18 @@ Deno.test("a message to a run that ends with a rollback is not kept", async () =
 });
 
 Deno.test("a run that is stopped elsewhere while it saves is stopped, and keeps a message to it once", async () => {
-  let meanwhile: (() => Promise<void>) | undefined;
+  let stopping: (() => Promise<void>) | undefined;
   const { among: { store }, there, run, session, rest } = await elsewhere((store) => ({
     ...store,
     journal: saving(store, async (_, save) => {
-      const stop = meanwhile;
-      meanwhile = undefined;
+      const stop = stopping;
+      stopping = undefined;
       await stop?.();
       return await save();
     }),
   }));
   assertEquals((await send(there, run, "Make it red")).status, 202);
-  meanwhile = async () => assertEquals((await post(there, `/runs/${run}/stop`)).status, 204);
+  stopping = async () => assertEquals((await post(there, `/runs/${run}/stop`)).status, 204);
   const end = (await rest()).at(-1)?.type;
   const { messages = [], run: left } = await store.load(session) ?? {};
   assertEquals([end, lines(messages), left], [
@@ -215,7 +215,7 @@ Deno.test("a message to a run whose process died is delivered although the next 
   assertEquals(lines(messages).slice(-2), ["user Make it red", "assistant Done."]);
 });
 
-/** Saves a session as a process that takes it over does, also if its own process saves it meanwhile. */
+/** Saves a session as a process that takes it over does, also if its own process saves it. */
 async function takeOver(store: Store, id: string): Promise<void> {
   const kept = await store.load(id);
   assert(kept);

@@ -98,8 +98,10 @@ export class IdempotencyKeys {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     }
     if (known.begun) return { status: "repeated", cursor: known.begun };
-    const note = (begun: EventCursor) => {
-      const noted = isFirst ? this.#store(id, requester, mark, { ...mark, n: 2 }, { ...known, begun }) : undefined;
+    const note = (start: EventCursor) => {
+      const noted = isFirst
+        ? this.#store(id, requester, mark, { ...mark, n: 2 }, { ...known, begun: start })
+        : undefined;
       if (noted) requester.outlive(noted.catch(() => {})); // without it, the session tells
     };
     return {

@@ -93,19 +93,13 @@ async function holdSession(
     if (!head || !change) return append; // nothing will be stored
     const added = change.entries.map((entry, index) => [change.last + 1 + index, entry] as const);
     const entries = [...stored?.entries ?? [], ...added].filter(([number]) => number >= head.base);
-    const { taken: _, ...session } = readSession({ ...head, due: null, entries }, head.session ?? key).session; // `taken` counts entries, which a token does not have
+    const { lastMail: _, ...session } = readSession({ ...head, due: null, entries }, head.session ?? key).session; // `lastMail` counts entries, which a token does not have
     const token = resumeToken = await seal(session);
     const lines = events?.lines.map((line, index, all) =>
       index === all.length - 1 ? lineOf(tokenAdded(JSON.parse(line), token)) : line
     );
     return {
       ...append,
-      change: {
-        ...change,
-        entries: change.entries.map((entry) =>
-          entry.type === "ended" ? { ...entry, event: tokenAdded(entry.event, token) } : entry
-        ),
-      },
       ...(events && lines && { events: { ...events, lines } }),
     };
   }

@@ -319,10 +319,7 @@ async function checkShown({ journal, key }: World, run: number, lines: readonly 
 }
 
 function isRolledBack(entries: readonly NumberedJournalEntry[], run: number): boolean {
-  return entries.some(([, entry]) => {
-    const event = entry.type === "ended" && entry.run === run ? entry.event : undefined;
-    return event?.type === "run.finished" && event.reason === rolledBackReason;
-  });
+  return entries.some(([, entry]) => entry.type === "ended" && entry.run === run && entry.reason === rolledBackReason);
 }
 
 // The invariants of the whole journal.
@@ -385,8 +382,11 @@ async function checkEvents(world: World, run: number, all: readonly NumberedJour
   );
   await checkShown(world, run, lines);
   const events = lines.map((line) => JSON.parse(line));
-  const ends = events.filter(({ type }) => type === "run.finished" || type === "run.paused");
-  const entries = all.flatMap(([, entry]) => entry.type === "ended" && entry.run === run ? [entry.event] : []);
+  const ends = events.filter(({ type }) => type === "run.finished" || type === "run.paused")
+    .map(({ type, status = "paused", reason }) => [status, reason]);
+  const entries = all.flatMap(([, entry]) =>
+    entry.type === "ended" && entry.run === run ? [[entry.as, entry.reason]] : []
+  );
   assertEquals(entries, ends, "The journal has other ends than clients have read");
   let text = "";
   for (const { type, text: more } of events) {
@@ -418,9 +418,6 @@ function checkStops(all: readonly NumberedJournalEntry[]): void {
   for (const [, entry] of all) {
     if (entry.type === "begun" && entry.run !== run) [run, isStopped] = [entry.run, false];
     if (entry.type === "mail" && entry.mail.type === "stop") isStopped = true;
-    if (entry.type === "ended" && isStopped) {
-      const { event } = entry;
-      assertEquals([event.type, event.type === "run.finished" && event.status], ["run.finished", "cancelled"]);
-    }
+    if (entry.type === "ended" && isStopped) assertEquals(entry.as, "cancelled");
   }
 }
