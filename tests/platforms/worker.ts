@@ -6,6 +6,7 @@
 import { user } from "@jizai/jizai";
 import { durableObjectKeyValue, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { begun } from "../support/begun_journal.ts";
 import { earlierSqlite, earlierTables } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 

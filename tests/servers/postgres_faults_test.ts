@@ -49,7 +49,9 @@ onPostgres(
   (sql) =>
     assertSurvives(adaptersOf(sql), async () => {
       await sql.begin(async (transaction) => {
-        await transaction.unsafe("LOCK TABLE jizai_log, jizai_log_lines, jizai_journal IN ACCESS EXCLUSIVE MODE");
+        await transaction.unsafe(
+          "LOCK TABLE jizai_journal_event, jizai_journal_entry, jizai_journal IN ACCESS EXCLUSIVE MODE",
+        );
         await delay(1_000);
       });
     }),
