@@ -15,9 +15,8 @@ import {
   tool,
 } from "@jizai/jizai";
 import { forward, type Stub } from "@jizai/jizai/forward";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { type ExecutionContext, Hono } from "hono";
@@ -107,17 +106,16 @@ interface Kind {
 const kinds: Readonly<Record<string, () => Kind>> = {
   "stop": () => ({ options: {} }),
   "stop-stored": () => ({ options: { store: waiting() } }),
-  "stop-logged": () => ({ options: { store: waiting(), log: memoryLog() } }),
+  "stop-logged": () => ({ options: { store: waiting() } }),
   "drain-stored": () => ({ options: { store: waiting(), onClientGone: "drain" } }),
-  "detach-logged": () => ({ options: { store: waiting(), log: memoryLog(), onClientGone: "detach" } }),
+  "detach-logged": () => ({ options: { store: waiting(), onClientGone: "detach" } }),
   "cut": () => ({ options: {}, cut: true }),
   "cut-stored": () => ({ options: { store: waiting() }, cut: true }),
   "cut-detached": () => ({ options: { onClientGone: "detach" }, cut: true }),
-  "cut-detached-logged": () => ({ options: { log: memoryLog(), onClientGone: "detach" }, cut: true }),
+  "cut-detached-logged": () => ({ options: { onClientGone: "detach" }, cut: true }),
   "cut-detached-stored": () => ({
     options: {
       store: waiting(),
-      log: memoryLog(),
       onClientGone: "detach",
       onEnd: ({ event }) => notes.push(event.type),
     },
@@ -139,9 +137,9 @@ export class Room {
   readonly #served: ServedApp;
 
   constructor(ctx: ExecutionContext & { readonly storage: ObjectStorage }) {
-    const stores = { store: durableObjectStore(ctx.storage), log: durableObjectLog(ctx.storage) };
+    const store = durableObjectStore(ctx.storage);
     this.#ctx = ctx;
-    this.#served = serve(assistant, { lease, heartbeat, wires, ...stores, singleProcess: true });
+    this.#served = serve(assistant, { lease, heartbeat, wires, store, singleProcess: true });
   }
 
   fetch(request: Request): Response | Promise<Response> {

@@ -4,13 +4,9 @@
  * @module
  */
 import { user } from "@jizai/jizai";
-import {
-  durableObjectKeyValue,
-  durableObjectLog,
-  durableObjectStore,
-  type ObjectStorage,
-} from "@jizai/jizai/session/durable_object";
-import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { durableObjectKeyValue, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { begun } from "../support/begun_journal.ts";
 import { earlierSqlite, earlierTables } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 
@@ -50,12 +46,6 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
       };
     }),
 
-  "/log_laws": ({ storage }) =>
-    logLaws(async (options) => {
-      await storage.deleteAll();
-      return durableObjectLog(storage, options);
-    }, { pass, time }),
-
   "/key_value_laws": ({ storage }) =>
     keyValueLaws(async () => {
       await storage.deleteAll();
@@ -64,12 +54,12 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
 
   "/write": async ({ storage }) => [
     await durableObjectStore(storage).save({ id: "s", version: 0, messages: [user("自在鉤")] }),
-    await durableObjectLog(storage).append("r", { after: 0, lines: ["1", "2"], ended: false }),
+    await durableObjectStore(storage).journal.append("r", begun("r")),
   ],
 
   "/read": async ({ storage }) => [
     await durableObjectStore(storage).load("s"),
-    await durableObjectLog(storage).read("r", 1),
+    await durableObjectStore(storage).journal.read("r", 1, 0),
   ],
 };
 

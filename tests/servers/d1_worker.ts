@@ -4,8 +4,8 @@
  * @module
  */
 import { user } from "@jizai/jizai";
-import { type D1, d1KeyValue, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
-import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { type D1, d1KeyValue, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
 import { earlierSqlite, earlierTables, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 
@@ -17,7 +17,7 @@ async function emptied(database: D1): Promise<D1> {
   await migrate(database);
   const tables = [
     ...["jizai_journal", "jizai_journal_entry", "jizai_journal_event"],
-    ...["jizai_log", "jizai_log_piece", "jizai_value"],
+    ...["jizai_value"],
   ];
   await database.batch(tables.map((table) => database.prepare(`DELETE FROM ${table}`)));
   return database;
@@ -30,8 +30,6 @@ const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
       await emptied(database);
       return [1, 2].map(() => d1Store(database, options).journal);
     }, { pass, time }),
-  "/log_laws": (database) =>
-    logLaws(async (options) => d1Log(await emptied(database), { ...options, pollEvery: 20 }), { pass, time }),
   "/key_value_laws": (database) => keyValueLaws(async () => d1KeyValue(await emptied(database)), { pass, time }),
   "/move_laws": (database) =>
     moveLaws(async () => {

@@ -5,14 +5,12 @@
  */
 import { agent, type Model, serve, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import type { Log } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { type App, framesOf, piecesOf, post } from "../support/requests.ts";
 
-/** A store, and a log for it. */
+/** A store. */
 export interface Adapters {
   readonly store: Store;
-  readonly log: Log;
 }
 
 /** An app, and the errors that it has reported. */

@@ -3,15 +3,9 @@
  *
  * @module
  */
-import { type LibsqlClient, libsqlKeyValue, libsqlLog, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
-import {
-  migrate as migrateFile,
-  type SqliteDatabase,
-  sqliteKeyValue,
-  sqliteLog,
-  sqliteStore,
-} from "@jizai/jizai/session/sqlite";
-import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { type LibsqlClient, libsqlKeyValue, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
+import { migrate as migrateFile, type SqliteDatabase, sqliteKeyValue, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
 import { earlierSqlite, earlierTables, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 
@@ -57,12 +51,10 @@ export async function checkLaws(openClient: () => LibsqlClient, openDriver: () =
     };
     return { earlier: earlierSqlite(query, true), open: (requests) => libsqlStore(limited(requests)) };
   });
-  await logLaws(async (given) => libsqlLog(await client(), { ...given, pollEvery: 20 }), options);
   await keyValueLaws(async () => libsqlKeyValue(await client()), options);
   await journalLaws((given) => {
     const database = driver();
     return [1, 2].map(() => sqliteStore(database, given).journal);
   }, options);
-  await logLaws((given) => sqliteLog(driver(), { ...given, pollEvery: 20 }), options);
   await keyValueLaws(() => sqliteKeyValue(driver()), options);
 }

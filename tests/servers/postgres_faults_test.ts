@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import postgres from "postgres";
 import { user } from "@jizai/jizai";
-import { migrate, postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
+import { migrate, postgresStore } from "@jizai/jizai/session/postgres";
 import { assertAnswers, assertRefuses, assertSurvives, delay, servedOn } from "./faulty_run.ts";
 import { isPostgresMissing, type PostgresServer, postgresServer } from "./postgres_server.ts";
 
@@ -14,7 +14,7 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) });
 }
 
-const adaptersOf = (sql: postgres.Sql) => ({ store: postgresStore(sql), log: postgresLog(sql) });
+const adaptersOf = (sql: postgres.Sql) => ({ store: postgresStore(sql) });
 
 /** A test with a server of its own, which has the schema. */
 function onPostgres(
@@ -49,7 +49,9 @@ onPostgres(
   (sql) =>
     assertSurvives(adaptersOf(sql), async () => {
       await sql.begin(async (transaction) => {
-        await transaction.unsafe("LOCK TABLE jizai_log, jizai_log_lines, jizai_journal IN ACCESS EXCLUSIVE MODE");
+        await transaction.unsafe(
+          "LOCK TABLE jizai_journal_event, jizai_journal_entry, jizai_journal IN ACCESS EXCLUSIVE MODE",
+        );
         await delay(1_000);
       });
     }),

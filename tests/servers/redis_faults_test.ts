@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Redis } from "ioredis";
 import { user } from "@jizai/jizai";
-import { redisLog, redisStore } from "@jizai/jizai/session/redis";
+import { redisStore } from "@jizai/jizai/session/redis";
 import { framesOf, piecesOf, post } from "../support/requests.ts";
 import { assertAnswers, assertRefuses, assertSurvives, delay, servedOn } from "./faulty_run.ts";
 import { isRedisMissing, type RedisServer, redisServer, safe } from "./redis_server.ts";
@@ -9,7 +9,7 @@ import { isRedisMissing, type RedisServer, redisServer, safe } from "./redis_ser
 const ignore = await isRedisMissing();
 const without = ignore ? " (left out: Redis is not installed; `apt-get install redis-server`)" : "";
 const quiet = { onWarning() {} };
-const adaptersOf = (redis: Redis) => ({ store: redisStore(redis, quiet), log: redisLog(redis, quiet) });
+const adaptersOf = (redis: Redis) => ({ store: redisStore(redis, quiet) });
 
 /** A test with a server of its own. */
 function onRedis(

@@ -13,8 +13,7 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
-import { journalLaws, logLaws } from "@jizai/jizai/testing";
+import { journalLaws } from "@jizai/jizai/testing";
 import { journalKey } from "../../src/core/journal.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
@@ -23,11 +22,6 @@ import { lines } from "../support/transcript_lines.ts";
 Deno.test("memory() keeps the laws of journals", async () => {
   using time = new FakeTime();
   await journalLaws((options) => memory(options).journal, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("memoryLog() keeps the laws of logs", async () => {
-  using time = new FakeTime();
-  await logLaws(memoryLog, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("memory() deletes the session that was saved longest ago if there are too many", async () => {
@@ -46,16 +40,7 @@ Deno.test("memory() keeps a session as it was if the new one is not JSON", async
   assertEquals(await store.load("a"), { id: "a", version: 1, messages: [] });
 });
 
-Deno.test("memoryLog() deletes the run that was added to longest ago if there are too many", async () => {
-  const log = memoryLog({ max: 2 });
-  for (const run of ["a", "b"]) await log.append(run, { after: 0, lines: ["1"], ended: true });
-  await log.append("a", { after: 1, lines: ["2"], ended: true });
-  await log.append("c", { after: 0, lines: ["1"], ended: true });
-  assertEquals(await log.read("b", 0), undefined);
-  assertEquals((await log.read("a", 0))?.last, 2);
-});
-
-Deno.test("memory() and memoryLog() delete no active run, however many there are", async () => {
+Deno.test("memory() deletes no active run, however many there are", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const held: Model = {
     id: "held",
@@ -64,22 +49,12 @@ Deno.test("memory() and memoryLog() delete no active run, however many there are
       yield [{ type: "text", text: "Hello!" }, { type: "finish", reason: "stop" }];
     },
   };
-  const app = serve(agent({ model: held }), { store: memory({ max: 2 }), log: memoryLog({ max: 2 }) });
+  const app = serve(agent({ model: held }), { store: memory({ max: 2 }) });
   const runs = Array.from({ length: 5 }, () => post(app, "/runs", { prompt: "Hi" }));
   const streams = await Promise.all(runs); // all have begun, and none has ended
   release();
   const ends = await Promise.all(streams.map(async (stream) => (await eventsOf(stream)).at(-1)?.type));
   assertEquals(ends, Array(5).fill("run.finished"));
-});
-
-Deno.test("memoryLog() deletes a run after ten minutes", async () => {
-  using time = new FakeTime();
-  const log = memoryLog();
-  await log.append("a", { after: 0, lines: ["1"], ended: true });
-  time.tick(599_999);
-  assertEquals((await log.read("a", 0))?.last, 1);
-  time.tick(1);
-  assertEquals(await log.read("a", 0), undefined);
 });
 
 const text = "x".repeat(10_000);
@@ -196,30 +171,10 @@ Deno.test("memory() deletes nothing for a session that does not fit", async () =
   assertEquals(await listed(), [["p1", "p2"], ["b2"], ["p3"]]);
 });
 
-Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, no paused run, and of a live run the first events", async () => {
-  const log = memoryLog({ maxBytes: 100_000, maxOwnerBytes: Infinity });
-  const line = { after: 0, lines: [text] };
-  await log.append("live", { ...line, ended: false });
-  await log.append("paused", { ...line, ended: true, pinned: true });
-  for (let number = 0; number < 20; number++) await log.append(`ended${number}`, { ...line, ended: true });
-  const lasts = async (...runs: readonly string[]) =>
-    await Promise.all(runs.map(async (run) => (await log.read(run, 0))?.last));
-  assertEquals(await lasts("live", "paused", "ended16", "ended17", "ended19"), [1, 1, undefined, 1, 1]);
-  await log.append("live", { after: 1, lines: [text, text, text], ended: false });
-  assertEquals(await lasts("live", "paused", "ended19"), [4, 1, undefined]);
-  await log.append("live", { after: 4, lines: [text, "end"], ended: false });
-  assertEquals(await lasts("live", "paused"), [6, 1]);
-  assertEquals(await log.read("live", 0), { first: 3, lines: [text, text, text, "end"], last: 6, ended: false });
-  await assertRejects(() => log.append("new", { ...line, ended: false }), Error, "it is full");
-  assertEquals(await lasts("live", "paused", "new"), [6, 1, undefined]);
-  await log.append("live", { after: 6, lines: [text + text + text + text + text, "end"], ended: true });
-  assertEquals(await log.read("live", 0), { first: 8, lines: ["end"], last: 8, ended: true });
-});
-
-Deno.test("serve() answers 503 for a new prompt if its store or its log is full, and keeps paused runs and keys", async () => {
+Deno.test("serve() answers 503 for a new prompt if its store is full, and keeps paused runs and keys", async () => {
   const options: readonly ServeOptions[] = [
     { store: memory({ maxBytes: 60_000, maxOwnerBytes: Infinity }) },
-    { store: memory(), log: memoryLog({ maxBytes: 3_000, maxOwnerBytes: Infinity }) },
+    { store: memory({ maxBytes: 100_000, maxOwnerBytes: 60_000 }) },
   ];
   for (const each of options) {
     const pausing: Middleware = {
@@ -273,15 +228,12 @@ Deno.test("memory() keeps a session while its run has a lease", async () => {
   assertEquals(await store.list(), []);
 });
 
-Deno.test("serve() keeps the log of a run that is silent for longer than the log keeps records", async () => {
+Deno.test("serve() keeps the events of a run that is silent for longer than sessions are kept", async () => {
   using time = new FakeTime();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const app = serve(
     agent({ model: scripted({ before: () => released, text: "Hello!" }), limits: { time: Infinity } }),
-    {
-      log: memoryLog(),
-      heartbeat: 2 ** 30,
-    },
+    { store: memory({ expireIn: 600_000 }), heartbeat: 2 ** 30 },
   );
   const response = await post(app, "/runs", { prompt: "Hi" });
   for (let minute = 0; minute < 60; minute++) await time.tickAsync(60_000);
@@ -292,10 +244,10 @@ Deno.test("serve() keeps the log of a run that is silent for longer than the log
 });
 
 for (const step of [3_600_000, -3_600_000]) {
-  Deno.test(`serve() keeps the log of a run if the clock steps by ${step} ms`, async () => {
+  Deno.test(`serve() keeps the events of a run if the clock steps by ${step} ms`, async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const model = scripted({ before: () => released, text: "Hello!" });
-    const app = serve(agent({ model }), { log: memoryLog() });
+    const app = serve(agent({ model }));
     const reader = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
     const begun = await reader.until("model.started");
     const { run } = first("run.started", framesOf(begun));
@@ -309,18 +261,6 @@ for (const step of [3_600_000, -3_600_000]) {
     assertEquals(await eventsOf(followed), events);
   });
 }
-
-Deno.test("memoryLog() deletes a record that nothing appends to any more, though its run has not ended", async () => {
-  using time = new FakeTime();
-  const log = memoryLog();
-  let inUse = true;
-  await log.append("a", { after: 0, lines: ["1"], ended: false, inUse: () => inUse });
-  time.tick(3_600_000);
-  assertEquals((await log.read("a", 0))?.last, 1);
-  inUse = false;
-  time.tick(600_000);
-  assertEquals(await log.read("a", 0), undefined);
-});
 
 /** An agent whose model answers nothing to the first prompt, and the function that begins its run. */
 function silentOnce() {

@@ -354,30 +354,3 @@ export const report: EarlierSession = stored(1, 1700000465066, {
   "report": { "run": "run_lost", "session": "lost", "at": 1700000457066 },
   "lease": { "until": 1700000465066 },
 });
-
-/** The log of the lost run. */
-export const lostLog: readonly string[] = [
-  '{"type":"run.started","run":"run_lost","session":"lost","resumed":false}',
-  '{"type":"session.opened","source":"new"}',
-  '{"type":"prompt.accepted","prompt":{"role":"user","parts":[{"type":"text","text":"Hang"}]}}',
-  '{"type":"turn.started","turn":1}',
-  '{"type":"model.started","turn":1,"model":"scripted"}',
-  '{"type":"call.delta","turn":1,"call":"call_1","name":"look","text":"{\\"at\\":\\"z\\"}"}',
-  '{"type":"call.ready","turn":1,"call":{"id":"call_1","name":"look","input":{"at":"z"}}}',
-  '{"type":"call.delta","turn":1,"call":"call_2","name":"hang","text":"{}"}',
-  '{"type":"call.ready","turn":1,"call":{"id":"call_2","name":"hang","input":{}}}',
-  '{"type":"model.finished","turn":1,"finish":"calls","usage":{"input":1,"output":1},"attempts":1}',
-  '{"type":"tool.started","turn":1,"call":"call_1","name":"look","batch":"run_lost:1","index":0}',
-  '{"type":"approval.decided","turn":1,"call":"call_1","decision":"allow","by":"policy"}',
-  '{"type":"tool.started","turn":1,"call":"call_2","name":"hang","batch":"run_lost:1","index":1}',
-  '{"type":"approval.decided","turn":1,"call":"call_2","decision":"allow","by":"policy"}',
-];
-
-/** The entry of the key "k-lost" in the log: of the request that has begun the lost run. */
-export const lostKey = {
-  id: "key:f57f9e519218270760f9b63859e3fd209d5937a65f6ea531ff04773f646904ae",
-  lines: [
-    '{"run":"run_lost","session":"lost","after":0,"content":"671a57c7ed60952e02e9821f6a7ddd3f6524de2d20343f4fce70ece54ea15621","at":1700000457063}',
-    "{}",
-  ],
-};

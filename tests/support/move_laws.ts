@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { agent, type Event, type Message, serve, type Session, state, type Store, textOf, tool } from "@jizai/jizai";
+import { agent, type Message, serve, type Session, state, type Store, textOf, tool } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assert, assertEquals, AssertionError, assertRejects } from "@std/assert";
 import * as z from "zod";
 import {
@@ -15,15 +14,12 @@ import {
   type EarlierSession,
   finished,
   lost,
-  lostKey,
-  lostLog,
   paused,
   readWithEntries,
   report,
   withEntries,
 } from "./earlier_sessions.ts";
 import type { EarlierStore } from "./earlier_stores.ts";
-import { eventsOf, post } from "./requests.ts";
 
 /** A database with the schema of both versions. */
 export interface SharedDatabase {
@@ -258,17 +254,13 @@ const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>
     }
   },
 
-  async "recovers a run that was lost in a batch, with its message, its report and the key of its request"(
+  async "recovers a run that was lost in a batch, with its message and its report"(
     { earlier, open },
   ) {
     for (const each of [lost, report]) await earlier.put(each);
-    const log = memoryLog({ expireIn: Infinity });
-    await log.append("run_lost", { after: 0, lines: lostLog, ended: false });
-    await log.append(lostKey.id, { after: 0, lines: lostKey.lines, ended: true });
     const ends: string[] = [];
     const app = serve(assistant(scripted("Recovered.")), {
       store: open(),
-      log,
       onEnd: ({ run, event }) => void ends.push(`${run} ${event.type}`),
     });
     const { runs, over } = await app.recover();
@@ -280,10 +272,6 @@ const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>
     assert(texts(stored?.messages)[2]?.startsWith("Saw z,"));
     assertEquals(stored?.state, [["counting.session", 2]]);
     assertEquals(await open().journal.pending(10, anyTime), []);
-    const events: readonly Event[] = await eventsOf(
-      post(app, "/runs", { prompt: "Hang", session: "lost" }, { "idempotency-key": "k-lost" }),
-    );
-    assertEquals([events[0]?.type, events.at(-1)?.type], ["run.started", "run.finished"]);
   },
 
   async "moves a session once if two processes read it"({ earlier, open }) {
