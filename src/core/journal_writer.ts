@@ -40,7 +40,7 @@ export interface JournalClaim {
   /** True if a new run begins. False if the session's last run continues. */
   readonly begins: boolean;
   /** The number of the last entry whose mail the session contains. Default: a run that continues has taken none since its process died, and a new run all. */
-  readonly lastMail?: number | undefined;
+  readonly readUntil?: number | undefined;
   /** The idempotency id of the request. */
   readonly request?: string | undefined;
   /** The first events, each as JSON on one line. Default: none. */
@@ -109,19 +109,19 @@ function claimOf(
   opened: OpenedSession | undefined,
   holder: string,
   lease: number,
-  { session, begins, lastMail: received, request, lines = [], owner, expireIn }: JournalClaim,
+  { session, begins, readUntil: received, request, lines = [], owner, expireIn }: JournalClaim,
 ): { readonly append: Append; readonly next: OpenedSession } {
   const { run = 0, events: before = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
   const number = begins || !opened ? run + 1 : run;
   const after = begins && opened ? 0 : Math.max(before, session.run?.events ?? 0); // the events of a run without a record are counted, too
   const begun = { type: "begun", run: number, after, ...(request !== undefined && { request }) } as const;
   const mail = begins ? [] : opened?.mail ?? []; // a new prompt has taken the messages of the run before it
-  const lastMail = received ?? (begins ? last : opened?.session.lastMail ?? 0);
+  const readUntil = received ?? (begins ? last : opened?.session.readUntil ?? 0);
   const { from, to, change, version } = (opened?.version ?? SessionVersion.none).next(session, {
     holder,
     run: number,
     waiting: begins ? 0 : waiting,
-    lastMail,
+    readUntil,
     more: [begun],
   });
   const created = { session: session.id, owner: owner ?? session.owner, expireIn };
@@ -140,7 +140,7 @@ function claimOf(
   };
   const next = {
     head,
-    session: { ...session, version: to.n, lastMail },
+    session: { ...session, version: to.n, readUntil },
     version,
     mail,
     mailIds: opened?.mailIds ?? new Set<string>(),
@@ -162,7 +162,7 @@ export interface JournalProgress {
   /** The number of messages that the run has received and not delivered. Default: 0. */
   readonly waiting?: number;
   /** The number of the last entry whose mail the session contains. Default: `last` of the writer. */
-  readonly lastMail?: number;
+  readonly readUntil?: number;
   /** True if another process continues the run at once. Default: after the lease. */
   readonly released?: boolean;
 }
@@ -228,11 +228,11 @@ export class JournalWriter {
     return this.#inTurn(async () => {
       for (;;) {
         if (this.#unknown) await this.#settle();
-        const { session, lines = [], ended, waiting = 0, lastMail = this.last, released } = read();
+        const { session, lines = [], ended, waiting = 0, readUntil = this.last, released } = read();
         const all = ended ? [...lines, lineOf(ended)] : lines;
         const at = Date.now();
         const more: readonly JournalEntry[] = ended ? [{ type: "ended", run: this.#run, ...endOf(ended), at }] : [];
-        const parts = { holder: this.#holder, run: this.#run, waiting, lastMail, more };
+        const parts = { holder: this.#holder, run: this.#run, waiting, readUntil, more };
         const { change, version } = this.#version.next(session, parts);
         const due = change.state !== "running" ? { due: null } : released ? { due: 0 } : this.#renewal();
         const outcome = await this.#append({ change, ...due }, all, version);

@@ -203,13 +203,15 @@ async function end(engine: EngineRun, hookResult: RunResult): Promise<RunResult>
     }
   } catch (error) {
     const id = events.report(error);
+    const isDropped = writer.dropRefused();
     events.emit({ type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: id });
-    if (last.type === "run.paused") { // no answer would find the question
-      const message = "The run cannot pause: its session could not be saved.";
+    if (isDropped || last.type === "run.paused") { // no answer would find the question
+      const verb = last.type === "run.paused" ? "pause" : "end";
+      const message = `The run cannot ${verb}: its session could not be saved.`;
       last = { type: "run.failed", error: id, message, code: "internal", usage: last.usage };
       result = { ...result, status: "failed", reason: "failure", questions: [], error };
     }
-    await writer.endRefused(last).catch((error) => events.report(error));
+    await writer.endRefused(last);
   }
   events.emit(last);
   return result;

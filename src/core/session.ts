@@ -63,7 +63,7 @@ export interface Session {
   /** Messages and requests of other processes that the run has not read. */
   readonly mail?: readonly Mail[];
   /** The number of the last entry with mail that the run has read. */
-  readonly lastMail?: number;
+  readonly readUntil?: number;
   /** Set in an entry that is not a conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
   readonly report?: ExpectedReport;
 }

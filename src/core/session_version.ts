@@ -165,7 +165,7 @@ export interface ChangeOptions {
   /** The number of counted posts that the run has not taken. */
   readonly waiting: number;
   /** The number of the last entry whose mail the session contains. */
-  readonly lastMail: number;
+  readonly readUntil: number;
   /** Entries after those of the session. Default: none. */
   readonly more?: readonly JournalEntry[];
 }
@@ -229,8 +229,8 @@ export class SessionVersion {
   }
 
   /** Returns the change that makes the next version of a session. Without messages, the transcript stays. */
-  next(session: NextSession, { holder, run: number, waiting, lastMail, more = [] }: ChangeOptions): NextVersion {
-    const { messages = this.#transcript.messages, version: _, mail: __, lastMail: ___, lease, ...rest } = session;
+  next(session: NextSession, { holder, run: number, waiting, readUntil, more = [] }: ChangeOptions): NextVersion {
+    const { messages = this.#transcript.messages, version: _, mail: __, readUntil: ___, lease, ...rest } = session;
     const { compactions = 0, run, archive = this.#kept.archive } = rest;
     const isCompaction = compactions > (this.#kept.compactions ?? 0);
     const { entries: changes, stored } = changeTo(messages, this.#transcript, isCompaction);
@@ -240,7 +240,7 @@ export class SessionVersion {
       format: formatFor(run),
       ...rest,
       ...timeless(lease),
-      ...(lastMail > 0 && { lastMail }),
+      ...(readUntil > 0 && { readUntil }),
       ...(archive !== undefined && { archive }),
     };
     const { text, added, numbers } = outline(head, known, last + changes.length + 1);
@@ -375,7 +375,7 @@ function checkFormat({ head }: Pick<JournalHead, "head">): void {
 
 /** Throws a `TypeError` for a head with a field of another type, or with a position of a newer version. */
 function checkHead(head: unknown): asserts head is FormattedHead {
-  const { run, lease, state = [], rules = [], lastMail = 0, report } = Object(head);
+  const { run, lease, state = [], rules = [], readUntil = 0, report } = Object(head);
   const lists = [state, rules];
   if (run !== undefined) {
     const { id, position, counters, usage, answers, state, before, events } = Object(run);
@@ -390,7 +390,7 @@ function checkHead(head: unknown): asserts head is FormattedHead {
   }
   const isLease = lease === undefined || Object(lease) === lease;
   const isReport = report === undefined || (typeof report?.run === "string" && typeof report.session === "string");
-  const isWhole = Object(head) === head && !Array.isArray(head) && Number.isInteger(lastMail);
+  const isWhole = Object(head) === head && !Array.isArray(head) && Number.isInteger(readUntil);
   if (!isWhole || !isLease || !isReport || !lists.every(Array.isArray)) {
     throw new TypeError("one of its fields has another type");
   }
@@ -409,8 +409,8 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
   checkHead(head);
   const { format: _, lease, run, ...rest } = head;
   const transcript = transcriptOf(entries);
-  const { lastMail = 0 } = rest;
-  const mail = [...posted.values()].flatMap(([number, entry]) => number > lastMail ? [entry] : []);
+  const { readUntil = 0 } = rest;
+  const mail = [...posted.values()].flatMap(([number, entry]) => number > readUntil ? [entry] : []);
   const unread = mail.flatMap(({ mail }) => mail.type === "stop" ? [] : [mail]);
   const session: Session = {
     ...rest,
@@ -451,8 +451,8 @@ export async function changeHead(
   { head: { run, waiting }, version }: OpenedSession<SessionHead>,
   head: SessionHead,
 ): Promise<boolean> {
-  const { lastMail = 0 } = head;
-  const { from, to, change } = version.next(head, { holder: crypto.randomUUID(), run, waiting, lastMail });
+  const { readUntil = 0 } = head;
+  const { from, to, change } = version.next(head, { holder: crypto.randomUUID(), run, waiting, readUntil });
   return (await journal.append(key, { from, to, change }))?.stored === true;
 }
 
@@ -469,12 +469,12 @@ export async function storeSession(
   const run = (head?.run ?? 0) + (isNew ? 1 : 0);
   const more = mail.map((mail): MailEntry => ({ type: "mail", id: crypto.randomUUID(), mail }));
   const waiting = mail.filter(({ type }) => type === "message").length;
-  const lastMail = version.last;
+  const readUntil = version.last;
   const { from, to: next, change } = version.next(session, {
     holder: crypto.randomUUID(),
     run,
     waiting,
-    lastMail,
+    readUntil,
     more,
   });
   const to = { ...next, n: n ?? next.n };
@@ -495,7 +495,7 @@ export function sessionsIn(journal: Journal, earlier?: EarlierSessions): Session
     async load(id, name) {
       const opened = await open(id, name);
       if (!opened) return undefined;
-      const { lastMail: _, ...session } = opened.session; // it counts entries, which only the journal has
+      const { readUntil: _, ...session } = opened.session; // it counts entries, which only the journal has
       return session;
     },
     async save({ version, ...session }) {

@@ -41,7 +41,7 @@ export interface WriterOptions {
 interface Draft {
   readonly session: Unsaved;
   /** The number of the last entry whose mail the session contains. */
-  readonly lastMail: number;
+  readonly readUntil: number;
   /** The mail that has arrived since it was read. */
   readonly arrived: Mail[];
   /** True if another process continues the run. */
@@ -92,6 +92,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
   #ending = false;
   #closed = false;
   #isGone = false;
+  /** The error with which the store has refused events: the run ends with it. */
+  #refusal: unknown;
   /** Cancels a checkpoint that waits for the next tick of the event loop. */
   #cancelLater: (() => void) | undefined;
   #renewal: ReturnType<typeof setTimeout> | undefined;
@@ -273,16 +275,29 @@ export class SessionWriter implements Sink<NumberedEvent> {
       const session = savedSession(this.#run);
       return this.#draftOf(pauses ? session : endedSession(session, last));
     };
+    if (this.#refusal) throw this.#refusal;
     const isStored = await this.#orLeave(this.#request(() => this.#put(draft, last), true));
     this.#isDone = true;
     return isStored;
+  }
+
+  /** Drops the events that the store has refused, and which no client has read: those of the end take their numbers. Returns true if the result is among them. */
+  dropRefused(): boolean {
+    const { events } = this.#run;
+    if (!this.#options.records || this.#isDone) return false;
+    this.#events = [];
+    this.#length = 0;
+    events.count = this.#journal?.events ?? 0;
+    return true;
   }
 
   /** Stores the last event of a run whose session the store has refused, with the session as it was saved before. Does nothing if the store fails: then another process ends the run. */
   async endRefused(last: Event): Promise<void> {
     const draft = this.#stored;
     if (this.#isDone || !draft) return;
-    await this.#orLeave(this.#put(() => ({ ...draft, session: endedSession(draft.session, last) }), last));
+    this.#stopSaving();
+    await this.#put(() => ({ ...draft, session: endedSession(draft.session, last) }), last)
+      .catch(() => this.#leave()); // the refusal has been reported
     this.#isDone = true;
   }
 
@@ -353,15 +368,20 @@ export class SessionWriter implements Sink<NumberedEvent> {
     try {
       return await saved;
     } catch (error) {
-      if (!(error instanceof FinalError)) this.#leave();
+      if (!this.#isRefusal(error)) this.#leave();
       throw error;
     }
   }
 
+  /** Whether no other process could store more. */
+  #isRefusal(error: unknown): boolean {
+    return !this.#store.durable || error instanceof FinalError;
+  }
+
   /** Ends the run after a write that no hook waits for. */
   #fail(error: unknown): void {
-    if (!(error instanceof FinalError)) return this.#leave(error);
-    this.#run.events.report(error);
+    if (!this.#isRefusal(error)) return this.#leave(error);
+    this.#refusal ??= error;
     this.#run.control.abort(stops.unrecorded);
   }
 
@@ -402,8 +422,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
 
   /** Returns a session as the draft that is saved next. It receives the mail that arrives before it is stored. */
   #draftOf(session: Unsaved): Draft {
-    const lastMail = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0;
-    return this.#next = { session, lastMail, arrived: [], released: false };
+    const readUntil = this.#journal?.last ?? this.#run.claimed.opened?.head.last ?? 0;
+    return this.#next = { session, readUntil, arrived: [], released: false };
   }
 
   /** Stores the draft that `read` returns, with the events that it knows of. Resolves to false if another process has the session. */
@@ -445,12 +465,12 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const key = this.#key;
     const onMail = (entry: MailEntry) => this.#receive(entry);
     const stop = this.#stopToSave();
-    const { session, lastMail } = this.#progressOf(draft, stop);
+    const { session, readUntil } = this.#progressOf(draft, stop);
     const lines = records ? [...first, ...last ? [last] : []].map(lineOf) : [];
     this.#journal = await claimOpened(
       { journal, key, lease, patience: this.#patience, onMail },
       opened,
-      { session, begins: claimed.type === "new", lastMail, owner, request, lines },
+      { session, begins: claimed.type === "new", readUntil, owner, request, lines },
     );
     if (!this.#journal) return false;
     this.#stored = draft;
@@ -491,7 +511,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   }
 
   /** Returns the session of a draft as it is stored: with the messages that arrived meanwhile if the run ends, and otherwise with the stop that ends it. */
-  #progressOf({ session, lastMail, arrived, released }: Draft, stop: Stop | undefined): JournalProgress {
+  #progressOf({ session, readUntil, arrived, released }: Draft, stop: Stop | undefined): JournalProgress {
     const { loop, control } = this.#run;
     if (!session.run) {
       const late = loop.transcript.rolledBack ? [] : mailedMessages(this.#late ?? []);
@@ -505,7 +525,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     };
     const { lease: _, mail: __, ...rest } = session;
     const waiting = waitingCount(session.run.state) + arrived.filter(({ type }) => type === "message").length;
-    return { session: { ...rest, ...(!session.run.exit && { lease }) }, waiting, lastMail, released };
+    return { session: { ...rest, ...(!session.run.exit && { lease }) }, waiting, readUntil, released };
   }
 
   /** Returns the stop with which a process that takes over ends the run. In memory, that is any run: its calls since the last save may have had effects that are not known. */

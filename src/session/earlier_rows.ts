@@ -178,7 +178,7 @@ function movedTo({ n, head, base, due, entries: kept }: EarlierRow, id: string, 
     holder: mark.holder,
     run: session.run ? 1 : 0,
     waiting: mail.filter(({ type }) => type === "message").length,
-    lastMail: kept.length,
+    readUntil: kept.length,
     more,
   });
   const entries = [...kept.map(([, entry]) => entry), ...added];

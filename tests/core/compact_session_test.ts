@@ -167,7 +167,7 @@ Deno.test("compact() compacts a session without a run, and a run continues it", 
   const { status, text, usage, messages } = await handle.result;
   assertEquals([handle.session, status, text, usage], ["s", "done", "", { input: 0, output: 0 }]);
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  const { version: _, last, compactions, lastMail: __, ...kept } = await store.load("s") ?? {};
+  const { version: _, last, compactions, readUntil: __, ...kept } = await store.load("s") ?? {};
   assertEquals(last?.event.type, "run.finished");
   assertEquals(kept, { id: "s", messages, state: [["kept", 1]], rules: [{ tool: "look" }] });
   assertEquals(compactions, 1);

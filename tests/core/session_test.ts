@@ -926,7 +926,7 @@ Deno.test("no timer has a negative time after a save that took most of the lease
   assertEquals([status, negative], ["done", []]);
 });
 
-Deno.test("a run that is stopped while a hook holds its pause, which is saved already, does not save it again and again", async () => {
+Deno.test("a run that is stopped while a hook holds its pause does not save it again and again", async () => {
   const { journal } = memory();
   const saved: (string | undefined)[] = [];
   const store = durable({
@@ -954,9 +954,11 @@ Deno.test("a run that is stopped while a hook holds its pause, which is saved al
   }).run({ prompt: "Pay", session: "s", store });
   await paused.promise;
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setTimeout(resolve));
+  const before = saved.splice(0);
   run.stop("enough");
   for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve));
   released.resolve();
   const { status } = await run.result;
-  assertEquals([status, saved], ["paused", ["running", "running", "running", "paused", "paused"]]);
+  assertEquals(before.filter((state) => state !== "running"), []); // a pause is saved with its last event
+  assertEquals([status, saved], ["paused", ["running", "paused"]]);
 });

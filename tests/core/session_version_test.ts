@@ -13,7 +13,7 @@ import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 const key = journalKey(undefined, "s");
 
 /** The parts of a change of a session without a run and mail. */
-const unposted = { run: 0, waiting: 0, lastMail: 0 };
+const unposted = { run: 0, waiting: 0, readUntil: 0 };
 
 /** Returns state whose large value contains another one, which changes less often. */
 function stateOf(chance: Chance, inner: string) {

@@ -106,7 +106,7 @@ for (const make of [memory, () => durable(memory().journal)]) {
 }
 
 Deno.test("a store in memory that is full cuts no stream: the run loses its first events", async () => {
-  const app = serve(agent({ model: long(200, 1_000) }), { store: memory({ maxBytes: 2_000_000 }) });
+  const app = serve(agent({ model: long(200, 1_000) }), { store: memory({ maxBytes: 1_500_000 }) });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   let text = await pieces.until("100 x");
   const { run, session } = first("run.started", framesOf(text));

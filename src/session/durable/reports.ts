@@ -41,7 +41,7 @@ export function reportEntriesOf(
     const report = { ...run, at: Date.now(), ...(end && { end }) };
     const entry = { id: key, ...(owner !== undefined && { owner }), report };
     const holder = crypto.randomUUID();
-    const { from, to, change } = SessionVersion.none.next(entry, { holder, run: 0, waiting: 0, lastMail: 0 });
+    const { from, to, change } = SessionVersion.none.next(entry, { holder, run: 0, waiting: 0, readUntil: 0 });
     const append = { from, to, change, due: patience * lease, created: { owner } };
     return (await journal.append(key, append))?.stored === true;
   }

@@ -93,7 +93,7 @@ async function holdSession(
     if (!head || !change) return append; // nothing will be stored
     const added = change.entries.map((entry, index) => [change.last + 1 + index, entry] as const);
     const entries = [...stored?.entries ?? [], ...added].filter(([number]) => number >= head.base);
-    const { lastMail: _, ...session } = readSession({ ...head, due: null, entries }, head.session ?? key).session; // `lastMail` counts entries, which a token does not have
+    const { readUntil: _, ...session } = readSession({ ...head, due: null, entries }, head.session ?? key).session; // `readUntil` counts entries, which a token does not have
     const token = resumeToken = await seal(session);
     const lines = events?.lines.map((line, index, all) =>
       index === all.length - 1 ? lineOf(tokenAdded(JSON.parse(line), token)) : line
