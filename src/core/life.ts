@@ -208,7 +208,7 @@ async function end(engine: EngineRun, hookResult: RunResult): Promise<RunResult>
     if (isDropped || last.type === "run.paused") { // no answer would find the question
       const verb = last.type === "run.paused" ? "pause" : "end";
       const message = `The run cannot ${verb}: its session could not be saved.`;
-      last = { type: "run.failed", error: id, message, code: "internal", usage: last.usage };
+      last = { type: "run.failed", error: id, message, code: "internal", usage: result.usage };
       result = { ...result, status: "failed", reason: "failure", questions: [], error };
     }
     await writer.endRefused(last);
