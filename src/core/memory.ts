@@ -7,7 +7,8 @@ import { boundNames, CapacityError } from "./bounded_cache.ts";
 import { journalKey } from "./journal.ts";
 import { memoryJournal } from "./memory_journal.ts";
 import type { Unsaved } from "./session.ts";
-import { sessionsIn, storeSession } from "./session_version.ts";
+import { storeSession } from "./session_version.ts";
+import { sessionsIn } from "./sessions.ts";
 import type { RunStore, Store } from "./store.ts";
 import { expectNames } from "../protocol/shape.ts";
 

@@ -25,15 +25,7 @@ import {
   type RunState,
 } from "./journal.ts";
 import type { Session, SessionHead, Unsaved } from "./session.ts";
-import {
-  type EarlierSessions,
-  type HistoryOptions,
-  type HistoryPage,
-  type SessionName,
-  type Sessions,
-  type Store,
-  UnreadableError,
-} from "./store.ts";
+import { type HistoryOptions, type HistoryPage, type SessionName, type Store, UnreadableError } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 
@@ -185,13 +177,13 @@ export class SessionVersion {
   /** The numbers of the large values of the head, by their JSON. */
   readonly #values: ReadonlyMap<string, number>;
   /** The fields of the head that the next one needs. */
-  readonly #kept: Pick<SessionHead, "compactions" | "archive">;
+  readonly #kept: Partial<FormattedHead>;
 
   private constructor(
     mark: Mark | undefined,
     transcript: StoredTranscript,
     values: ReadonlyMap<string, number>,
-    kept: Pick<SessionHead, "compactions" | "archive">,
+    kept: Partial<FormattedHead>,
   ) {
     this.mark = mark;
     this.#transcript = transcript;
@@ -484,50 +476,6 @@ export async function storeSession(
   const events = session.run && { events: { first: session.run.events + 1, lines: [] } }; // a run that continues here continues their numbers
   return (await journal.append(key, { from, to, change, due, ...(!opened && { created, ...events }) }))?.stored ===
     true;
-}
-
-/** Returns the operations on whole sessions of a journal. */
-export function sessionsIn(journal: Journal, earlier?: EarlierSessions): Sessions {
-  const keyOf = (id: string, { owner }: SessionName = {}) => journalKey(owner, id);
-  const store = { journal, ...(earlier && { earlier }) };
-  const open = (id: string, { owner }: SessionName = {}) => readStored(store, { id, owner }, openSession);
-  return {
-    async load(id, name) {
-      const opened = await open(id, name);
-      if (!opened) return undefined;
-      const { readUntil: _, ...session } = opened.session; // it counts entries, which only the journal has
-      return session;
-    },
-    async save({ version, ...session }) {
-      const key = keyOf(session.id, session);
-      const opened = await open(session.id, session);
-      if ((opened?.version.n ?? 0) !== version) return undefined;
-      return await storeSession(journal, key, session, opened) ? version + 1 : undefined;
-    },
-    history: (id, options) =>
-      readStored(store, { id, owner: options?.owner }, (journal, key) => historyIn(journal, key, options)),
-    async fork(id, to, { at, owner } = {}) {
-      const key = keyOf(id, { owner });
-      const { session, version } = await open(id, { owner }) ?? {};
-      if (!session || !version || at !== undefined && !(at >= 0 && at <= version.last)) return false;
-      const messages = at === undefined ? session.messages : transcriptOf(await journal.entries(key, 1, at)).messages;
-      const { state, rules } = session;
-      const copy = {
-        id: to,
-        messages,
-        ...(owner !== undefined && { owner }),
-        ...(state && { state }),
-        ...(rules && { rules }),
-      };
-      await earlier?.move(to, { owner }); // if there is one, it is not replaced
-      return await storeSession(journal, keyOf(to, { owner }), copy);
-    },
-    list: (options) => journal.list(options),
-    async delete(id, name) {
-      await earlier?.delete(id, name);
-      await journal.delete(keyOf(id, name));
-    },
-  };
 }
 
 /** Reads a page of a session's history. */

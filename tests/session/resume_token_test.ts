@@ -1,4 +1,4 @@
-import { sessionsIn } from "../../src/core/session_version.ts";
+import { sessionsIn } from "../../src/core/sessions.ts";
 import type { RunStore } from "../../src/core/store.ts";
 import {
   agent,

@@ -17,7 +17,7 @@ import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus }
 import { failed, text } from "../results.ts";
 import type { EngineRun } from "../run.ts";
 import type { Session } from "../session.ts";
-import { sessionsIn } from "../session_version.ts";
+import { sessionsIn } from "../sessions.ts";
 import { start } from "../start.ts";
 import { schemaOf, type Tool, tool } from "../tool.ts";
 import { type ToolResult, user } from "../../protocol/message.ts";

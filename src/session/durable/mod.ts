@@ -5,7 +5,7 @@
  */
 import { handOver, takeOver } from "../../core/durable.ts";
 import type { Journal } from "../../core/journal.ts";
-import { sessionsIn } from "../../core/session_version.ts";
+import { sessionsIn } from "../../core/sessions.ts";
 import type { DurableRuns, EarlierSessions, Store } from "../../core/store.ts";
 import { recoveryOf } from "./recovery.ts";
 import { reportEntriesOf } from "./reports.ts";

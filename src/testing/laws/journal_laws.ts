@@ -20,7 +20,7 @@ import {
   numbered,
   post,
 } from "./journal_history.ts";
-import { sessionsIn } from "../../core/session_version.ts";
+import { sessionsIn } from "../../core/sessions.ts";
 import { sessionLaws } from "./session_laws.ts";
 import { transcriptLaws } from "./transcript_laws.ts";
 import {
