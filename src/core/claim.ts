@@ -10,7 +10,6 @@ import {
   type AnsweredQuestion,
   type Exit,
   noCounters,
-  type Position,
   type RunSnapshot,
   type Stop,
   stopFor,

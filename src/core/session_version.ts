@@ -26,7 +26,6 @@ import {
 } from "./journal.ts";
 import type { Session, SessionHead, Unsaved } from "./session.ts";
 import { type HistoryOptions, type HistoryPage, type SessionName, type Store, UnreadableError } from "./store.ts";
-import type { Event } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 
 // Large values of a session's head. They are entries, to which the head refers by number, so that a save writes only those that have changed.
