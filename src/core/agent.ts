@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClaimConditions, ClaimOptions } from "./claim.ts";
+import type { ClaimConditions } from "./claim.ts";
 import { defineAgent, partsOf, type WrapHooks } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import type { Limits } from "./limits.ts";

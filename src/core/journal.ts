@@ -13,7 +13,6 @@
 import type { Entry } from "./entries.ts";
 import { sha256 } from "./lib/sha256.ts";
 import type { Mail } from "./session.ts";
-import type { Event } from "../protocol/event.ts";
 
 // The ids of journals and runs.
 

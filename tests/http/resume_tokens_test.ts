@@ -2,7 +2,7 @@ import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { type App, eventsOf, first, post, refusalOf } from "../support/requests.ts";
