@@ -3,33 +3,29 @@
  *
  * @module
  */
-import { agent, memory, serve, type ServeOptions, type Store, tool } from "@jizai/jizai";
+import { agent, memory, serve, type Store, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import * as z from "zod";
 
 const source = new URL("../../../src/", import.meta.url).href;
 
 /**
- * Returns the functions from a route to `start()`, outermost first, for a prompt and for answers, with and without a log. The requests take the longest way:
+ * Returns the functions from a route to `start()`, outermost first, for a prompt and for answers. The requests take the longest way:
  * they have an idempotency key, and prompts wait for their session. A function that only returns the promise of another one is not in V8's stack.
  */
 export async function hopsToStart(): Promise<ReadonlyMap<string, readonly string[]>> {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 100;
   try {
-    const [prompt, answers] = await hopsOf({});
-    const [loggedPrompt, loggedAnswers] = await hopsOf({ log: memoryLog() });
-    return new Map(
-      Object.entries({ prompt, answers, "prompt, logged": loggedPrompt, "answers, logged": loggedAnswers }),
-    );
+    const [prompt, answers] = await hopsOfRuns();
+    return new Map(Object.entries({ prompt, answers }));
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
 /** Sends a prompt and then the answer to its question. Returns the functions from each route to `start()`. */
-async function hopsOf(options: ServeOptions): Promise<readonly [string[], string[]]> {
+async function hopsOfRuns(): Promise<readonly [string[], string[]]> {
   const starts: string[][] = [];
   const sessions = memory();
   const { journal } = sessions;
@@ -46,7 +42,7 @@ async function hopsOf(options: ServeOptions): Promise<readonly [string[], string
   };
   const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "Dropped." });
   const asking = agent({ model: scripted({ calls: [["drop", {}]] }, "It is gone."), tools: [drop] });
-  const app = serve(asking, { ...options, store, busy: "queue" });
+  const app = serve(asking, { store, busy: "queue" });
   async function post(path: string, body: object): Promise<string> {
     const headers = { "content-type": "application/json", "idempotency-key": path };
     const response = await app.request(path, { method: "POST", headers, body: JSON.stringify(body) });
