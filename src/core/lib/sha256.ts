@@ -16,14 +16,12 @@ function fractions(count: number, root: (prime: number) => number): Int32Array {
   return values;
 }
 
-/** The constants of the rounds, and the first state. Made at the first use. */
-let rounds: Int32Array | undefined;
-let start: Int32Array | undefined;
+/** The constants of the rounds, and the first state. */
+const rounds = /* @__PURE__ */ fractions(64, Math.cbrt);
+const start = /* @__PURE__ */ fractions(8, Math.sqrt);
 
 /** Returns the hash of `bytes`: 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  rounds ??= fractions(64, Math.cbrt);
-  start ??= fractions(8, Math.sqrt);
   const padded = new DataView(new ArrayBuffer(Math.ceil((bytes.length + 9) / 64) * 64));
   new Uint8Array(padded.buffer).set(bytes);
   padded.setUint8(bytes.length, 0x80);
@@ -40,7 +38,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
         words[i] = at(words, i - 16) + small + at(words, i - 7) + large;
       }
     }
-    let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number];
+    let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
     for (let i = 0; i < 64; i++) {
       const choice = (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + ((e & f) ^ (~e & g));
       const first = (h + choice + at(rounds, i) + at(words, i)) | 0;
@@ -56,7 +54,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
 
 /** Returns an element within the bounds. */
 function at(values: Int32Array, index: number): number {
-  return values[index] as number;
+  return values[index] ?? 0;
 }
 
 function rotated(value: number, by: number): number {

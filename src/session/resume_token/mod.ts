@@ -81,12 +81,12 @@ async function holdSession(
   /** Stores a pause with its token, so that a client which reconnects receives it, too. An append that is repeated stays the same. */
   async function append(key: string, append: Append): Promise<Appended | undefined> {
     if (append.change?.state !== "paused") return await journal.append(key, append);
-    if (!sealed || !isSameMark(sealed.to, append.to)) sealed = await withToken(key, append);
+    if (!sealed || !isSameMark(sealed.to, append.to)) sealed = await sealedAppend(key, append);
     return await journal.append(key, sealed);
   }
 
   /** Returns the append of a pause with its token in the last event. */
-  async function withToken(key: string, append: Append): Promise<Append> {
+  async function sealedAppend(key: string, append: Append): Promise<Append> {
     const stored = await journal.open(key);
     const head = headAfter(append, stored);
     const { change, events } = append;
