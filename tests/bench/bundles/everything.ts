@@ -1,4 +1,4 @@
-/** An agent that is served with every optional feature of the engine: store, idempotency, subagents, compaction and trace. */
+/** An agent that is served with every optional feature of the engine: store, subagents, compaction and trace. */
 import { agent, serve } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { options } from "./assistant.ts";

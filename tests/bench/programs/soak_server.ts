@@ -88,7 +88,6 @@ const holder: Middleware = {
 
 const app = serve(agent({ model, tools, use: [holder], limits: { recoveries: 50 } }), {
   store,
-  log: database.log,
   lease,
   signal: closing.signal,
   onClientGone: "detach",
