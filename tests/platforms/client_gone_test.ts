@@ -187,19 +187,17 @@ Deno.test("in workerd, a client follows the rest of a run that the platform ende
 
 Deno.test("in workerd, a message to a run that the platform ended is refused or kept, and never lost", async () => {
   await using worker = await workers();
-  const stored = appOf(worker, "cut-detached-stored");
-  const { run, session } = await leave(stored, "wait", "model.started");
-  await untilCut(worker);
-  assertEquals(await sent(post(stored, `/runs/${run}/messages`, { text: "More" })), 202);
-  await lastOf(stored.request(`/runs/${run}`));
-  const { messages } = await (await stored.request(`/sessions/${session}`)).json();
-  assertEquals(messages.filter(({ role }: { role: string }) => role === "user").length, 2);
-  for (const name of ["cut", "cut-detached"]) {
+  for (const name of cutApps) {
     const app = appOf(worker, name);
-    const { run } = await leave(app);
+    const { run, session } = await leave(app, "wait", "model.started");
     await untilCut(worker);
-    assertEquals((await refusalOf(post(app, `/runs/${run}/messages`, { text: "More" })))[0], 404);
-    assertEquals((await refusalOf(post(app, `/runs/${run}/finish`)))[0], 404);
+    assertEquals(await sent(post(app, `/runs/${run}/messages`, { text: "More" })), 202, name);
+    await lastOf(app.request(`/runs/${run}`));
+    const { messages } = await (await app.request(`/sessions/${session}`)).json();
+    const prompts = messages.filter(({ role }: { role: string }) => role === "user");
+    assertEquals(prompts.length, 2, name);
+    assertEquals((await refusalOf(post(app, `/runs/${run}/messages`, { text: "More" })))[0], 404, name);
+    assertEquals((await refusalOf(post(app, `/runs/${run}/finish`)))[0], 404, name);
   }
 });
 
@@ -305,6 +303,6 @@ for (const name of cutApps) {
       assertEquals((await refusalOf(response))[0], 409);
       return undefined;
     });
-    assertEquals(end, name === "cut-detached" ? "run.aborted" : "run.finished");
+    assertEquals(end, name.endsWith("-stored") ? "run.finished" : "run.aborted");
   });
 }
