@@ -291,7 +291,7 @@ Deno.test(
 async function restarting(...scripts: readonly (readonly ScriptedAnswer[])[]) {
   const models = scripts.map((steps) => scripted(...steps));
   const [first, ...later] = models.map((model) =>
-    serve(agent({ model, tools: [order], trace }), { page: playground(), log: memoryLog(), onClientGone: "detach" })
+    serve(agent({ model, tools: [order], trace }), { page: playground(), onClientGone: "detach" })
   );
   let app = first!;
   const visiting = await visit({ fetch: (request) => app.fetch(request) });

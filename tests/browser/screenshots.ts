@@ -115,7 +115,6 @@ function tour() {
   return serve(assistant(embedded({ pause: 1 }), { trace, pace: 60 }), {
     page: playground({ prompts, switches }),
     vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
-    log: memoryLog(),
     onClientGone: "detach",
     onError: () => {},
   });

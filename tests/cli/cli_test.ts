@@ -277,9 +277,6 @@ const names = [
   "jizai_journal_event",
   "jizai_journal_expires",
   "jizai_journal_owner",
-  "jizai_log",
-  "jizai_log_expires",
-  "jizai_log_piece",
   "jizai_value",
   "jizai_value_expires",
 ];

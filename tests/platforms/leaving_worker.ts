@@ -106,13 +106,11 @@ interface Kind {
 const kinds: Readonly<Record<string, () => Kind>> = {
   "stop": () => ({ options: {} }),
   "stop-stored": () => ({ options: { store: waiting() } }),
-  "stop-logged": () => ({ options: { store: waiting() } }),
   "drain-stored": () => ({ options: { store: waiting(), onClientGone: "drain" } }),
-  "detach-logged": () => ({ options: { store: waiting(), onClientGone: "detach" } }),
+  "detach-stored": () => ({ options: { store: waiting(), onClientGone: "detach" } }),
   "cut": () => ({ options: {}, cut: true }),
   "cut-stored": () => ({ options: { store: waiting() }, cut: true }),
   "cut-detached": () => ({ options: { onClientGone: "detach" }, cut: true }),
-  "cut-detached-logged": () => ({ options: { onClientGone: "detach" }, cut: true }),
   "cut-detached-stored": () => ({
     options: {
       store: waiting(),

@@ -1,5 +1,5 @@
 /**
- * Appends for tests of databases: one that creates a journal, and those that add events to its run.
+ * Appends for tests of databases: one that creates a journal, those that add events to its run, and one that ends it.
  *
  * @module
  */
@@ -21,4 +21,10 @@ export function begun(session: string): Append {
 /** Returns append `n` after those of one holder, which adds events from number `n` on. */
 export function added(n: number, lines: readonly string[], holder = "one"): Append {
   return { from: { holder: "one", n: n - 1 }, to: { holder, n }, events: { first: n, lines } };
+}
+
+/** Returns append `n` after those of one holder, which ends the run with events from number `n` on. */
+export function ended(n: number, lines: readonly string[]): Append {
+  const change = { run: 1, state: "over" as const, base: 1, waiting: 0, head: "{}", last: 1, entries: [] };
+  return { ...added(n, lines), change };
 }

@@ -16,7 +16,7 @@ const app = serve(assistant, {
     OPENAI_API_KEY: process.env.OPENAI_API_KEY,
     ANTHROPIC_API_KEY: process.env.ANTHROPIC_API_KEY,
   }),
-  page: playground(), // a client that reconnects receives the events that it missed
+  page: playground(),
   onClientGone: "detach", // a run continues when its client disconnects
   signal: closing.signal,
 });
