@@ -14,7 +14,7 @@ import { schema as postgres } from "../session/postgres/sql.ts";
 import { schema as sqlite } from "../session/sqlite.ts";
 export type { AskOptions, Keyboard, Terminal } from "./terminal.ts";
 
-// `jizai schema DATABASE`: the tables of sessions, logs and texts by key, as SQL.
+// `jizai schema DATABASE`: the tables of sessions and of texts by key, as SQL.
 
 const schemas: ReadonlyMap<string, string> = new Map([
   ["d1", d1],

@@ -11,7 +11,7 @@ import { brand } from "../protocol/brand.ts";
 import type { Message } from "../protocol/message.ts";
 import { expectedId, isId } from "../protocol/shape.ts";
 
-// Errors of stores and logs after which a run does not retry.
+// Errors of stores after which a run does not retry.
 
 /**
  * A failure that lasts longer than a few seconds. If an adapter of yours throws it, a run does not retry the operation.
@@ -74,7 +74,7 @@ export interface Recovered {
 /** Takes over runs whose process died. Resolves when they have begun. Rejects if the store fails or `limit` is no whole number of at least 1. */
 export type Recover = (options?: RecoverOptions) => Promise<Recovered>;
 
-// Retries for stores and logs that fail now and then.
+// Retries for stores that fail now and then.
 
 /** The least number of attempts, and the milliseconds by which each delay grows, up to the longest. */
 const attempts = 5;

@@ -73,7 +73,7 @@ export function textOfLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** A piece of one addition to a log. */
+/** A piece of the event lines of one append. */
 export interface LinesPiece {
   /** The number of the first event of the addition. */
   readonly first: number;
@@ -90,7 +90,7 @@ interface LineCollector {
   lines(): { readonly first: number; readonly lines: readonly string[] };
 }
 
-/** The number of characters of a page of a log. A page ends with the first addition, or in memory with the first event, that exceeds it. */
+/** The number of characters of a page of events. A page ends with the first append, or in memory with the first event, that exceeds it. */
 export const pageLength = 500_000;
 
 /**

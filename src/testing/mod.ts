@@ -1,5 +1,5 @@
 /**
- * Tools for tests of agents, middleware, stores and logs. They work with any test runner. Importing this module turns on `agent({ strict: true })`.
+ * Tools for tests of agents, middleware, and adapters of journals. They work with any test runner. Importing this module turns on `agent({ strict: true })`.
  *
  * @module
  */

@@ -107,7 +107,7 @@ function shortened(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 160)}… of ${text.length} characters` : text;
 }
 
-// Sample sessions for the laws of stores and logs.
+// Sample sessions for the laws of journals.
 
 /** The store that laws test: a journal, and the operations on whole sessions that are made of its operations. */
 export type TestedStore = Omit<Store, "durable">;
