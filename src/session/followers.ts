@@ -255,6 +255,7 @@ export function followers(journal: Journal): Followers {
       for (let at = after; !signal.aborted;) {
         if (run.failure) throw run.failure.error;
         const { end } = run;
+        if (at > after && end && end.last < at) return; // an older state, or another record: nothing continues what was read
         const wanted = Math.max(joined, run.wanted);
         const lines = buffer.linesAfter(run, at);
         const shared = run.reading.get(at);

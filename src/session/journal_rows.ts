@@ -151,12 +151,21 @@ function joinedLines(
 ): { readonly first: number; readonly lines: readonly string[] } {
   const lines: string[] = [];
   let length = 0;
+  let end: number | undefined;
   for (const [first, text] of textsOf(rows)) {
     if (length >= pageLength) break;
-    for (const line of linesIn(text).slice(Math.max(after + 1 - first, 0))) lines.push(line);
+    if (first > (end ?? first)) throw lostEvents();
+    const added = linesIn(text);
+    end = first + added.length;
+    for (const line of added.slice(Math.max(after + 1 - first, 0))) lines.push(line);
     length += text.length;
   }
   return { first: Math.max(after + 1, rows[0]?.first ?? 0), lines };
+}
+
+/** Returns the error of a run whose events are not whole: without it, they would have wrong numbers. */
+function lostEvents(): Error {
+  return new Error("Cannot read events: the database has lost events that it had accepted");
 }
 
 /** Returns the texts of additions by the numbers of their first events. */

@@ -46,7 +46,7 @@ Deno.test({
     await using small = connect(server.url); // connections with the new default
     await migrate(small);
     const store = postgresStore(small);
-    const served = servedOn({ store });
+    const served = servedOn(store);
     await server.control("fill");
     assertStringIncludes(await assertRefuses(served), "No space left on device");
     await server.control("free");
@@ -71,7 +71,7 @@ Deno.test({
     assert(server);
     using before = connectRedis(server);
     const store = redisStore(before, quiet);
-    const served = servedOn({ store });
+    const served = servedOn(store);
     await assertAnswers(served);
     await store.save({ id: "s", version: 0, messages: [user("kept")] });
     await server.control("fill");
@@ -80,7 +80,7 @@ Deno.test({
     await server.control("free");
     await server.control("start");
     using after = connectRedis(server);
-    await assertAnswers(servedOn({ store: redisStore(after, quiet) }));
+    await assertAnswers(servedOn(redisStore(after, quiet)));
     assertEquals((await redisStore(after, quiet).load("s"))?.messages, [user("kept")]);
   },
 });

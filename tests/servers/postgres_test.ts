@@ -2,13 +2,14 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import postgres from "postgres";
 import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
-import { journalLaws, keyValueLaws, logLaws } from "@jizai/jizai/testing";
+import { migrate, postgresKeyValue, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
 import { journalKey } from "../../src/core/journal.ts";
 import { earlierPostgres, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { pgbouncer } from "./pgbouncer.ts";
 import { isPostgresMissing, postgresServer } from "./postgres_server.ts";
+import { beginRun, followed } from "./run_events.ts";
 
 /** Milliseconds that a law may take, however busy the disk is. */
 const time = 60_000;
@@ -91,43 +92,42 @@ async function checkMoves(sql: PostgresSql): Promise<void> {
 
 onPostgres("postgresStore() moves the sessions of earlier versions to journals", checkMoves);
 
-onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", async (sql) => {
-  using clock = stoppedClock();
-  const { pass } = clock;
-  await logLaws(async (options) => postgresLog(await emptied(sql), options), { time, pass });
-  const polling = { listen: false, pollEvery: 20 };
-  await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
-});
-
 onPostgres("postgresKeyValue() keeps the laws of key-value databases", async (sql) => {
   using clock = stoppedClock();
   const { pass } = clock;
   await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
 });
 
-onPostgres("additions of concurrent runs share statements, and one that fails fails alone", async (sql) => {
+onPostgres("appends to concurrent journals share statements, and one that fails fails alone", async (sql) => {
   const statements: string[] = [];
-  const log = postgresLog({
+  const { journal } = postgresStore({
     listen: (...given) => sql.listen(...given),
     unsafe(query, ...given) {
       statements.push(query);
       return sql.unsafe(query, ...given);
     },
   });
-  const runs = Array.from({ length: 50 }, (_, index) => `r${index}`);
-  const add = (run: string, after: number) =>
-    log.append(run, { after, lines: [`${after + 1}`], ended: false }).catch(() => "rejected");
-  assertEquals(await Promise.all(runs.map((run) => add(run, 0))), runs.map(() => true));
+  const keys = [...Array.from({ length: 50 }, (_, index) => `r${index}`), "zero"];
+  const runs = await Promise.all(keys.map((key) => beginRun(journal, key)));
+  const stored = { stored: true, last: 0 };
+  statements.length = 0;
+  assertEquals(await Promise.all(runs.map((run) => run.add("1"))), runs.map(() => stored));
   assertEquals(statements.length, 1);
-  const given = ["r0", "r0", "r1", "zero \0", "r2"]; // Postgres stores no zero character
-  assertEquals(await Promise.all(given.map((run) => add(run, run.startsWith("r") ? 1 : 0))), [
-    true,
-    false,
-    true,
-    "rejected",
-    true,
-  ]);
-  assertEquals((await log.read("r2", 0))?.lines, ["1", "2"]);
+  const late = {
+    from: { holder: "other", n: 2 },
+    to: { holder: "other", n: 3 },
+    events: { first: 2, lines: ["other"] },
+  };
+  const appends = [
+    runs[0]?.add("2"),
+    journal.append("r0", late),
+    runs[1]?.add("2"),
+    runs[50]?.add("\0").catch(() => "rejected"), // Postgres stores no zero character
+    runs[2]?.add("2"),
+  ];
+  assertEquals(await Promise.all(appends), [stored, undefined, stored, "rejected", stored]);
+  const linesOf = async (key: string) => (await journal.read(key, 1, 0))?.lines;
+  assertEquals(await Promise.all(["r0", "r2", "zero"].map(linesOf)), [["1", "2"], ["1", "2"], ["1"]]);
 });
 
 const isPooled = !ignore &&
@@ -155,14 +155,13 @@ Deno.test({
     };
     await journalLaws(make, { time, pass });
     await checkMoves(sql);
-    await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
     await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
     await sql.end({ timeout: 0 });
   },
 });
 
 onPostgres("migrate() can run at once in several processes, and again", async (sql, url) => {
-  await sql.unsafe("DROP TABLE jizai_journal CASCADE");
+  await sql.unsafe("DROP TABLE jizai_journal, jizai_journal_event CASCADE");
   await using other = connect(url);
   await Promise.all([migrate(sql), migrate(other), migrate(sql), migrate(other)]);
   await postgresStore(sql).save({ id: "s", version: 0, messages: [user("自在鉤\u0000")] });
@@ -190,12 +189,13 @@ onPostgres("20 connections save the same version: one wins", async (sql, url) =>
 });
 
 onPostgres(
-  "postgresLog() is notified of events that another process adds, also after its LISTEN connection was lost",
+  "a follower is notified of events that another process adds, also after its LISTEN connection was lost",
   async (sql, url) => {
     await using other = connect(url);
-    const [writer, reader] = [postgresLog(sql), postgresLog(other, { pollEvery: 60_000 })];
-    await writer.append("r", { after: 0, lines: ["1"], ended: false });
-    const pages = reader.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+    const [writer, reader] = [postgresStore(sql), postgresStore(other, { pollEvery: 60_000 })];
+    const run = await beginRun(writer.journal, "r");
+    await run.add("1");
+    const pages = followed(reader.journal, "r");
     assertEquals((await pages.next()).value?.lines, ["1"]);
     for (let after = 1; after < 20; after++) {
       const next = pages.next();
@@ -204,11 +204,11 @@ onPostgres(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'listen%'",
         );
       }
-      await writer.append("r", { after, lines: [`${after + 1}`], ended: false });
+      await run.add(`${after + 1}`);
       assertEquals((await next).value?.lines, [`${after + 1}`]);
     }
     const end = pages.next();
-    await writer.append("r", { after: 20, lines: [], ended: true });
+    await run.end();
     assertEquals((await end).done, true);
   },
 );
@@ -237,7 +237,7 @@ onPostgres(
 onPostgres("a client follows in one process the run that another process executes", async (sql, url) => {
   await using other = connect(url);
   const [one, two] = [sql, other].map((sql) =>
-    serve(agent({ model: scripted("Hello!") }), { store: postgresStore(sql), log: postgresLog(sql) })
+    serve(agent({ model: scripted("Hello!") }), { store: postgresStore(sql) })
   );
   assert(one && two);
   const headers = { "content-type": "application/json" };

@@ -4,7 +4,7 @@ import { bundled } from "../platforms/workerd.ts";
 import { miniflare } from "./miniflare.ts";
 import { programArguments } from "./server_program.ts";
 
-Deno.test("in miniflare, d1Store(), d1Log() and d1KeyValue() keep the laws, and one of 20 writers wins", async () => {
+Deno.test("in miniflare, d1Store() and d1KeyValue() keep the laws, and one of 20 writers wins", async () => {
   await using disk = await folder();
   await using server = await miniflare("tests/servers/d1_worker.ts", disk.path);
   const replies: Record<string, string> = {};
