@@ -5,7 +5,7 @@
  */
 import { type Connection, connectionOf, type Refusal } from "./connection.ts";
 import { reduce } from "./reduce.ts";
-import { emptyView, type Frame, isRunning, startRun, type View } from "./view.ts";
+import { change, emptyView, type Frame, isRunning, startRun, type View } from "./view.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 
 // The snapshots of the page: its state, which is stored over a reload, and the listeners that draw it.
@@ -105,6 +105,12 @@ function store(storageKey: string, view: View): void {
   }
 }
 
+/** Keeps the input of an answer in the entry of its call, if a person edited it. */
+function edited(view: View, answer: PersonAnswer): View {
+  if (answer.type !== "approve" || answer.input === undefined) return view;
+  return change(view, `${answer.callId}`, { edited: JSON.stringify(answer.input, null, 2) });
+}
+
 // The session that a server has forgotten.
 
 const forgotten =
@@ -186,7 +192,7 @@ export function openConversation(base: string): Conversation {
     answer(answer) {
       const { view } = read();
       const { session = "", run, at, resumeToken } = view;
-      set({ view: { ...view, status: "starting" }, problem: "" });
+      set({ view: { ...edited(view, answer), status: "starting" }, problem: "" });
       const path = `/sessions/${encodeURIComponent(session)}/answers`;
       server.follow(server.post(path, { answers: [answer], run, at, resumeToken }));
     },
