@@ -57,6 +57,7 @@ export type {
   DeltaEvent,
   FailureCode,
   HookAct,
+  RequestedTool,
   ResponseEvent,
   RunEvent,
   ToolEvent,

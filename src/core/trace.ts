@@ -9,6 +9,7 @@ import type { ModelContext } from "./points.ts";
 import type { Scope } from "./scope.ts";
 import type { HookAct, Point } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
+export type { WrapHooks } from "./definition.ts";
 
 /** Wraps a hook so that it emits `hook.acted` when it returns or throws. */
 function traced<C extends Scope, D extends object, R>(

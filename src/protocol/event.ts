@@ -291,7 +291,9 @@ export type Event =
 
 /** A tool as the model received it. */
 export interface RequestedTool {
+  /** The name by which the model calls it. */
   readonly name: string;
+  /** The purpose of the tool. */
   readonly description: string;
   /** The JSON Schema of its input. */
   readonly schema: { readonly [key: string]: unknown };

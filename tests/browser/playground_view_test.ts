@@ -297,3 +297,27 @@ Deno.test(
     assertEquals(await page.locator("#detail").count(), 0);
   },
 );
+
+Deno.test("playground: a run is run again in a session of its own, and compared", inBrowser, async () => {
+  const look = { calls: [["weather", { city: "Oslo" }]] } as const;
+  await using talk = await open({ steps: ["Hello.", look, "Sunny.", look, "It is sunny."] });
+  const { page } = talk;
+  await send(page, "Hi");
+  await until(page, "done");
+  await send(page, "Weather?");
+  await page.locator("#log p:has-text('Sunny.')").waitFor();
+  await until(page, "done");
+  await page.getByRole("button", { name: "Run again and compare" }).click();
+  await page.locator("#comparison td:has-text('It is sunny.')").waitFor();
+  const cells = await page.locator("#comparison td").allTextContents();
+  assertEquals(cells.slice(0, 6), [
+    "done",
+    "the same",
+    `weather { "city": "Oslo" }: ok`,
+    "the same",
+    "Sunny.",
+    "It is sunny.",
+  ]);
+  assertEquals(await page.locator("#runs button").count(), 2);
+  assertEquals(page.troubles, []);
+});

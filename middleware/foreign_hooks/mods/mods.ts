@@ -15,6 +15,7 @@ import { expectChoice, expectNames, Locks } from "../../../src/core/kit.ts";
 
 export type { Mod, ModField, ModFunction, ModModule, ModOption, On, Registration, Tier } from "./registration.ts";
 export type { ClassicEvents, ModsOptions, ModStore } from "./options.ts";
+export type { Files } from "../../../src/core/kit.ts";
 
 /**
  * Runs mods of Claude Code, unchanged: modules that export `register(on, options)`, and whose hooks are Koa-style functions `($, e, next)`. Subagents

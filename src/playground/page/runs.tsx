@@ -8,12 +8,15 @@ import { Detail } from "./detail.tsx";
 import { type TraceNode, traceTree, unchangedNodes } from "./trace_tree.ts";
 import {
   actsOf,
+  isRunning,
   legend,
   type Prices,
   recordOf,
   type RunRecord,
   type Span,
   spendingOf,
+  type Summary,
+  summaryOf,
   symbolOf,
   timeOf,
   type View,
@@ -167,10 +170,13 @@ interface RunsProps {
   readonly view: View;
   readonly prices: Prices;
   readonly now: number;
+  /** A run that was run again, and the view of the new one. */
+  readonly again?: { readonly run: string; readonly view: View } | undefined;
+  readonly runAgain: (run: RunRecord) => void;
 }
 
 /** The list of runs, and the trace of the selected one. A new run is selected when it begins. */
-export function Runs({ view, prices, now }: RunsProps) {
+export function Runs({ view, prices, now, again, runAgain }: RunsProps) {
   const [selected, select] = useState("");
   const [opened, open] = useState("");
   useEffect(() => {
@@ -203,6 +209,22 @@ export function Runs({ view, prices, now }: RunsProps) {
         {[`${timeOf(shown.ms)}`, ...(spending ? [wordsOf(spending)] : [])].join(" · ")}
         <span class="code id" title="The id of the run">{shown.run.slice(0, 8)}</span>
       </p>
+      {!isRunning(shown) && shown.prompt !== "" && (
+        <button
+          type="button"
+          class="again"
+          title="In a session of its own, with the code of now. The tools run again, too."
+          onClick={() => runAgain(shown)}
+        >
+          Run again and compare
+        </button>
+      )}
+      {again?.run === shown.run && (
+        <Comparison
+          before={summaryOf(view, shown.run, shown.status, prices)}
+          after={summaryOf(again.view, again.view.run ?? "", again.view.status, prices)}
+        />
+      )}
       <Trace
         key={shown.run}
         spans={shown.spans}
@@ -211,6 +233,32 @@ export function Runs({ view, prices, now }: RunsProps) {
       />
       {span && <Detail span={span} view={view} close={() => open("")} />}
     </>
+  );
+}
+
+/** The properties of a comparison. */
+interface ComparisonProps {
+  readonly before: Summary;
+  readonly after: Summary;
+}
+
+/** A table of two runs of a prompt: what is the same, and what differs. */
+function Comparison({ before, after }: ComparisonProps) {
+  return (
+    <table id="comparison" aria-label="Comparison">
+      <tr>
+        <th />
+        <th>Then</th>
+        <th>Now</th>
+      </tr>
+      {(["status", "calls", "answer", "tokens"] as const).map((key) => (
+        <tr key={key} class={before[key] === after[key] ? "same" : "differs"}>
+          <th>{key}</th>
+          <td>{before[key]}</td>
+          <td>{before[key] === after[key] ? "the same" : after[key]}</td>
+        </tr>
+      ))}
+    </table>
   );
 }
 

@@ -328,3 +328,26 @@ export function recordOf({ run = "", prompt, status, spans, ...view }: View, now
 export function elapsed({ began, waited, pausedSince }: Pick<View, "began" | "waited" | "pausedSince">, now: number) {
   return Math.max(0, (pausedSince ?? now) - began - waited);
 }
+
+/** The course of a run, for a comparison with another one. */
+export interface Summary {
+  readonly status: string;
+  /** The calls, with their inputs and outcomes. */
+  readonly calls: string;
+  readonly answer: string;
+  readonly tokens: string;
+}
+
+/** Summarizes a run of a view. */
+export function summaryOf({ entries, turns }: View, run: string, status: string, prices: Prices): Summary {
+  const runEntries = entries.filter(({ key }) => key.startsWith(`${run} `));
+  const spending = spendingOf(turns.filter((turn) => turn.run === run), prices);
+  return {
+    status,
+    calls: runEntries.flatMap(({ kind, name, input = "", status }) =>
+      kind === "call" ? [`${name} ${input.replace(/\s+/g, " ")}: ${status}`] : []
+    ).join("\n"),
+    answer: runEntries.flatMap(({ kind, text }) => kind === "agent" ? [text] : []).join("\n\n"),
+    tokens: spending ? wordsOf(spending) : "",
+  };
+}
