@@ -3,14 +3,16 @@ import { cataloguePage, created } from "./catalogue.ts";
 import { type Declaration, type DocModule, symbolText } from "./reference.ts";
 import { plainPage } from "./texts.ts";
 
-/** Parts that create no middleware. */
-const parts = ["mcp/stdio", "rpc_hooks/stdio", "terminal", "workspace/directory"];
+/** Returns true for a module that is a part of a middleware, such as `mcp/stdio`, or a function for one. */
+const isPart = (name: string) => name.includes("/") || name === "terminal";
 
 Deno.test("the catalogue creates each middleware that deno.json exports", async () => {
   const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));
   const names = Object.keys(config.exports).filter((name) => name.startsWith("./middleware/"))
     .map((name) => name.slice("./middleware/".length));
-  assertEquals(Object.keys(created).toSorted(), names.filter((name) => !parts.includes(name)).toSorted());
+  assertEquals(Object.keys(created).toSorted(), names.filter((name) => !isPart(name)).toSorted());
+  const skill = await Deno.readTextFile("examples/guides/SKILL.md");
+  assertEquals(names.filter((name) => !isPart(name) && !new RegExp(`\\b${name}\\b`).test(skill)), []);
   for (const [name, create] of Object.entries(created)) {
     assertEquals(typeof (create() as { name?: unknown }).name, "string", name); // a middleware has a name
   }
