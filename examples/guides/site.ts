@@ -80,6 +80,9 @@ const style = `
 @media (min-width: 1100px) { .sides { display: grid; grid-template-columns: 1fr 1fr; gap: 16px; } .sides > div { min-width: 0; } }
 `;
 
+/** The rank of a page in the search, as a function in JavaScript: guides and concepts come before what is generated. */
+export const rank = String.raw`(id) => /^\/(reference|middleware|manual)\//.test(id) ? 0.5 : 1.5`;
+
 /** Returns the configuration of VitePress, which is JSON. */
 export function configuration(groups: readonly { readonly title: string; readonly pages: readonly Entry[] }[]): object {
   return {

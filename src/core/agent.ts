@@ -277,6 +277,9 @@ export interface Agent<V, O> {
  * Creates an agent. Throws a `TypeError` without a model, for a misspelt hook, for two tools with the same name, for an order of middleware that one of
  * them rules out, and for an option whose feature is not imported.
  *
+ * Without options, a run ends with the status `limit` after 300 seconds or 50 turns, also in the background. The calls of a response run in parallel, at most
+ * 64. Nothing is retried or compacted, and sessions are in memory: change that with `limits`, `retry()`, `compaction()` and a store.
+ *
  * ```ts
  * import { agent, tool } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";

@@ -11,6 +11,7 @@ import { type Middleware, nameOf } from "./middleware.ts";
 import { compose, type Conditional, type Hook, type Onion } from "./onion.ts";
 import { outputFormat, type OutputStream } from "./output.ts";
 import { expectNoPromise } from "./policy.ts";
+import type { ModelContext } from "./points.ts";
 import type { Steps } from "./position.ts";
 import { promptSteps } from "./regions.ts";
 import type { Change, Scope } from "./scope.ts";
@@ -176,11 +177,12 @@ export interface AnswerFormat {
 }
 
 /** Wraps each hook of an agent. */
-export type WrapHooks = <C extends Scope, D extends object, R>(
-  point: Point,
-  middleware: string,
-  hook: Hook<C, D, R>,
-) => Hook<C, D, R>;
+export interface WrapHooks {
+  /** Wraps a hook. */
+  <C extends Scope, D extends object, R>(point: Point, middleware: string, hook: Hook<C, D, R>): Hook<C, D, R>;
+  /** Receives each request to a model as it is sent. */
+  readonly requested?: (ctx: ModelContext) => void;
+}
 
 /** The parts of an agent. */
 export interface AgentParts {

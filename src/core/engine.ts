@@ -50,6 +50,7 @@ export type {
   DeltaEvent,
   FailureCode,
   HookAct,
+  RequestedTool,
   ResponseEvent,
   RunEvent,
   ToolEvent,

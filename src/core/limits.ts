@@ -6,7 +6,7 @@
 
 /** The limits of one run. */
 export interface Limits {
-  /** Model responses. Default: 50. */
+  /** Model responses. Beyond, the run ends with the status `limit`. Default: 50. */
   readonly turns: number;
   /** Tool calls. Further calls are answered as skipped. Default: 200. */
   readonly calls: number;
@@ -14,9 +14,9 @@ export interface Limits {
   readonly continuations: number;
   /** Retries for a structured answer that does not match the schema. Default: 2. */
   readonly outputs: number;
-  /** Wall time, in milliseconds. Default: 300,000. */
+  /** Wall time, in milliseconds, also of a run in the background. Beyond, the run ends with the status `limit`. Default: 300,000, five minutes. */
   readonly time: number;
-  /** Characters of one result in the transcript. Hooks see the whole result. Default: 100,000. */
+  /** Characters of one result in the transcript; the rest is cut. Hooks see the whole result. Default: 100,000. */
   readonly output: number;
   /** Tools that run at the same time, in the run and its subagents together. Default: 64. */
   readonly parallel: number;

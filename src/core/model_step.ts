@@ -203,6 +203,7 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
   const ctx = prepare ? await prepare(modelContext) : modelContext;
   const request = senders.reduce((request, change) => change(request), ctx.request);
   const model = expectModel(request.model);
+  if (!quiet) engine.definition.wrapHooks?.requested?.({ ...ctx, request });
   const answer = new ResponseAccumulator({
     turn,
     ...(quiet

@@ -1,14 +1,18 @@
 /**
- * Traces: a `hook.acted` event for each hook. An import of its own: `agent({ trace })`.
+ * Traces: a `hook.acted` event for each hook, and each request to a model. An import of its own: `agent({ trace })`.
  *
  * @module
  */
+import type { WrapHooks } from "./definition.ts";
 import type { Hook } from "./onion.ts";
+import type { ModelContext } from "./points.ts";
 import type { Scope } from "./scope.ts";
 import type { HookAct, Point } from "../protocol/event.ts";
+import type { Message } from "../protocol/message.ts";
+export type { WrapHooks } from "./definition.ts";
 
-/** Wraps a hook so that it emits `hook.acted` when it returns or throws. Pass it to `agent({ trace })`. */
-export function trace<C extends Scope, D extends object, R>(
+/** Wraps a hook so that it emits `hook.acted` when it returns or throws. */
+function traced<C extends Scope, D extends object, R>(
   point: Point,
   middleware: string,
   hook: Hook<C, D, R>,
@@ -55,6 +59,41 @@ export function trace<C extends Scope, D extends object, R>(
     }
   };
 }
+
+/** The most characters of the messages in an event. A conversation is sent again with each request, and the log keeps each event. */
+const mostCharacters = 20_000;
+
+/** Emits `model.requested`. */
+function requested({ emit, request, turn, attempt }: ModelContext): void {
+  const { instructions, tools } = request;
+  const messages = request.messages.map(withoutNotes);
+  let omitted = messages.length;
+  for (let left = mostCharacters; omitted > 0; omitted--) {
+    left -= JSON.stringify(messages[omitted - 1]).length;
+    if (left < 0) break;
+  }
+  emit({
+    type: "model.requested",
+    turn,
+    attempt,
+    instructions,
+    messages: messages.slice(omitted),
+    omitted,
+    tools: tools.map(({ name, description, schema }) => ({ name, description, schema })),
+  });
+}
+
+/** Returns a message without what its provider has signed or encrypted, which no hook can mask. */
+function withoutNotes(message: Message): Message {
+  if (message.role !== "assistant") return message;
+  return { ...message, parts: message.parts.map((part) => "meta" in part ? { ...part, meta: null } : part) };
+}
+
+/**
+ * Makes each hook emit `hook.acted` when it returns or throws, and each request to a model `model.requested`. The events pass the hooks that mask them, such as
+ * `redact()`, and the clients of the run receive them. Pass it to `agent({ trace })`.
+ */
+export const trace: WrapHooks = /* @__PURE__ */ Object.assign(traced, { requested });
 
 /** Returns the turn and the call of a context, if it has them. */
 function placeOf(point: Point, ctx: object): { readonly turn?: number; readonly call?: string } {

@@ -32,7 +32,7 @@ export type Busy = "refuse" | "queue" | "replace";
 export interface ServeOptions<E extends Env = DefaultEnv> {
   /**
    * The store of the sessions and of the events of their runs: a client that reconnects receives the rest, and a request with an `Idempotency-Key` can be sent
-   * again. Default: the memory of this process.
+   * again. Default: the memory of this process, which keeps at most 1,000 idle sessions, and loses them at a restart.
    */
   readonly store?: Store;
   /** The events that the store keeps. */
@@ -62,7 +62,7 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
    * run. Default: `queue` for wires, whose clients send the next message without waiting for the end of a stopped run; otherwise `refuse`.
    */
   readonly busy?: Busy;
-  /** The effect on a run if its client disconnects, for all requests or for one. Default: `stop`. */
+  /** The effect on a run if its client disconnects, for all requests or for one. Default: `stop`: a reload of the page stops the run. */
   readonly onClientGone?: ClientGone | ((c: Context<E>) => ClientGone | Promise<ClientGone>);
   /**
    * Milliseconds after which a run is lost if its process, or on Cloudflare Workers its request, has stopped renewing its lease. Another one resumes it; if

@@ -43,6 +43,9 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
  * With `owner`, a request reaches only the sessions and runs of its owner. Without it, an id is a key: a client that knows the id of a session or run can read
  * it, continue it and stop it.
  *
+ * Without options, there is no authentication, a client that disconnects stops its run, a second prompt to a busy session is refused with 409, and a restart
+ * loses the sessions.
+ *
  * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to continue one: the events of the run, as server-sent events.
  *   With `Prefer: respond-async`, the run continues in the background: 202, with its address in `Location` and `{ run, session }`.
  * - `GET /runs/:id`, with `Last-Event-ID` or `?after=`: the events after that one, and those that follow.

@@ -20,7 +20,7 @@
  * @module
  */
 import type { FileChange } from "./files.ts";
-import type { CallResult, Usage, UserMessage } from "./message.ts";
+import type { CallResult, Message, Usage, UserMessage } from "./message.ts";
 import type { AddedPart, Call, Json, OutputChange, ProviderCallPart, ProviderResultPart } from "./part.ts";
 import type { Question } from "./question.ts";
 
@@ -276,7 +276,28 @@ export type Event =
     /** The answer, if the point decides something: an approval, a status. */
     readonly decided?: string;
     readonly ms: number;
+  }
+  | {
+    readonly type: "model.requested";
+    readonly turn: number;
+    readonly attempt: number;
+    readonly instructions: string;
+    /** The messages that were sent, without the first ones that `omitted` counts. */
+    readonly messages: readonly Message[];
+    /** The number of messages that are left out because the event would be too large. */
+    readonly omitted: number;
+    readonly tools: readonly RequestedTool[];
   };
+
+/** A tool as the model received it. */
+export interface RequestedTool {
+  /** The name by which the model calls it. */
+  readonly name: string;
+  /** The purpose of the tool. */
+  readonly description: string;
+  /** The JSON Schema of its input. */
+  readonly schema: { readonly [key: string]: unknown };
+}
 
 /** Returns true for the event with which a run ends or pauses. */
 export function isLastEvent({ type }: Event): boolean {

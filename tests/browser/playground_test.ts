@@ -5,6 +5,9 @@ import { playground } from "@jizai/jizai/playground";
 import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
+import { assistant } from "../../examples/assistant/assistant.ts";
+import { embedded } from "../../examples/assistant/model.ts";
+import { prompts, switches } from "../../examples/assistant/tour.ts";
 import { order } from "../support/asking.ts";
 import { post } from "../support/requests.ts";
 import { inBrowser, type Page, send, visit } from "./chromium.ts";
@@ -365,4 +368,28 @@ Deno.test("playground: a refused edit stays in its card, with the reason below i
   await page.getByRole("button", { name: "Approve" }).click();
   await until(page, "done");
   assertEquals(await page.locator("#log .result").allTextContents(), ["Ordered coffee."]);
+});
+
+Deno.test("playground: a person takes the tour, and turns a middleware off", inBrowser, async () => {
+  const app = serve(assistant(embedded({ pause: 0 }), { pace: 0, trace }), {
+    page: playground({ prompts, switches }),
+    vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
+    log: memoryLog(),
+    onClientGone: "detach",
+  });
+  await using talk = await visit(app);
+  const { page } = talk;
+  await page.locator(".prompts button:has-text('Delete the customer Ada')").click();
+  await until(page, "done");
+  assertEquals(await page.locator("#log .look").allTextContents(), [prompts[3]?.note]);
+  assertEquals(await page.locator("#log .result").allTextContents(), ["Customers are never deleted here."]);
+  await page.locator(".tour summary").click();
+  await page.getByLabel("permissions").click();
+  await page.locator(".prompts button:has-text('Delete the customer Ada')").click();
+  await page.locator("#log p:has-text('Deleted Ada and all orders.')").waitFor();
+  await send(page, "How do I ask a person before a tool runs?");
+  const link = page.locator("#log .markdown a >> nth=0");
+  await link.waitFor();
+  assertEquals((await link.getAttribute("href"))?.endsWith("/docs/examples/guides/ask_a_person.md"), true);
+  assertEquals(page.troubles, []);
 });

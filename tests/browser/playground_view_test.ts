@@ -1,5 +1,6 @@
 import { type Middleware, ModelError, text } from "@jizai/jizai";
 import { permissions } from "@jizai/jizai/middleware/permissions";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { drop, order } from "../support/asking.ts";
@@ -266,3 +267,57 @@ Deno.test(
     await until(page, "done");
   },
 );
+
+Deno.test(
+  "playground: a click in the trace shows the request to the model, a call with its edit, and the acts of a hook",
+  inBrowser,
+  async () => {
+    const guard: Middleware = { name: "guard", tool: async (_, next) => ({ ...await next(), context: ["Be quick."] }) };
+    const steps = [{ text: "Let me see.", calls: [["order", { what: "tea" }]] }, "On its way."] as const;
+    await using talk = await open({ steps, use: [guard, redact({ secrets: ["hunter2"] })] });
+    const { page } = talk;
+    await send(page, "Tea for hunter2");
+    await page.getByLabel("Input of order").fill(`{ "what": "coffee" }`);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await until(page, "done");
+    const shown = async (name: string) => {
+      await page.locator(`#onion button.name:has-text("${name}") >> nth=-1`).click();
+      return await page.locator("#detail pre, #detail .act").allTextContents();
+    };
+    const request = await shown("model scripted");
+    assertEquals(request.slice(0, 3), [
+      "Tea for [redacted]",
+      `Let me see.\n{"type":"call","id":"call_1","name":"order","input":{"what":"tea"}}`,
+      "call_1 ok: Ordered coffee.",
+    ]);
+    assertEquals(request.at(-1), "On its way.");
+    assertEquals(await shown("order"), [`{\n  "what": "tea"\n}`, `{\n  "what": "coffee"\n}`, "Ordered coffee."]);
+    assertEquals(await shown("guard at tool"), ["changed the result"]);
+    await page.keyboard.press("Escape");
+    assertEquals(await page.locator("#detail").count(), 0);
+  },
+);
+
+Deno.test("playground: a run is run again in a session of its own, and compared", inBrowser, async () => {
+  const look = { calls: [["weather", { city: "Oslo" }]] } as const;
+  await using talk = await open({ steps: ["Hello.", look, "Sunny.", look, "It is sunny."] });
+  const { page } = talk;
+  await send(page, "Hi");
+  await until(page, "done");
+  await send(page, "Weather?");
+  await page.locator("#log p:has-text('Sunny.')").waitFor();
+  await until(page, "done");
+  await page.getByRole("button", { name: "Run again and compare" }).click();
+  await page.locator("#comparison td:has-text('It is sunny.')").waitFor();
+  const cells = await page.locator("#comparison td").allTextContents();
+  assertEquals(cells.slice(0, 6), [
+    "done",
+    "the same",
+    `weather { "city": "Oslo" }: ok`,
+    "the same",
+    "Sunny.",
+    "It is sunny.",
+  ]);
+  assertEquals(await page.locator("#runs button").count(), 2);
+  assertEquals(page.troubles, []);
+});

@@ -179,6 +179,15 @@ const scenes: Readonly<Record<string, Scene>> = {
   retried: proposed("What does a parcel to Oslo cost?", "done", "trace"),
   budget: proposed("Compare the price of every item with every other", "limit"),
   subagent: proposed("Find a gift for someone who loves tea", "done", "trace"),
+  request: {
+    app: tour,
+    async play(page) {
+      await send(page, "Which card paid order 1042?");
+      await until(page, "done");
+      await openTrace(page);
+      await page.locator("#onion button.name:has-text('model embedded') >> nth=-1").click();
+    },
+  },
   guides: proposed("How do I ask a person before a tool runs?", "done"),
   empty: { steps: [], play: async () => {} },
   answer: {

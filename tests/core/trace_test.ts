@@ -1,4 +1,18 @@
-import { agent, denied, deny, type Event, type Middleware, reply, text, tool, ToolError } from "@jizai/jizai";
+import {
+  agent,
+  denied,
+  deny,
+  type Event,
+  type Middleware,
+  ModelError,
+  reply,
+  text,
+  textOf,
+  tool,
+  ToolError,
+  user,
+} from "@jizai/jizai";
+import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { trace } from "@jizai/jizai/trace";
 import { assertEquals } from "@std/assert";
@@ -111,7 +125,7 @@ Deno.test("a trace contains the turn if there is one, and no undefined field", a
   );
 });
 
-Deno.test("a trace adds an event when a hook leaves, and changes nothing else", async () => {
+Deno.test("a trace adds an event when a request is sent or a hook leaves, and changes nothing else", async () => {
   const use: Middleware[] = [
     { name: "cache", model: (ctx, next) => ctx.turn === 1 ? next() : Promise.resolve(reply("Mine.")) },
     { name: "mark", tool: async (_, next) => ({ ...text("Seen"), ...await next() }) },
@@ -121,9 +135,10 @@ Deno.test("a trace adds an event when a hook leaves, and changes nothing else", 
     return await eventsOfRun(agent({ model, tools: [look], use, ...(traces && { trace }) }).run("Hi"));
   };
   const [traced, plain] = [await play(true), await play(false)];
-  assertEquals(traced.filter(({ type }) => type !== "hook.acted"), plain);
+  assertEquals(traced.filter(({ type }) => type !== "hook.acted" && type !== "model.requested"), plain);
   const types = traced.map((event) => event.type === "hook.acted" ? `${event.middleware} ${event.did}` : event.type);
   assertEquals(types.slice(5), [
+    "model.requested",
     "call.delta",
     "call.ready",
     "cache passed",
@@ -140,5 +155,38 @@ Deno.test("a trace adds an event when a hook leaves, and changes nothing else", 
     "turn.finished",
     "session.closed",
     "run.finished",
+  ]);
+});
+
+Deno.test("a trace contains each request as it is sent, with the changes of the hooks and without the oldest messages of a long one", async () => {
+  const use: Middleware = {
+    name: "shape",
+    turn: (ctx, next) => next({ context: [...ctx.context, "It is noon."] }),
+    model: (_, next) => next({ request: { instructions: "Be brief." } }),
+  };
+  const model = scripted({ error: new ModelError("busy", { recoverable: true }) }, "Hello!");
+  const again: Middleware = { name: "again", model: (_, next) => next().catch(() => next()) };
+  const options = { model, tools: [look], use: [again, use], trace };
+  const long = user("x".repeat(20_000));
+  const events = await eventsOfRun(agent(options).run({ messages: [user("Old"), long, user("Hi")] }));
+  const requests = events.flatMap((event) => event.type === "model.requested" ? [event] : []);
+  assertEquals(
+    requests.map(({ turn, attempt, instructions, messages, omitted, tools }) => [
+      [turn, attempt, instructions, omitted],
+      messages.map((message) => message.role === "tool" ? "" : textOf(message)),
+      tools.map(({ name }) => name),
+    ]),
+    [1, 2].map((attempt) => [[1, attempt, "Be brief.", 2], ["Hi", "It is noon."], ["look"]]),
+  );
+});
+
+Deno.test("a trace shows a request masked, as the model received it", async () => {
+  const secret = "sk-0123456789";
+  const use = [redact({ secrets: [secret] })];
+  const assistant = agent({ model: scripted("Hello!"), instructions: `Use ${secret}.`, use, trace });
+  const events = await eventsOfRun(assistant.run(`The key is ${secret}`));
+  assertEquals([JSON.stringify(events).includes(secret), JSON.stringify(events).includes("Use [redacted].")], [
+    false,
+    true,
   ]);
 });

@@ -224,6 +224,15 @@ const events: ByKey<Event, "type"> = {
     decided: secret,
     ms: 1,
   },
+  "model.requested": {
+    type: "model.requested",
+    turn: 1,
+    attempt: 1,
+    instructions: secret,
+    messages: Object.values(messages),
+    omitted: 0,
+    tools: [{ name: secret, description: secret, schema: { description: secret } }],
+  },
 };
 
 /** Returns the paths of the texts and the keys that contain the secret. */

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { configuration } from "../../examples/guides/site.ts";
+import { configuration, rank } from "../../examples/guides/site.ts";
 import { output } from "../package/pack.ts";
 import { cataloguePage, isMiddlewareModule } from "./catalogue.ts";
 import { brokenLinks } from "./links.ts";
@@ -85,7 +85,11 @@ function addressesOf(drafts: readonly Draft[], modules: readonly DocModule[]): R
 async function stage(groups: readonly Group[]): Promise<void> {
   await clearStaged();
   await write(`${staged}/package.json`, JSON.stringify({ private: true, type: "module", dependencies: packages }));
-  await write(`${staged}/.vitepress/config.js`, `export default ${JSON.stringify(configuration(groups), null, 2)};\n`);
+  const search = `config.themeConfig.search.options = { miniSearch: { searchOptions: { boostDocument: ${rank} } } };`;
+  const config = `const config = ${
+    JSON.stringify(configuration(groups), null, 2)
+  };\n${search}\nexport default config;\n`;
+  await write(`${staged}/.vitepress/config.js`, config);
   await write(`${staged}/.vitepress/theme/index.js`, `export { default } from "vitepress/theme-without-fonts";\n`);
   for (const { pages } of groups) {
     for (const { path, markdown } of pages) await write(`${staged}/${path}.md`, markdown);

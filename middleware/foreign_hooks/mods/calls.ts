@@ -62,7 +62,11 @@ function resultOf(answer: Data, seen: Data | undefined, toolResult: ToolResult |
 
 function madeFrom(answer: Data, isSame: (field: string) => boolean): ToolResult {
   const hasOwnText = typeof answer.text === "string" && !isSame("text");
-  const content = isSame("result") && hasOwnText ? answer.text : answer.result ?? answer.text ?? "";
+  const content = isSame("result") && hasOwnText
+    ? answer.text
+    : answer.result === undefined
+    ? answer.text ?? ""
+    : answer.result;
   const shown = typeof content === "string" ? content : JSON.stringify(content);
   return answer.isError === true ? failed(shown) : text([textPart(shown)]);
 }

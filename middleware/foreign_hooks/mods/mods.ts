@@ -15,6 +15,7 @@ import { expectChoice, expectNames, Locks } from "../../../src/core/kit.ts";
 
 export type { Mod, ModField, ModFunction, ModModule, ModOption, On, Registration, Tier } from "./registration.ts";
 export type { ClassicEvents, ModsOptions, ModStore } from "./options.ts";
+export type { Files } from "../../../src/core/kit.ts";
 
 /**
  * Runs mods of Claude Code, unchanged: modules that export `register(on, options)`, and whose hooks are Koa-style functions `($, e, next)`. Subagents
@@ -30,10 +31,14 @@ export type { ClassicEvents, ModsOptions, ModStore } from "./options.ts";
  * | `turn.step` | around a request, as a generator of chunks | rewrite, hold and drop chunks, answer, choose the model and the effort |
  * | `tool.call` | around a call | deny it, answer it, change its arguments and its result, add context |
  * | `tool.check` | for the decision about a call | allow, ask, deny |
+ * | `session.append` | before a message enters the transcript | change its texts |
  * | `session.compact` | around a compaction | skip it, change its messages |
  * | `agent.spawn` | before a subagent starts | deny it, change its prompt and its model |
  * | `plugin.register`, `engine.create` | when mods are loaded | refuse a mod, add nouns to `$` |
  * | `fs.read` and all other calls of `$` | when another mod makes them | answer, deny |
+ *
+ * The events `classic.*` are an import of their own, the option `classic`. A bundler resolves the name `claude-code`, which mods import, to
+ * `middleware/mods/claude_code`. `middleware/mods/exported` writes a middleware of ours as a mod.
  *
  * A `warning` reports hooks of events that do not occur on a server. One turn of Claude Code is one run, and its steps are our turns.
  *

@@ -137,7 +137,10 @@ type Tab = typeof tabs[number];
 
 /** The page of a conversation. On a narrow screen, tabs select the conversation or the trace. */
 export function App({ conversation, data }: { readonly conversation: Conversation; readonly data: PageData }) {
-  const { view, connection, refused, problem, off, now } = useSyncExternalStore(conversation.listen, conversation.read);
+  const { view, connection, refused, problem, off, again, now } = useSyncExternalStore(
+    conversation.listen,
+    conversation.read,
+  );
   const [tab, setTab] = useState<Tab>("Conversation");
   const { status, questions, run, at } = view;
   const [question] = status === "paused" || status === "starting" ? questions : []; // it stays until its answer is accepted
@@ -159,7 +162,7 @@ export function App({ conversation, data }: { readonly conversation: Conversatio
         <Transcript view={view} prices={data.prices} prompts={data.prompts} />
       </main>
       <aside aria-label="Trace">
-        <Runs view={view} prices={data.prices} now={now} />
+        <Runs view={view} prices={data.prices} now={now} again={again} runAgain={conversation.again} />
       </aside>
       <footer onKeyDown={leaveCard}>
         <div id="asked" aria-live="assertive">

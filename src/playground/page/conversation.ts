@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { type Connection, connectionOf, type Refusal } from "./connection.ts";
+import { type Connection, connectionOf, readFrames, type Refusal } from "./connection.ts";
 import { reduce } from "./reduce.ts";
-import { emptyView, type Frame, isRunning, startRun, type View } from "./view.ts";
+import { change, emptyView, type Entry, type Frame, isRunning, type RunRecord, startRun, type View } from "./view.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 
 // The snapshots of the page: its state, which is stored over a reload, and the listeners that draw it.
@@ -21,6 +21,8 @@ export interface Snapshot {
   readonly problem: string;
   /** The names of the switches that are off. */
   readonly off: readonly string[];
+  /** A run that was run again, and the view of the new one. */
+  readonly again?: { readonly run: string; readonly view: View };
   /** The time, in milliseconds since 1970. */
   readonly now: number;
 }
@@ -105,6 +107,12 @@ function store(storageKey: string, view: View): void {
   }
 }
 
+/** Keeps the input of an answer in the entry of its call, if a person edited it. */
+function edited(view: View, answer: PersonAnswer): View {
+  if (answer.type !== "approve" || answer.input === undefined) return view;
+  return change(view, `${answer.callId}`, { edited: JSON.stringify(answer.input, null, 2) });
+}
+
 // The session that a server has forgotten.
 
 const forgotten =
@@ -122,7 +130,7 @@ function message(text: string, role: Message["role"] = "user"): Message {
 }
 
 /** Returns the texts of the conversation, for a session that begins with them. Those of subagents are left out. */
-function historyOf({ entries }: View): readonly Message[] {
+function historyOf(entries: readonly Entry[]): readonly Message[] {
   return entries.flatMap(({ kind, name, text }) => {
     if (kind === "you") return [message(text)];
     return kind === "agent" && name === undefined && text !== "" ? [message(text, "assistant")] : [];
@@ -140,6 +148,8 @@ export interface Conversation extends Pick<Snapshots, "read" | "listen"> {
   stop(): void;
   /** Lets the run answer once more, without tools, and end. */
   finish(): void;
+  /** Runs the prompt of a run again, in a session of its own that begins with the texts before it. Tools run again, too. */
+  again(run: RunRecord): void;
   /** Turns a part of the agent off, or on again. */
   toggle(name: string): void;
   /** Leaves the conversation for a new one. */
@@ -178,7 +188,7 @@ export function openConversation(base: string): Conversation {
       const { view } = read();
       if (view.status === "running") return void steer(text);
       const { session } = view;
-      const history = session === undefined ? historyOf(view) : [];
+      const history = session === undefined ? historyOf(view.entries) : [];
       const body = history.length > 0 ? { messages: [...history, message(text)] } : { session, prompt: text };
       set({ view: startRun(view, text, now()), refused: "", problem: "" });
       server.follow(server.post("/runs", body));
@@ -186,7 +196,7 @@ export function openConversation(base: string): Conversation {
     answer(answer) {
       const { view } = read();
       const { session = "", run, at, resumeToken } = view;
-      set({ view: { ...view, status: "starting" }, problem: "" });
+      set({ view: { ...edited(view, answer), status: "starting" }, problem: "" });
       const path = `/sessions/${encodeURIComponent(session)}/answers`;
       server.follow(server.post(path, { answers: [answer], run, at, resumeToken }));
     },
@@ -196,6 +206,18 @@ export function openConversation(base: string): Conversation {
       if (await send(`/runs/${run}/stop`) && status === "paused") server.follow();
     },
     finish: () => void send(`/runs/${read().view.run}/finish`),
+    async again({ run, prompt }) {
+      const { entries } = read().view;
+      const before = entries.slice(0, entries.findIndex(({ key }) => key.startsWith(`${run} `)));
+      let view = startRun(emptyView, prompt, now());
+      const update = (changed: View) => set({ again: { run, view: view = changed } });
+      update(view);
+      const response = await server.post("/runs", { messages: [...historyOf(before), message(prompt)] }).catch(
+        () => {},
+      );
+      if (response?.ok) await readFrames(response, (frame) => update(reduce(view, frame, now()))).catch(() => {});
+      if (isRunning(view)) update({ ...view, status: "lost" });
+    },
     toggle(name) {
       const { off } = read();
       set({ off: off.includes(name) ? off.filter((each) => each !== name) : [...off, name] });

@@ -44,8 +44,14 @@ const handlers: Handlers = {
   "model.started"(view, at) {
     const { turn, model } = at.event;
     const started = entries.putTurn(entries.removeTurn(view, at.path, turn), at.path, { turn, model });
-    return openSpan(started, at, { place: `model ${turn}`, parent: `turn ${turn}`, name: `model ${model}` });
+    return openSpan(started, at, {
+      place: `model ${turn}`,
+      parent: `turn ${turn}`,
+      name: `model ${model}`,
+      subject: `${view.run} ${at.path}${turn}`,
+    });
   },
+  "model.requested": (view, { event, path }) => entries.putTurn(view, path, { turn: event.turn, request: event }),
   "model.reset": (view, { event: { turn }, path }) =>
     spans.annotate(entries.removeTurn(view, path, turn), `${path}model ${turn}`, "started over"),
   "model.finished"(view, at) {
@@ -75,6 +81,7 @@ const handlers: Handlers = {
       name,
       kind: "call",
       batch: callId,
+      subject: `${view.run} ${at.path}provider ${callId}`,
     });
   },
   "provider_tool.finished"(view, at) {
@@ -85,7 +92,14 @@ const handlers: Handlers = {
   "tool.started"(view, at) {
     const { call, turn, name, batch } = at.event;
     const started = entries.change(view, at.path + call, { status: "started" });
-    return openSpan(started, at, { place: `call ${call}`, parent: `turn ${turn}`, name, kind: "call", batch });
+    return openSpan(started, at, {
+      place: `call ${call}`,
+      parent: `turn ${turn}`,
+      name,
+      kind: "call",
+      batch,
+      subject: `${view.run} ${at.path}${call}`,
+    });
   },
   "approval.asked"(view, at) {
     const { call } = at.event;

@@ -4,15 +4,19 @@
  * @module
  */
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import { Detail } from "./detail.tsx";
 import { type TraceNode, traceTree, unchangedNodes } from "./trace_tree.ts";
 import {
   actsOf,
+  isRunning,
   legend,
   type Prices,
   recordOf,
   type RunRecord,
   type Span,
   spendingOf,
+  type Summary,
+  summaryOf,
   symbolOf,
   timeOf,
   type View,
@@ -26,10 +30,12 @@ interface TraceProps {
   readonly spans: readonly Span[];
   /** Whether the run is running, so that the end of the trace is shown. */
   readonly isRunning: boolean;
+  /** Opens the details of a span. */
+  readonly open: (key: string) => void;
 }
 
 /** The trace, with its legend. If it was scrolled to its end, it stays there. */
-const Trace = memo(({ spans, isRunning }: TraceProps) => {
+const Trace = memo(({ spans, isRunning, open }: TraceProps) => {
   const list = useRef<HTMLOListElement>(null);
   const wasAtEnd = useRef(isRunning);
   const drawn = useRef<readonly TraceNode[]>([]);
@@ -74,7 +80,7 @@ const Trace = memo(({ spans, isRunning }: TraceProps) => {
           wasAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
         }}
       >
-        {drawn.current.map((node) => <Bracket key={node.key} node={node} />)}
+        {drawn.current.map((node) => <Bracket key={node.key} node={node} open={open} />)}
       </ol>
     </>
   );
@@ -87,9 +93,18 @@ function withoutPassed(node: TraceNode): readonly TraceNode[] {
   return isPassed ? children : [{ ...node, children }];
 }
 
+/** The properties of a bracket. */
+interface BracketProps {
+  readonly node: TraceNode;
+  /** Opens the details of a span. */
+  readonly open: (key: string) => void;
+}
+
 /** A bracket around what is inside a span. */
-const Bracket = memo(({ node: { span, children } }: { readonly node: TraceNode }) => {
-  const inner = children.length > 0 && <ol>{children.map((node) => <Bracket key={node.key} node={node} />)}</ol>;
+const Bracket = memo(({ node: { span, children }, open }: BracketProps) => {
+  const inner = children.length > 0 && (
+    <ol>{children.map((node) => <Bracket key={node.key} node={node} open={open} />)}</ol>
+  );
   if (!span) {
     return (
       <li class="span group">
@@ -105,9 +120,13 @@ const Bracket = memo(({ node: { span, children } }: { readonly node: TraceNode }
   return (
     <li class={`span ${span.kind} ${strongest.kind}${span.to === undefined ? " open" : ""}`}>
       <div class="row">
-        <span class="name" title={span.name}>
-          <Name span={span} />
-        </span>
+        {span.kind === "hook" || span.subject !== undefined
+          ? (
+            <button type="button" class="name" title={`Details of ${span.name}`} onClick={() => open(span.key)}>
+              <Name span={span} />
+            </button>
+          )
+          : <span class="name" title={span.name}>{span.name}</span>}
         <span class="did">
           {acts.map(({ kind, text }) => (
             <span key={text} class={`act ${kind}`}>
@@ -151,15 +170,23 @@ interface RunsProps {
   readonly view: View;
   readonly prices: Prices;
   readonly now: number;
+  /** A run that was run again, and the view of the new one. */
+  readonly again?: { readonly run: string; readonly view: View } | undefined;
+  readonly runAgain: (run: RunRecord) => void;
 }
 
 /** The list of runs, and the trace of the selected one. A new run is selected when it begins. */
-export function Runs({ view, prices, now }: RunsProps) {
+export function Runs({ view, prices, now, again, runAgain }: RunsProps) {
   const [selected, select] = useState("");
-  useEffect(() => select(""), [view.run]);
+  const [opened, open] = useState("");
+  useEffect(() => {
+    select("");
+    open("");
+  }, [view.run]);
   const current = view.run === undefined ? [] : [recordOf(view, now)];
   const runs = [...view.past, ...current];
   const shown = runs.find(({ run }) => run === selected) ?? runs.at(-1);
+  const span = shown?.spans.find(({ key }) => key === opened);
   const spending = shown && spendingOf(view.turns.filter(({ run }) => run === shown.run), prices);
   if (!shown) {
     return (
@@ -182,12 +209,56 @@ export function Runs({ view, prices, now }: RunsProps) {
         {[`${timeOf(shown.ms)}`, ...(spending ? [wordsOf(spending)] : [])].join(" · ")}
         <span class="code id" title="The id of the run">{shown.run.slice(0, 8)}</span>
       </p>
+      {!isRunning(shown) && shown.prompt !== "" && (
+        <button
+          type="button"
+          class="again"
+          title="In a session of its own, with the code of now. The tools run again, too."
+          onClick={() => runAgain(shown)}
+        >
+          Run again and compare
+        </button>
+      )}
+      {again?.run === shown.run && (
+        <Comparison
+          before={summaryOf(view, shown.run, shown.status, prices)}
+          after={summaryOf(again.view, again.view.run ?? "", again.view.status, prices)}
+        />
+      )}
       <Trace
         key={shown.run}
         spans={shown.spans}
         isRunning={shown.run === view.run && view.status === "running"}
+        open={open}
       />
+      {span && <Detail span={span} view={view} close={() => open("")} />}
     </>
+  );
+}
+
+/** The properties of a comparison. */
+interface ComparisonProps {
+  readonly before: Summary;
+  readonly after: Summary;
+}
+
+/** A table of two runs of a prompt: what is the same, and what differs. */
+function Comparison({ before, after }: ComparisonProps) {
+  return (
+    <table id="comparison" aria-label="Comparison">
+      <tr>
+        <th />
+        <th>Then</th>
+        <th>Now</th>
+      </tr>
+      {(["status", "calls", "answer", "tokens"] as const).map((key) => (
+        <tr key={key} class={before[key] === after[key] ? "same" : "differs"}>
+          <th>{key}</th>
+          <td>{before[key]}</td>
+          <td>{before[key] === after[key] ? "the same" : after[key]}</td>
+        </tr>
+      ))}
+    </table>
   );
 }
 

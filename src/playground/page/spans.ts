@@ -19,6 +19,7 @@ export interface NewSpan {
   readonly kind?: Span["kind"];
   /** The batch of a call. */
   readonly batch?: string;
+  readonly subject?: string;
 }
 
 /** Returns the milliseconds from the start of the run to an event, without the pauses before it. */
@@ -32,7 +33,11 @@ export function isOpen({ spans }: View, place: string): boolean {
 }
 
 /** Opens a span. */
-export function openSpan(view: View, now: number, { key, place, parent, name, kind = "point", batch }: NewSpan): View {
+export function openSpan(
+  view: View,
+  now: number,
+  { key, place, parent, name, kind = "point", batch, subject }: NewSpan,
+): View {
   const group = batch === undefined ? undefined : groupOf(view, key, batch);
   const span: Span = {
     key,
@@ -44,6 +49,7 @@ export function openSpan(view: View, now: number, { key, place, parent, name, ki
     from: offset(view, now),
     outcome: "",
     ...(group !== undefined && { group }),
+    ...(subject !== undefined && { subject }),
   };
   return { ...view, spans: [...view.spans, span] };
 }

@@ -203,6 +203,8 @@ export interface Entry {
   readonly name?: string;
   /** The input of a call, as text. */
   readonly input?: string;
+  /** The input that a person put in its place, as text. */
+  readonly edited?: string;
   /** The status of a call. */
   readonly status?: string;
   /** The decision about a call and its origin, in words. */
@@ -221,14 +223,19 @@ export interface Failure {
 }
 
 /** One model request: its model, and the tokens it used. */
-interface Turn {
+export interface Turn {
   readonly key: string;
   readonly run: string;
   readonly turn: number;
   readonly model: string;
   /** Missing until the response is complete. */
   readonly usage?: Usage;
+  /** The last request as it was sent. Missing without a trace. */
+  readonly request?: ModelRequested;
 }
+
+/** A request to a model. */
+export type ModelRequested = Extract<Event, { readonly type: "model.requested" }>;
 
 /** A run that is over, with its trace. */
 export interface RunRecord {
@@ -267,6 +274,8 @@ export interface Span {
   readonly decided?: string;
   /** The decision about a call and its origin, in words. */
   readonly verdict?: string;
+  /** The key of the model request, or of the entry of a call, that the span is about. */
+  readonly subject?: string;
   /** The group of a call: calls of a group run at the same time. */
   readonly group?: string;
 }
@@ -318,4 +327,27 @@ export function recordOf({ run = "", prompt, status, spans, ...view }: View, now
 /** Returns the milliseconds since the run began, without its pauses. */
 export function elapsed({ began, waited, pausedSince }: Pick<View, "began" | "waited" | "pausedSince">, now: number) {
   return Math.max(0, (pausedSince ?? now) - began - waited);
+}
+
+/** The course of a run, for a comparison with another one. */
+export interface Summary {
+  readonly status: string;
+  /** The calls, with their inputs and outcomes. */
+  readonly calls: string;
+  readonly answer: string;
+  readonly tokens: string;
+}
+
+/** Summarizes a run of a view. */
+export function summaryOf({ entries, turns }: View, run: string, status: string, prices: Prices): Summary {
+  const runEntries = entries.filter(({ key }) => key.startsWith(`${run} `));
+  const spending = spendingOf(turns.filter((turn) => turn.run === run), prices);
+  return {
+    status,
+    calls: runEntries.flatMap(({ kind, name, input = "", status }) =>
+      kind === "call" ? [`${name} ${input.replace(/\s+/g, " ")}: ${status}`] : []
+    ).join("\n"),
+    answer: runEntries.flatMap(({ kind, text }) => kind === "agent" ? [text] : []).join("\n\n"),
+    tokens: spending ? wordsOf(spending) : "",
+  };
 }

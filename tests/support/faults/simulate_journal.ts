@@ -383,7 +383,7 @@ async function checkEvents(world: World, run: number, all: readonly NumberedJour
   await checkShown(world, run, lines);
   const events = lines.map((line) => JSON.parse(line));
   const ends = events.filter(({ type }) => type === "run.finished" || type === "run.paused")
-    .map(({ type, status = "paused", reason }) => [status, reason]);
+    .map(({ status = "paused", reason }) => [status, reason]);
   const entries = all.flatMap(([, entry]) =>
     entry.type === "ended" && entry.run === run ? [[entry.as, entry.reason]] : []
   );
