@@ -1,11 +1,11 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { agent, serve, tool, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { followers } from "../../src/session/followers.ts";
-import { added, begun } from "../support/begun_journal.ts";
+import { added, begun, ended } from "../support/begun_journal.ts";
 import { first, framesOf, post } from "../support/requests.ts";
 import { folder } from "./folder.ts";
 
@@ -38,10 +38,7 @@ Deno.test("followers of sqliteStore() receive the events that another connection
   const end = { over: false, session: "r", owner: undefined };
   assertEquals((await pages.next()).value, { ...end, first: 1, lines: ["1"], last: 1 });
   const next = pages.next();
-  const { change } = begun("r");
-  assert(change);
-  const over = { ...change, state: "over" as const, last: 1, entries: [] };
-  assertEquals((await writer.append("r", { ...added(2, ["2"]), change: over }))?.stored, true);
+  assertEquals(await writer.append("r", ended(2, ["2"])), { stored: true, last: 1 });
   assertEquals((await next).value, { ...end, first: 2, lines: ["2"], last: 2, over: true });
   assertEquals((await pages.next()).done, true);
 });
