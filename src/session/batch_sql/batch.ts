@@ -30,10 +30,7 @@ export interface BatchOptions extends DeltaOptions {
 }
 
 /** The schema, as statements that change nothing where it exists. `writer` is unique for each write of a row, as in a journal. */
-export const schemaStatements: readonly string[] = [
-  ...journalTables,
-  ...valueTables,
-];
+export const schemaStatements: readonly string[] = /* @__PURE__ */ [journalTables, valueTables].flat(); // bundlers keep a spread
 
 /** The schema as one text. */
 export const schema: string = /* @__PURE__ */ schemaText(schemaStatements); // bundlers leave out an unused one
