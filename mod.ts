@@ -82,6 +82,7 @@ export type {
   Busy,
   ClientGone,
   DefaultEnv,
+  EventOptions,
   OnEnd,
   RequestVars,
   RunEnd,
