@@ -29,7 +29,7 @@ export const sweepEvery = 60_000;
 
 /** Returns when an entry that changes now expires; null for never. */
 export function expiry(expireIn: number): number | null {
-  return expireIn < Infinity ? Date.now() + expireIn : null;
+  return expireIn < Infinity ? Math.ceil(Date.now() + expireIn) : null; // columns contain whole numbers
 }
 
 // The clock of a database: the clocks of processes may be wrong.

@@ -169,6 +169,20 @@ onPostgres("migrate() can run at once in several processes, and again", async (s
   assertEquals(await postgresStore(other).load("s"), { id: "s", version: 1, messages: [user("自在鉤\u0000")] });
 });
 
+onPostgres("sessions, keys of requests and values may be kept for a fraction of a millisecond", async (sql) => {
+  const app = serve(agent({ model: scripted("Hello!") }), {
+    store: postgresStore(sql, { expireIn: 60_000.5 }),
+    events: { keep: 60_000.5 },
+  });
+  const headers = { "content-type": "application/json", "idempotency-key": "k" };
+  const ask = () => app.request("/runs", { method: "POST", headers, body: JSON.stringify({ prompt: "Hi" }) });
+  const [first, again] = [await (await ask()).text(), await (await ask()).text()];
+  assertEquals([first.includes("run.finished"), again], [true, first]);
+  const values = postgresKeyValue(sql);
+  await values.set("k", "1", { expireIn: 60_000.5 });
+  assertEquals([await values.get("k"), await values.increment("n", { expireIn: 60_000.5 })], ["1", 1]);
+});
+
 onPostgres("postgresStore() reads the sessions of a table without leases", async (sql) => {
   await sql.unsafe("CREATE TABLE jizai_session (id text PRIMARY KEY, version bigint, body text, expires bigint)");
   await sql.unsafe('INSERT INTO jizai_session VALUES (\'s\', 1, \'{"messages":[],"id":"s"}\')');

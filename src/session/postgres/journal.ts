@@ -142,7 +142,7 @@ export function postgresJournal(
       lines: events ? textOfLines(events.lines) : "",
       moves: due !== undefined,
       due: typeof due === "number" ? Math.ceil(at + due) : null,
-      keep: own < Infinity ? own : null,
+      keep: own < Infinity ? Math.ceil(own) : null,
     };
   }
 
