@@ -9,6 +9,7 @@ import { countUpTo, linesOf, type NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
 import { claimOpened, JournalWriter } from "./journal_writer.ts";
 import { startTimer } from "./lib/cancellation.ts";
+import { watchMail } from "./mail_watch.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
@@ -43,9 +44,6 @@ const passing =
 
 /** The number of buffered characters above which the run has to wait. */
 const highWater = 65_536;
-
-/** The least milliseconds between two looks for mail in a journal that does not notify. */
-const shortestLook = 1_000;
 
 /** Writes the session and the events of one run, in order. A class, because a server keeps one for each stream. */
 export class SessionWriter implements Sink<NumberedEvent> {
@@ -88,8 +86,6 @@ export class SessionWriter implements Sink<NumberedEvent> {
   #renewal: ReturnType<typeof setTimeout> | undefined;
   /** Ends the watch of the journal. */
   #unwatch = () => {};
-  #isLooking = false;
-  #lookedAt = 0;
 
   constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
@@ -474,33 +470,15 @@ export class SessionWriter implements Sink<NumberedEvent> {
     }
     if (this.#closed) return true;
     this.#renewLater();
-    this.#watch();
+    if (this.#store.durable) this.#unwatch = watchMail(journal, key, () => this.#look()); // messages reach a run of this process directly
     return true;
   }
 
-  /** Receives mail soon, also while the run writes nothing. */
-  #watch(): void {
-    const { journal, durable } = this.#store;
-    if (!durable) return; // messages reach a run of this process directly
-    const notify = (isPost = performance.now() > this.#lookedAt + shortestLook) => void (isPost && this.#look());
-    const end = journal.watch(this.#key, { notify, fail() {} }); // without notifications, the next write tells of mail
-    const timer = journal.pollEvery === undefined
-      ? undefined
-      : setInterval(() => this.#look(), Math.max(journal.pollEvery, shortestLook));
-    this.#unwatch = () => {
-      end();
-      clearInterval(timer);
-    };
-  }
-
-  /** Looks for mail, unless a write will tell of it. A failure is left to the next write. */
-  #look(): void {
+  /** Looks for mail, unless a write will tell of it. */
+  #look(): Promise<void> | undefined {
     const journal = this.#journal;
-    if (!journal || this.#isLooking || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return;
-    this.#isLooking = true;
-    this.#lookedAt = performance.now();
-    const loseUnless = (isOurs: boolean) => isOurs || this.#closed ? undefined : this.#lose();
-    journal.look().then(loseUnless).catch(() => {}).finally(() => this.#isLooking = false);
+    if (!journal || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return undefined;
+    return journal.look().then((isOurs) => isOurs || this.#closed ? undefined : this.#lose());
   }
 
   /** Returns the stop with which a process that takes over ends the run. In memory, that is any run: its calls since the last save may have had effects that are not known. */
