@@ -4,15 +4,16 @@
  *
  * @module
  */
-import type { NumberedEvent } from "./events.ts";
+import { type Draft, endedSession, progressOf } from "./draft.ts";
+import { countUpTo, linesOf, type NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
-import { claimOpened, type JournalProgress, JournalWriter } from "./journal_writer.ts";
+import { claimOpened, JournalWriter } from "./journal_writer.ts";
 import { startTimer } from "./lib/cancellation.ts";
+import { watchMail } from "./mail_watch.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
-import { type Mail, mailedMessages, savedSession, type Unsaved } from "./session.ts";
-import { waitingCount } from "./steering.ts";
+import { type Mail, savedSession, type Unsaved } from "./session.ts";
 import { FinalError, outage, type RunStore } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
@@ -37,26 +38,12 @@ export interface WriterOptions {
   readonly out: Sink<NumberedEvent>;
 }
 
-/** A session to save, and what belongs to it. */
-interface Draft {
-  readonly session: Unsaved;
-  /** The number of the last entry whose mail the session contains. */
-  readonly readUntil: number;
-  /** The mail that has arrived since it was read. */
-  readonly arrived: Mail[];
-  /** True if another process continues the run. */
-  readonly released: boolean;
-}
-
 /** The events that show no progress: a process that continues the run need not know of them. */
 const passing =
   /\.delta$|^(model\.(started|reset)|part\.added|call\.ready|tool\.(started|progress)|provider_tool\..*|subagent\.(started|event)|data|notice|warning|hook\.acted)$/;
 
 /** The number of buffered characters above which the run has to wait. */
 const highWater = 65_536;
-
-/** The least milliseconds between two looks for mail in a journal that does not notify. */
-const shortestLook = 1_000;
 
 /** Writes the session and the events of one run, in order. A class, because a server keeps one for each stream. */
 export class SessionWriter implements Sink<NumberedEvent> {
@@ -99,8 +86,6 @@ export class SessionWriter implements Sink<NumberedEvent> {
   #renewal: ReturnType<typeof setTimeout> | undefined;
   /** Ends the watch of the journal. */
   #unwatch = () => {};
-  #isLooking = false;
-  #lookedAt = 0;
 
   constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
@@ -440,7 +425,11 @@ export class SessionWriter implements Sink<NumberedEvent> {
       const { run } = draft.session;
       count = run && !last ? countUpTo(this.#events, run.events) : this.#events.length;
       const lines = this.#options.records ? linesOf(this.#events.slice(0, count)) : [];
-      return { ...this.#progressOf(draft, stop), lines, ...(last && this.#options.records && { ended: last }) };
+      return {
+        ...progressOf(draft, this.#run, stop, this.#late),
+        lines,
+        ...(last && this.#options.records && { ended: last }),
+      };
     });
     if (!isStored) {
       await this.#reportLoss();
@@ -465,7 +454,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const key = this.#key;
     const onMail = (entry: MailEntry) => this.#receive(entry);
     const stop = this.#stopToSave();
-    const { session, readUntil } = this.#progressOf(draft, stop);
+    const { session, readUntil } = progressOf(draft, this.#run, stop, this.#late);
     const lines = records ? [...first, ...last ? [last] : []].map(lineOf) : [];
     this.#journal = await claimOpened(
       { journal, key, lease, patience: this.#patience, onMail },
@@ -481,51 +470,15 @@ export class SessionWriter implements Sink<NumberedEvent> {
     }
     if (this.#closed) return true;
     this.#renewLater();
-    this.#watch();
+    if (this.#store.durable) this.#unwatch = watchMail(journal, key, () => this.#look()); // messages reach a run of this process directly
     return true;
   }
 
-  /** Receives mail soon, also while the run writes nothing. */
-  #watch(): void {
-    const { journal, durable } = this.#store;
-    if (!durable) return; // messages reach a run of this process directly
-    const notify = (isPost = performance.now() > this.#lookedAt + shortestLook) => void (isPost && this.#look());
-    const end = journal.watch(this.#key, { notify, fail() {} }); // without notifications, the next write tells of mail
-    const timer = journal.pollEvery === undefined
-      ? undefined
-      : setInterval(() => this.#look(), Math.max(journal.pollEvery, shortestLook));
-    this.#unwatch = () => {
-      end();
-      clearInterval(timer);
-    };
-  }
-
-  /** Looks for mail, unless a write will tell of it. A failure is left to the next write. */
-  #look(): void {
+  /** Looks for mail, unless a write will tell of it. */
+  #look(): Promise<void> | undefined {
     const journal = this.#journal;
-    if (!journal || this.#isLooking || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return;
-    this.#isLooking = true;
-    this.#lookedAt = performance.now();
-    const loseUnless = (isOurs: boolean) => isOurs || this.#closed ? undefined : this.#lose();
-    journal.look().then(loseUnless).catch(() => {}).finally(() => this.#isLooking = false);
-  }
-
-  /** Returns the session of a draft as it is stored: with the messages that arrived meanwhile if the run ends, and otherwise with the stop that ends it. */
-  #progressOf({ session, readUntil, arrived, released }: Draft, stop: Stop | undefined): JournalProgress {
-    const { loop, control } = this.#run;
-    if (!session.run) {
-      const late = loop.transcript.rolledBack ? [] : mailedMessages(this.#late ?? []);
-      return { session: { ...session, messages: [...session.messages, ...late] } };
-    }
-    const lease = {
-      until: 0,
-      ...((released || session.lease?.released) && { released: true }),
-      ...(stop && { closing: stop.reason, ...(stop.requested && { requested: true }) }),
-      ...(stop && control.effects.rollback && { rollback: true }),
-    };
-    const { lease: _, mail: __, ...rest } = session;
-    const waiting = waitingCount(session.run.state) + arrived.filter(({ type }) => type === "message").length;
-    return { session: { ...rest, ...(!session.run.exit && { lease }) }, waiting, readUntil, released };
+    if (!journal || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return undefined;
+    return journal.look().then((isOurs) => isOurs || this.#closed ? undefined : this.#lose());
   }
 
   /** Returns the stop with which a process that takes over ends the run. In memory, that is any run: its calls since the last save may have had effects that are not known. */
@@ -592,20 +545,4 @@ export class SessionWriter implements Sink<NumberedEvent> {
     clearTimeout(this.#renewal);
     if (!this.#closed) this.#renewal = startTimer(() => void this.#renew(), ms); // #renew() reports its failures
   }
-}
-
-/** Returns the lines of events. */
-function linesOf(events: readonly NumberedEvent[]): readonly string[] {
-  return events.map(({ event, line = lineOf(event) }) => line);
-}
-
-/** Returns how many of the events have at most this number. */
-function countUpTo(events: readonly NumberedEvent[], number: number): number {
-  const after = events.findIndex(({ id }) => id > number);
-  return after < 0 ? events.length : after;
-}
-
-/** Returns the session that the last save of a run stores: without the run, and with its last event. */
-function endedSession({ run, ...session }: Unsaved, event: Event): Unsaved {
-  return run ? { ...session, last: { run: run.id, event, before: run.before, at: Date.now() } } : session;
 }
