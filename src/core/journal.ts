@@ -304,6 +304,8 @@ export interface JournalWatchers {
   readonly watch: Journal["watch"];
   /** Notifies the watchers of a journal. */
   notify(key: string, isPost?: boolean): void;
+  /** Whether a journal has watchers. */
+  has(key: string): boolean;
 }
 
 /** Creates the watchers of one process. */
@@ -322,5 +324,6 @@ export function journalWatchers(): JournalWatchers {
     notify(key, isPost) {
       for (const watcher of [...watching.get(key) ?? []]) watcher.notify(isPost);
     },
+    has: (key) => watching.has(key),
   };
 }

@@ -485,10 +485,10 @@ export class SessionWriter implements Sink<NumberedEvent> {
     return true;
   }
 
-  /** Receives mail soon, also while the run writes nothing. */
+  /** Receives mail soon, also while the run writes nothing. In memory, messages reach a run directly, and a journal that is watched does not expire. */
   #watch(): void {
     const { journal, durable } = this.#store;
-    if (!durable) return; // messages reach a run of this process directly
+    if (!durable) return void (this.#unwatch = journal.watch(this.#key, { notify() {}, fail() {} }));
     const notify = (isPost = performance.now() > this.#lookedAt + shortestLook) => void (isPost && this.#look());
     const end = journal.watch(this.#key, { notify, fail() {} }); // without notifications, the next write tells of mail
     const timer = journal.pollEvery === undefined

@@ -247,7 +247,7 @@ for (const step of [3_600_000, -3_600_000]) {
   Deno.test(`serve() keeps the events of a run if the clock steps by ${step} ms`, async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const model = scripted({ before: () => released, text: "Hello!" });
-    const app = serve(agent({ model }));
+    const app = serve(agent({ model }), { store: memory({ expireIn: 600_000 }) });
     const reader = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
     const begun = await reader.until("model.started");
     const { run } = first("run.started", framesOf(begun));
