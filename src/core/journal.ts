@@ -303,6 +303,8 @@ export interface JournalWatchers {
   readonly watch: Journal["watch"];
   /** Notifies the watchers of a journal. */
   notify(key: string, isPost?: boolean): void;
+  /** Whether a journal has watchers. */
+  has(key: string): boolean;
 }
 
 /** Creates the watchers of one process. */
@@ -321,5 +323,6 @@ export function journalWatchers(): JournalWatchers {
     notify(key, isPost) {
       for (const watcher of [...watching.get(key) ?? []]) watcher.notify(isPost);
     },
+    has: (key) => watching.has(key),
   };
 }

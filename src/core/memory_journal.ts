@@ -43,6 +43,8 @@ interface Stored {
   /** The number of characters of entries and events. */
   length: number;
   changedAt: number;
+  /** The steady clock at the last change. */
+  steadyAt: number;
   /** Milliseconds after the last change, or after the end of the lease, that it is deleted. */
   readonly expireIn: number;
 }
@@ -58,14 +60,21 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   const bounds = boundsOf(options, Infinity);
   const journals = boundedCache<Stored>(bounds);
   const dues = new Map<string, number>();
-  const { watch, notify } = journalWatchers();
+  const { watch, notify, has: isWatched } = journalWatchers();
 
   /** Returns a journal that has not expired. The cache deletes one later than that, at a look after it. */
   function find(key: string): Stored | undefined {
     const stored = journals.get(key);
-    if (!stored || Date.now() < expiryOf(stored)) return stored;
+    if (!stored || isKept(key, stored)) return stored;
     remove(key);
     return undefined;
+  }
+
+  /** Whether a journal has not expired. A clock that steps does not count while a run is in progress, whose process watches the journal. */
+  function isKept(key: string, stored: Stored): boolean {
+    const { head: { state }, changedAt, steadyAt } = stored;
+    const isLive = state === "running" && isWatched(key);
+    return (isLive ? changedAt + performance.now() - steadyAt : Date.now()) < expiryOf(stored);
   }
 
   function remove(key: string): void {
@@ -77,7 +86,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   function makeRoom(key: string, stored: Stored, head: TimelessHead, more: number): void {
     const put = () => {
       const bytes = 2 * (stored.length + more + head.head.length);
-      const inUse = () => Date.now() < expiryOf(stored);
+      const inUse = () => isKept(key, stored);
       journals.put(key, stored, { bytes, owner: roomOf(head), pinned: head.state !== "over" || isHidden(head), inUse });
     };
     try {
@@ -110,12 +119,12 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     const { events, due, created: { expireIn = bounds.expireIn } = {} } = addition;
     const lines = events?.lines ?? [];
     const stored: Stored = found ??
-      { head, dueAt: null, list: [], runs: new Map(), length: 0, changedAt: Date.now(), expireIn };
+      { head, dueAt: null, list: [], runs: new Map(), length: 0, changedAt: 0, steadyAt: 0, expireIn };
     const more = lengthOf(texts) + lengthOf(lines);
     makeRoom(key, stored, head, more);
     stored.head = head;
     stored.length += more;
-    stored.changedAt = Date.now();
+    noteChange(stored);
     if (due !== undefined) setDue(key, stored, due === null ? null : Date.now() + due);
     const first = head.last - texts.length + 1;
     for (const [index, text] of texts.entries()) stored.list.push(numbered(first + index, JSON.parse(text)));
@@ -136,7 +145,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     makeRoom(key, stored, head, text.length);
     stored.head = head;
     stored.length += text.length;
-    stored.changedAt = Date.now();
+    noteChange(stored);
     stored.list.push(numbered(last, JSON.parse(text)));
     notify(key, true);
     return { status: "posted", last } as const;
@@ -224,6 +233,11 @@ function lengthOf(texts: readonly string[]): number {
 
 function expiryOf({ expireIn, dueAt, changedAt }: Stored): number {
   return Math.max(changedAt, dueAt ?? 0) + expireIn;
+}
+
+function noteChange(stored: Stored): void {
+  stored.changedAt = Date.now();
+  stored.steadyAt = performance.now();
 }
 
 function numbered(number: number, entry: JournalEntry): NumberedJournalEntry {

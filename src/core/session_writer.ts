@@ -470,7 +470,9 @@ export class SessionWriter implements Sink<NumberedEvent> {
     }
     if (this.#closed) return true;
     this.#renewLater();
-    if (this.#store.durable) this.#unwatch = watchMail(journal, key, () => this.#look()); // messages reach a run of this process directly
+    this.#unwatch = this.#store.durable
+      ? watchMail(journal, key, () => this.#look())
+      : journal.watch(key, { notify() {}, fail() {} }); // messages reach the run directly, and a journal that is watched does not expire
     return true;
   }
 

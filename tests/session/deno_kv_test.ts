@@ -118,3 +118,31 @@ Deno.test("denoKvStore() continues the events of another process, and leaves no 
   await other.delete("s");
   assertEquals(await kept(kv), []);
 });
+
+Deno.test("denoKvStore() ignores the pieces of a writer that failed", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const { journal } = denoKvStore(kv);
+  const line = "x".repeat(299_999); // ten pieces, with the end of the line
+  const entries = [{ type: "message" as const, message: user("x".repeat(300_000)) }];
+  const change = { run: 1, state: "over" as const, base: 1, waiting: 0, head: "{}", last: 1, entries };
+  await journal.append("s", begun("s"));
+  await journal.append("s", { ...added(2, [line]), change });
+  const [record, opened] = [await journal.read("s", 1, 0), await journal.open("s")];
+  for (const kind of ["journal_event", "journal_entry"]) {
+    const last = await Array.fromAsync(kv.list({ prefix: ["jizai", kind] }, { limit: 1, reverse: true }));
+    const at = last[0]?.key.slice(0, -2) ?? [];
+    const [number] = at.slice(kind === "journal_event" ? -2 : -1).map(Number); // of the first event or entry
+    const places = kind === "journal_entry"
+      ? [at, [...at.slice(0, -1), number + 1]]
+      : [at, [...at.slice(0, -1), number + 7], [...at.slice(0, -2), number + 1, number + 7]];
+    for (const place of places) {
+      for (const writer of ["!", "~"]) { // sorted before and after all others
+        for (const part of [10, 11]) await kv.set([...place, writer, part], "left\n");
+      }
+    }
+  }
+  assertEquals(record?.lines, ["1", line]);
+  assertEquals(opened?.entries.length, 2);
+  const { journal: other } = denoKvStore(kv);
+  assertEquals([await other.read("s", 1, 0), await other.open("s")], [record, opened]);
+});

@@ -3,6 +3,7 @@ import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import {
   agent,
+  CapacityError,
   memory,
   type Middleware,
   type Model,
@@ -14,7 +15,8 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { journalLaws } from "@jizai/jizai/testing";
-import { journalKey } from "../../src/core/journal.ts";
+import { type Append, journalKey, type RunState } from "../../src/core/journal.ts";
+import { added, begun } from "../support/begun_journal.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
@@ -171,6 +173,36 @@ Deno.test("memory() deletes nothing for a session that does not fit", async () =
   assertEquals(await listed(), [["p1", "p2"], ["b2"], ["p3"]]);
 });
 
+/** Returns an append that begins a run, with one event. */
+function beginning(session: string, state: RunState, line: string): Append {
+  const change = { run: 1, state, base: 1, waiting: 0, head: "{}", last: 0, entries: [] };
+  return { ...begun(session), change, events: { first: 1, lines: [line] } };
+}
+
+Deno.test("memory() is bounded in bytes: it deletes the oldest ended runs, no paused run, and of a live run the first events", async () => {
+  const { journal } = memory({ maxBytes: 100_020, maxOwnerBytes: Infinity });
+  await journal.append("live", beginning("live", "running", text));
+  await journal.append("paused", beginning("paused", "paused", text));
+  for (let number = 0; number < 20; number++) {
+    await journal.append(`ended${number}`, beginning(`ended${number}`, "over", text));
+  }
+  const lasts = async (...keys: readonly string[]) =>
+    await Promise.all(keys.map(async (key) => (await journal.read(key, 1, 0))?.last));
+  assertEquals(await lasts("live", "paused", "ended16", "ended17", "ended19"), [1, 1, undefined, 1, 1]);
+  const add = (n: number, first: number, ...lines: readonly string[]) =>
+    journal.append("live", { ...added(n, []), events: { first, lines } });
+  await add(2, 2, text, text, text);
+  assertEquals(await lasts("live", "paused", "ended19"), [4, 1, undefined]);
+  await add(3, 5, text, "end");
+  const rest = { last: 6, over: false, session: "live", owner: undefined };
+  const kept = { first: 2, lines: [text, text, text, text, "end"], ...rest };
+  assertEquals([await lasts("live", "paused"), await journal.read("live", 1, 0)], [[6, 1], kept]);
+  await assertRejects(() => journal.append("new", beginning("new", "running", text)), CapacityError, "it is full");
+  assertEquals(await lasts("live", "paused", "new"), [6, 1, undefined]);
+  await assertRejects(() => add(4, 7, text.repeat(5), "end"), CapacityError, "it is full");
+  assertEquals(await journal.read("live", 1, 0), kept);
+});
+
 Deno.test("serve() answers 503 for a new prompt if its store is full, and keeps paused runs and keys", async () => {
   const options: readonly ServeOptions[] = [
     { store: memory({ maxBytes: 60_000, maxOwnerBytes: Infinity }) },
@@ -247,7 +279,7 @@ for (const step of [3_600_000, -3_600_000]) {
   Deno.test(`serve() keeps the events of a run if the clock steps by ${step} ms`, async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const model = scripted({ before: () => released, text: "Hello!" });
-    const app = serve(agent({ model }));
+    const app = serve(agent({ model }), { store: memory({ expireIn: 600_000 }) });
     const reader = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
     const begun = await reader.until("model.started");
     const { run } = first("run.started", framesOf(begun));
