@@ -25,7 +25,7 @@ import {
   textOf,
   user,
 } from "../../../mod.ts";
-import { anySignal, Cleanups, lateAfter, startTimer } from "../../../src/core/kit.ts";
+import { Cleanups, lateAfter, startTimer } from "../../../src/core/kit.ts";
 
 // The session.
 
@@ -220,7 +220,7 @@ async function compactWith(
 async function spawn(
   run: ModRun,
   at: At,
-  { prompt, child, call, run: parent, settings, signal }: Parameters<NonNullable<Middleware["subagent"]>>[0],
+  { prompt, child, call, run: parent, settings }: Parameters<NonNullable<Middleware["subagent"]>>[0],
   next: Parameters<NonNullable<Middleware["subagent"]>>[1],
 ): Promise<RunResult> {
   const text = textOf(prompt);
@@ -246,6 +246,5 @@ async function spawn(
   return await next({
     ...(passed.prompt !== text && { prompt: { ...prompt, parts: [{ type: "text", text: String(passed.prompt) }] } }),
     ...(model && { settings: { model } }),
-    signal: anySignal([signal]),
   });
 }

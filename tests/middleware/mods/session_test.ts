@@ -263,7 +263,7 @@ async function spawned(hooks: readonly Loose[], options: object = {}) {
   const child = agent({ name: "reader", description: "Reads", model: scripted("It is short."), tools: [shell()] });
   const model = scripted({ calls: [["reader", { prompt: "Read it" }]] }, "Done.");
   const assistant = agent({ model, tools: [asTool(child)], use: [mods(hooks, options)] });
-  const run = assistant.run("Hi");
+  const run = assistant.run({ prompt: "Hi", onError: () => {} });
   const events: Event[] = await Array.fromAsync(run.events);
   const { messages } = await run.result;
   const results = messages.flatMap((message: Loose) => message.role === "tool" ? message.results : []);
@@ -339,4 +339,11 @@ Deno.test("session.append changes texts at the doors of prompts, responses and r
     "ok <ran ls>",
     "assistant <Done.>",
   ]);
+});
+
+Deno.test("with failure: closed, a failed hook at agent.spawn refuses the subagent", async () => {
+  const failing = hook("agent.spawn", () => ({ model: 5 }));
+  assertEquals((await spawned([failing])).text, "It is short.");
+  const { text } = await spawned([failing], { failure: "closed" });
+  assertEquals(text.includes('The mod "guard" failed at agent.spawn.'), true);
 });
