@@ -287,17 +287,21 @@ Deno.test("agent.spawn denies a subagent, and changes its prompt and its model",
   assertEquals(seen, [["Read it", "reader", "scripted", false], "other"]);
 });
 
-Deno.test("subagents inherit the mods, with the id of their run as agentId", async () => {
+Deno.test("subagents inherit the mods, with the id of their run as agentId, which agent.spawn gives", async () => {
   const seen: Loose[] = [];
   const looking = mod((on) => {
     let count = 0;
-    on("*", (_$, e, next) => {
-      if (e.agentId !== undefined) seen.push([next.event, ++count]);
-      return next(e);
+    on("*", async ($, e, next) => {
+      if (e.agentId !== undefined) seen.push([next.event, ++count, e.agentId]);
+      const result = await next(e);
+      if (next.event === "agent.spawn") seen.push(["spawned", ++count, result.agentId]);
+      if (next.event === "session.end") seen.push((await $.agent.list()).map(({ id, status }: Loose) => [id, status]));
+      return result;
     });
   });
-  await spawned([looking]);
-  assertEquals(seen, [["turn.step", 1], ["turn.complete", 2]]);
+  const { events } = await spawned([looking]);
+  const id = events.flatMap((event) => event.type === "subagent.started" ? [event.run] : [])[0];
+  assertEquals(seen, [["spawned", 1, id], ["turn.step", 2, id], ["turn.complete", 3, id], [[id, "completed"]]]);
 });
 
 Deno.test("agent.offer hides a subagent from the model, and refuses it", async () => {
