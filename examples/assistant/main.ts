@@ -17,15 +17,17 @@ import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
 import { listen } from "../listen.ts";
 import { assistant } from "./assistant.ts";
 import { chooseModel } from "./model.ts";
 import { prompts, switches } from "./tour.ts";
 
 const root = new URL("../../", import.meta.url);
-const file = Deno.env.get("TOUR_FILE") ?? new URL("dist/tour.sqlite", root);
-if (file instanceof URL) await Deno.mkdir(new URL(".", file), { recursive: true });
+const file = Deno.env.get("TOUR_FILE") ?? fileURLToPath(new URL("dist/tour.sqlite", root));
+if (!file.startsWith(":")) await Deno.mkdir(dirname(file), { recursive: true });
 const database = new DatabaseSync(file);
 migrate(database);
 

@@ -192,7 +192,7 @@ export interface Client {
  * import { agent, serve } from "@jizai/jizai";
  * import { client } from "@jizai/jizai/client";
  * import { scripted } from "@jizai/jizai/model/scripted";
- *  * import { assertEquals } from "@std/assert";
+ * import { assertEquals } from "@std/assert";
  *
  * const app = serve(agent({ model: scripted("Done.") }));
  * const assistant = client("", { fetch: app.request });

@@ -52,8 +52,11 @@ export type PostedMail = Mail | { readonly type: "stop"; readonly reason: string
 
 /** Mail as an entry. Readers drop a second entry with the same id, since a post may be repeated. */
 export interface MailEntry {
+  /** The type of the entry. */
   readonly type: "mail";
+  /** The id of the post, a random text. */
   readonly id: string;
+  /** What was posted. */
   readonly mail: PostedMail;
 }
 
@@ -106,6 +109,7 @@ export interface JournalPage extends JournalLines {
   readonly over: boolean;
   /** The session, if it is listed, and its owner. */
   readonly session: string | undefined;
+  /** The owner of the session; undefined: it has none. */
   readonly owner: string | undefined;
 }
 
@@ -121,6 +125,7 @@ export const runStates: readonly RunState[] = ["over", "paused", "running"];
 export interface HeadChange {
   /** The number of the session's last run, from 1; 0: there was none. A new number begins new events. */
   readonly run: number;
+  /** Whether the run works. */
   readonly state: RunState;
   /** The number of the entry from which on `open()` reads. */
   readonly base: number;
@@ -134,6 +139,7 @@ export interface HeadChange {
 export interface JournalHead extends HeadChange {
   /** The id of the session; undefined for a journal that is not listed, such as an idempotency key. */
   readonly session: string | undefined;
+  /** The owner of the session; undefined: it has none. */
   readonly owner: string | undefined;
   /** The mark of the last append. */
   readonly mark: Mark;
@@ -147,6 +153,7 @@ export interface JournalHead extends HeadChange {
 
 /** A head, and the entries from `base` on, as one append or post left them. */
 export interface OpenedJournal extends JournalHead {
+  /** The entries, in order. */
   readonly entries: readonly NumberedJournalEntry[];
 }
 
@@ -154,6 +161,7 @@ export interface OpenedJournal extends JournalHead {
 export interface Created {
   /** The id of the session. Default: the journal is not listed. */
   readonly session?: string | undefined;
+  /** The owner of the session. Default: it has none. */
   readonly owner?: string | undefined;
   /** Milliseconds after its last change, or after the end of its lease, that the journal is deleted. Default: that of the database. */
   readonly expireIn?: number | undefined;
@@ -195,6 +203,7 @@ export interface Appended {
 export interface Post {
   /** The number of the run, which must be the last one, and running. */
   readonly run: number;
+  /** The mail. */
   readonly entry: MailEntry;
   /** The most counted posts that may wait, with this one. Default: it is not counted. */
   readonly most?: number;
@@ -300,6 +309,7 @@ export function headAfter(append: Append, stored: TimelessHead | undefined): Tim
 
 /** The watchers of the journals of one process. */
 export interface JournalWatchers {
+  /** Watches a journal. */
   readonly watch: Journal["watch"];
   /** Notifies the watchers of a journal. */
   notify(key: string, isPost?: boolean): void;

@@ -131,6 +131,8 @@ export interface SubagentContext<V = unknown> extends Scope<V> {
   readonly depth: number;
   /** The id of the call that the child works for. */
   readonly call: string;
+  /** The id of the child's run. */
+  readonly childRun: string;
   /** Settings that replace the child's own. */
   readonly settings: Partial<Settings>;
 }

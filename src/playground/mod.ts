@@ -76,7 +76,7 @@ export type { DescribedAgent, PlaygroundOptions, Price, ProposedPrompt, Switch }
  * import { agent, serve } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
  * import { playground } from "@jizai/jizai/playground";
- *  * import { trace } from "@jizai/jizai/trace";
+ * import { trace } from "@jizai/jizai/trace";
  * import { assertStringIncludes } from "@std/assert";
  *
  * const assistant = agent({ model: scripted("Hello!"), trace });

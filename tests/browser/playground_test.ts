@@ -374,7 +374,6 @@ Deno.test("playground: a person takes the tour, and turns a middleware off", inB
   const app = serve(assistant(embedded({ pause: 0 }), { pace: 0, trace }), {
     page: playground({ prompts, switches }),
     vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
-    log: memoryLog(),
     onClientGone: "detach",
   });
   await using talk = await visit(app);

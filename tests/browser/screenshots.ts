@@ -188,6 +188,18 @@ const scenes: Readonly<Record<string, Scene>> = {
       await page.locator("#onion button.name:has-text('model embedded') >> nth=-1").click();
     },
   },
+  compared: {
+    app: tour,
+    async play(page) {
+      await send(page, "Delete the customer Ada");
+      await until(page, "done");
+      await page.locator(".tour summary").click();
+      await page.getByLabel("permissions").click();
+      await openTrace(page);
+      await page.getByRole("button", { name: "Run again and compare" }).click();
+      await page.locator("#comparison td:has-text('Deleted Ada and all orders.') >> nth=0").waitFor();
+    },
+  },
   guides: proposed("How do I ask a person before a tool runs?", "done"),
   empty: { steps: [], play: async () => {} },
   answer: {

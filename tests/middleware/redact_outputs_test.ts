@@ -387,10 +387,10 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
     owner: secret,
     state: [["count", json]],
     rules: [{ tool: "look", path: ["helper"], input: json, askedBy: { middleware: "guard", key: secret } }],
-    last: { run: secret, event: events.notice, before: 1 },
+    last: { run: secret, event: events.notice, before: 1, at: 1 },
     lease: { until: 1, closing: "stop", requested: true, rollback: true, released: true },
     mail: Object.values(mail),
-    taken: 1,
+    readUntil: 1,
     run: {
       id: secret,
       startedAt: 1,

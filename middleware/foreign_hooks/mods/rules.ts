@@ -159,5 +159,5 @@ export function unsupported(event: string, run: ModRun): string | undefined {
   if (event in rules || event === "engine.create") return undefined;
   const reason = never.find(([pattern]) => pattern.test(event))?.[1];
   if (reason) return `not supported on a server, since ${reason}`;
-  return event in run.callsOf() ? undefined : "the event is not known";
+  return event in run.calls ? undefined : "the event is not known";
 }

@@ -46,8 +46,8 @@ export class ModRun {
   readonly options: Resolved;
   readonly mods: readonly Mod[];
   readonly links: readonly Link[];
-  /** The calls of `$` that `engine.create` hooks have added. */
-  readonly added: AddedNouns;
+  /** The calls of `$` that a server serves, and those that `engine.create` hooks have added. */
+  readonly calls: HostCalls;
   /** The model of the run. */
   model: Model | undefined;
   /** The tools of the last request. */
@@ -66,11 +66,11 @@ export class ModRun {
   #timers = new AbortController();
   readonly #selected = new Map<string, readonly Link[]>();
 
-  constructor(options: Resolved, mods: readonly Mod[], links: readonly Link[], added: AddedNouns) {
+  constructor(options: Resolved, mods: readonly Mod[], links: readonly Link[], added: HostCalls = {}) {
     this.options = options;
     this.mods = mods;
     this.links = links;
-    this.added = added;
+    this.calls = { ...hostCalls, ...added };
   }
 
   /** Aborts when the run ends. */
@@ -164,11 +164,6 @@ export class ModRun {
     const origin: Origin = Object.freeze({ plugin: mod.name, tier: tierOf(mod) });
     return engineFor({ run: this, mod, at: { ...at, origin, signal }, budget, interrupts });
   }
-
-  /** The calls of `$` that a server serves, and those that mods have added. */
-  callsOf(): HostCalls {
-    return { ...hostCalls, ...this.added.calls };
-  }
 }
 
 /** Reports the failure of a mod. Clients receive the mod, the event and the kind of the failure; `onError` the reason. */
@@ -181,12 +176,6 @@ function reportFailure({ ctx, point }: At, mod: string, event: string, error: un
 }
 
 // The engine as mods see it, `$`: each of its calls is an event, which passes the hooks of other mods before it is served.
-
-/** The nouns that `engine.create` hooks have added, and their methods as calls. */
-interface AddedNouns {
-  readonly nouns: Data;
-  readonly calls: HostCalls;
-}
 
 /** The hook that receives `$`. */
 interface Caller {
@@ -202,7 +191,7 @@ function engineFor(caller: Pick<Caller, "run" | "at"> & Partial<Caller>): object
   const nouns: Record<string, Record<string, unknown>> = {
     plugin: { name: caller.mod?.name, root: caller.mod?.root ?? "/" },
   };
-  for (const event of Object.keys(caller.run.callsOf())) {
+  for (const event of Object.keys(caller.run.calls)) {
     const [noun = "", method = ""] = event.split(".");
     const timer = noun === "clock" && (method === "after" || method === "every") ? method : undefined;
     (nouns[noun] ??= {})[method] = timer
@@ -223,7 +212,7 @@ function call(caller: Caller, event: string, args: readonly unknown[]): Promise<
 async function raise(caller: Caller, event: string, args: readonly unknown[]): Promise<unknown> {
   const { run, mod, interrupts } = caller;
   const at = addSignal(caller.at, args.at(-1));
-  const served = run.callsOf()[event];
+  const served = run.calls[event];
   if (!served) throw new TypeError(`Cannot call $.${event}(): there is no such call`);
   try {
     const e = copyOf(served.fields(...args)) as Data; // fields are an object
@@ -283,7 +272,7 @@ export async function loadMods(all: readonly Mod[], options: Resolved, ctx: Scop
   for (const mod of sortMods(all)) {
     try {
       const added = await load(mod);
-      const judges = new ModRun(options, loaded, links, noNouns);
+      const judges = new ModRun(options, loaded, links);
       const refused = await refusalOf(judges, mod, added, at);
       if (refused === undefined) {
         loaded.push(mod);
@@ -301,13 +290,11 @@ export async function loadMods(all: readonly Mod[], options: Resolved, ctx: Scop
       });
     }
   }
-  const added = await addedNouns(options, loaded, links, at);
+  const added = await addedCalls(options, loaded, links, at);
   const run = new ModRun(options, loaded, links, added);
   for (const message of silentHooks(run)) warnSkipped(ctx, name, message);
   return run;
 }
-
-const noNouns: AddedNouns = { calls: {}, nouns: {} };
 
 /** Asks the mods that are loaded whether another one may be. Returns the reason of a refusal. */
 async function refusalOf(judges: ModRun, mod: Mod, links: readonly Link[], at: At): Promise<string | undefined> {
@@ -326,17 +313,17 @@ async function refusalOf(judges: ModRun, mod: Mod, links: readonly Link[], at: A
   return refuse === undefined ? undefined : String(refuse);
 }
 
-/** Runs the hooks of `engine.create`, and returns the nouns that they add to `$`. They may add nouns to `$`, and replace none. */
-async function addedNouns(
+/** Runs the hooks of `engine.create`, and returns the calls of the nouns that they add to `$`. They may add nouns to `$`, and replace none. */
+async function addedCalls(
   options: Resolved,
   mods: readonly Mod[],
   links: readonly Link[],
   at: At,
-): Promise<AddedNouns> {
+): Promise<HostCalls> {
   const event = "engine.create";
   const added = links.filter(({ pattern, selects }) => selects(event) && !/^[*!]/.test(pattern));
   const e = freeze({ plugins: mods.map((mod) => mod.name) });
-  const base: Record<string, unknown> = { ...engineFor({ run: new ModRun(options, mods, [], noNouns), at }) };
+  const base: Record<string, unknown> = { ...engineFor({ run: new ModRun(options, mods, []), at }) };
   let built = base;
   for (const { mod, hook } of added.toReversed()) {
     const beneath = built;
@@ -363,7 +350,7 @@ async function addedNouns(
         : []
     )
   );
-  return { nouns: Object.fromEntries(nouns), calls: Object.fromEntries(calls) };
+  return Object.fromEntries(calls);
 }
 
 /** Returns a message for each event by name that never occurs. */

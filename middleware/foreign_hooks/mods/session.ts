@@ -25,7 +25,7 @@ import {
   textOf,
   user,
 } from "../../../mod.ts";
-import { anySignal, Cleanups, lateAfter, startTimer } from "../../../src/core/kit.ts";
+import { Cleanups, lateAfter, startTimer } from "../../../src/core/kit.ts";
 
 // The session.
 
@@ -113,7 +113,7 @@ export function sessionHooks(
       }
       const prompt = textOf(ctx.prompt);
       const description = prompt.slice(0, 80);
-      const id = `${ctx.child}:${ctx.call}`;
+      const id = ctx.childRun;
       const note = (status: string) => run.agents.set(id, { id, description, type: ctx.child, status });
       note("running");
       try {
@@ -220,7 +220,7 @@ async function compactWith(
 async function spawn(
   run: ModRun,
   at: At,
-  { prompt, child, call, run: parent, settings, signal }: Parameters<NonNullable<Middleware["subagent"]>>[0],
+  { prompt, child, call, childRun, run: parent, settings }: Parameters<NonNullable<Middleware["subagent"]>>[0],
   next: Parameters<NonNullable<Middleware["subagent"]>>[1],
 ): Promise<RunResult> {
   const text = textOf(prompt);
@@ -234,7 +234,7 @@ async function spawn(
   let passed: Data = e;
   const core = (e: Data): Promise<Data> => {
     passed = e;
-    return Promise.resolve({ model: e.model ?? parentModel, agentId: call });
+    return Promise.resolve({ model: e.model ?? parentModel, agentId: childRun });
   };
   const expect = ({ model }: Data) => {
     if (!modelOf(run, model)) throw new TypeError(`there is no model "${model}"; expected one that \`models\` returns`);
@@ -246,6 +246,5 @@ async function spawn(
   return await next({
     ...(passed.prompt !== text && { prompt: { ...prompt, parts: [{ type: "text", text: String(passed.prompt) }] } }),
     ...(model && { settings: { model } }),
-    signal: anySignal([signal]),
   });
 }

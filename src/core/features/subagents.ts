@@ -150,14 +150,15 @@ async function runChild(
   const sessions = sessionsIn(store.journal);
   if (saved) await sessions.save({ ...saved, version: 0 });
 
+  const childRun = saved?.run?.id ?? crypto.randomUUID();
+
   async function startChild({ emit, prompt, settings, signal, vars }: SubagentContext): Promise<RunResult> {
-    const id = saved?.run?.id ?? crypto.randomUUID();
-    events.emitThrough(emit, { type: "subagent.started", call, agent, run: id }); // a filter may refuse it: then the child does not begin
+    events.emitThrough(emit, { type: "subagent.started", call, agent, run: childRun }); // a filter may refuse it: then the child does not begin
     const startInput = saved ? { session: saved.id, answers: answersForChild(call, parent) } : { messages: [prompt] };
     const write = ({ event }: NumberedEvent) => emit({ type: "subagent.event", call, agent, event });
     const options = {
       ...startInput,
-      run: id,
+      run: childRun,
       limits: { depth: Math.min(limits.depth, child.limits.depth) }, // the smallest limit of the chain holds
       store,
       signal,
@@ -173,7 +174,7 @@ async function runChild(
     return result;
   }
 
-  const ctx = { run, signal, emit, vars, child: agent, prompt: user(prompt), depth, call, settings: {} };
+  const ctx = { run, signal, emit, vars, child: agent, prompt: user(prompt), depth, call, childRun, settings: {} };
   const result = await definition.onions.subagent(ctx, startChild, policy);
   const { status, finish, output, reason = status } = result;
   if (status === "done") {

@@ -4,7 +4,6 @@
  * @module
  */
 import { schemaText, sweepEvery } from "../expiry.ts";
-import type { DeltaOptions } from "../journal_rows.ts";
 import { valueTables } from "../sql/key_value.ts";
 import { journalTables } from "../sql/storage.ts";
 
@@ -19,15 +18,6 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /** Executes statements in one transaction, and returns the rows of each. */
 export type ExecuteBatch = (statements: readonly Statement[]) => Promise<readonly (readonly Row[])[]>;
-
-/** Options of the adapters. */
-export interface BatchOptions extends DeltaOptions {
-  /**
-   * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
-   * Expired entries are deleted by later writes. Default: never.
-   */
-  readonly expireIn?: number;
-}
 
 /** The schema, as statements that change nothing where it exists. `writer` is unique for each write of a row, as in a journal. */
 export const schemaStatements: readonly string[] = /* @__PURE__ */ [journalTables, valueTables].flat(); // bundlers keep a spread

@@ -18,7 +18,8 @@ import { storeOf } from "../earlier_rows.ts";
 import { deltasEveryDefault, headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
-import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
+import { type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
 import { sqlEarlierRows } from "./earlier_rows.ts";
 
 const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal"];
@@ -29,7 +30,12 @@ export const expiredJournals: readonly string[] = tables.map((table) =>
 );
 
 /** Options of journals. */
-export interface SqlJournalOptions extends BatchOptions {
+export interface SqlJournalOptions extends DeltaOptions {
+  /**
+   * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
+   * Expired entries are deleted by later writes. Default: never.
+   */
+  readonly expireIn?: number;
   /** Milliseconds between two looks for changes of other processes. Default: no other process changes them. */
   readonly pollEvery?: number;
 }

@@ -27,7 +27,7 @@ export {
 } from "../../core/store.ts";
 export type * from "../../core/journal.ts";
 export type { Entry } from "../../core/entries.ts";
-export type { ExpectedReport, Mail, Rule } from "../../core/session.ts";
+export type { ExpectedReport, Mail, Rule, Unsaved } from "../../core/session.ts";
 export type { RecoveredRun } from "../record/run_host.ts";
 
 const runs: DurableRuns = { takeOver, handOver, recovery: recoveryOf, reports: reportEntriesOf };

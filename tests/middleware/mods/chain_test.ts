@@ -424,3 +424,14 @@ Deno.test("with failure: closed, a failed guard refuses, with and without an ans
   const handled = await ran([caught("tool.call", throwing(), passing)], closed);
   assertEquals(handled.lines[1], "ok ran ls");
 });
+
+Deno.test("with failure: closed, a handler that fails and a hook that is late refuse", async () => {
+  using time = new FakeTime();
+  const closed = { failure: "closed" } as const;
+  for (const handler of [throwing("again"), () => undefined, () => ({ deny: 1 })]) {
+    const { lines } = await advanceUntilSettled(time, ran([caught("tool.call", throwing(), handler)], closed));
+    assertEquals(lines[1], 'denied The mod "guard" failed at tool.call.');
+  }
+  const late = await advanceUntilSettled(time, ran([hook("*", () => new Promise(() => {}))], closed));
+  assertEquals([late.result.status, late.result.reason], ["cancelled", 'The mod "guard" failed at prompt.submit.']);
+});

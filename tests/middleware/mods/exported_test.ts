@@ -1,5 +1,6 @@
 import { denied, deny, type Middleware } from "@jizai/jizai";
 import { exportedHooks, exportMod } from "@jizai/jizai/middleware/mods/exported";
+import { audit } from "@jizai/jizai/middleware/audit";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { assertEquals, assertThrows } from "@std/assert";
 import { shell } from "../../support/hooked.ts";
@@ -38,6 +39,12 @@ Deno.test("hooks at tool, input, prompt and session run as those of a mod", asyn
   const log: string[] = [];
   const { lines, result } = await ranExported({
     name: "all",
+    async session(ctx, next) {
+      log.push("session");
+      const result = await next({ context: [...ctx.context, "From session."] });
+      log.push(`ended ${result.status}`);
+      return result;
+    },
     async tool(ctx, next) {
       const result = await next({ input: { command: "pwd" } });
       log.push(`${ctx.name} ${result.status}`);
@@ -45,13 +52,10 @@ Deno.test("hooks at tool, input, prompt and session run as those of a mod", asyn
     },
     input: (ctx, next) => next({ messages: ctx.messages, context: ["From input."] }),
     prompt: (ctx, next) => next({ prompt: { ...ctx.prompt, parts: [{ type: "text", text: "Rewritten" }] } }),
-    session(_ctx, next) {
-      log.push("session");
-      return next();
-    },
   });
-  assertEquals(log, ["session", "Bash ok"]);
-  assertEquals((result.messages[0] as Loose).parts[0].text, "Rewritten");
+  assertEquals(log, ["session", "Bash ok", "ended done"]);
+  const texts = result.messages.slice(0, 3).map((message: Loose) => message.parts[0].text);
+  assertEquals(texts, ["# context 1\nFrom session.", "Rewritten", "From input."]);
   assertEquals(lines.slice(-3), ["ok ran pwd", "context Noted.", "assistant Done."]);
 });
 
@@ -89,4 +93,13 @@ Deno.test("points that a mod does not have are refused with the reason", () => {
   assertThrows(refused({ name: "a", execute: (_ctx, next) => next() }), TypeError, "at execute");
   assertThrows(refused({ name: "a" }), TypeError, "expected a hook");
   assertThrows(refused({ name: "a", tools: [shell()] }), TypeError, "it has tools");
+});
+
+Deno.test("audit() is exported without its hook at abort", async () => {
+  const records: string[] = [];
+  const middleware = audit((line) => void records.push(JSON.parse(line).type));
+  assertThrows(() => exportMod({ middleware, imports: "", expression: "" }), TypeError, "leave it out with `leaveOut`");
+  const source = exportMod({ middleware, imports: "", expression: "middleware", leaveOut: ["abort"] });
+  await ran([{ name: "exported", module: () => evaluated(source, { exportedHooks, middleware }) }]);
+  assertEquals(records, ["prompt", "call", "run"]);
 });

@@ -263,7 +263,7 @@ async function spawned(hooks: readonly Loose[], options: object = {}) {
   const child = agent({ name: "reader", description: "Reads", model: scripted("It is short."), tools: [shell()] });
   const model = scripted({ calls: [["reader", { prompt: "Read it" }]] }, "Done.");
   const assistant = agent({ model, tools: [asTool(child)], use: [mods(hooks, options)] });
-  const run = assistant.run("Hi");
+  const run = assistant.run({ prompt: "Hi", onError: () => {} });
   const events: Event[] = await Array.fromAsync(run.events);
   const { messages } = await run.result;
   const results = messages.flatMap((message: Loose) => message.role === "tool" ? message.results : []);
@@ -287,17 +287,21 @@ Deno.test("agent.spawn denies a subagent, and changes its prompt and its model",
   assertEquals(seen, [["Read it", "reader", "scripted", false], "other"]);
 });
 
-Deno.test("subagents inherit the mods, with the id of their run as agentId", async () => {
+Deno.test("subagents inherit the mods, with the id of their run as agentId, which agent.spawn gives", async () => {
   const seen: Loose[] = [];
   const looking = mod((on) => {
     let count = 0;
-    on("*", (_$, e, next) => {
-      if (e.agentId !== undefined) seen.push([next.event, ++count]);
-      return next(e);
+    on("*", async ($, e, next) => {
+      if (e.agentId !== undefined) seen.push([next.event, ++count, e.agentId]);
+      const result = await next(e);
+      if (next.event === "agent.spawn") seen.push(["spawned", ++count, result.agentId]);
+      if (next.event === "session.end") seen.push((await $.agent.list()).map(({ id, status }: Loose) => [id, status]));
+      return result;
     });
   });
-  await spawned([looking]);
-  assertEquals(seen, [["turn.step", 1], ["turn.complete", 2]]);
+  const { events } = await spawned([looking]);
+  const id = events.flatMap((event) => event.type === "subagent.started" ? [event.run] : [])[0];
+  assertEquals(seen, [["spawned", 1, id], ["turn.step", 2, id], ["turn.complete", 3, id], [[id, "completed"]]]);
 });
 
 Deno.test("agent.offer hides a subagent from the model, and refuses it", async () => {
@@ -339,4 +343,11 @@ Deno.test("session.append changes texts at the doors of prompts, responses and r
     "ok <ran ls>",
     "assistant <Done.>",
   ]);
+});
+
+Deno.test("with failure: closed, a failed hook at agent.spawn refuses the subagent", async () => {
+  const failing = hook("agent.spawn", () => ({ model: 5 }));
+  assertEquals((await spawned([failing])).text, "It is short.");
+  const { text } = await spawned([failing], { failure: "closed" });
+  assertEquals(text.includes('The mod "guard" failed at agent.spawn.'), true);
 });

@@ -20,6 +20,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../../mod.ts";
+export type { ClassicEvents } from "../options.ts";
 
 /** The events that occur on a server. */
 const names = [

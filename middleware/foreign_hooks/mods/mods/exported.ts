@@ -15,7 +15,9 @@ import {
   failed,
   type Middleware,
   noUsage,
+  type Point,
   type Run,
+  type RunResult,
   type Scope,
   text,
   textOf,
@@ -36,6 +38,8 @@ export interface ExportOptions {
   readonly imports: string;
   /** The expression that makes the middleware, such as `permissions({ deny: ["Bash"] })`. */
   readonly expression: string;
+  /** Points whose hooks are left out, such as `abort` of `audit()`. Default: none. */
+  readonly leaveOut?: readonly Point[] | undefined;
   /** Whether calls and prompts are refused if the middleware fails. Default: true if it has a hook at `approval` or `input`. */
   readonly guard?: boolean | undefined;
 }
@@ -46,7 +50,7 @@ const events = {
   approval: ["tool.check"],
   input: ["prompt.submit"],
   prompt: ["prompt.submit"],
-  session: ["session.start"],
+  session: ["session.start", "prompt.context", "session.end"],
   stop: ["classic.Stop"],
 } as const;
 
@@ -67,6 +71,8 @@ const functions = {
   "tool.check": "check",
   "prompt.submit": "submit",
   "session.start": "start",
+  "prompt.context": "context",
+  "session.end": "end",
   "classic.Stop": "stop",
 } as const;
 
@@ -81,8 +87,8 @@ const handlers: Readonly<Record<string, string>> = {
  * Returns the source of a module that runs a middleware as a mod of Claude Code: the hooks are spelled out, as Claude Code requires. Bundle it, for example
  * with esbuild, into the `hooks/register.js` of a plugin. A guard belongs into the tier `prepend`, where no other mod loosens what it decides.
  *
- * Hooks at `tool`, `approval`, `input`, `prompt`, `session` (before `next()`) and `stop` (with a text) are exported. Their `ctx.run` has state for the life of
- * the process, no usage, and no questions. Throws a `TypeError` with the reason for a middleware that has hooks at other points, or tools.
+ * Hooks at `tool`, `approval`, `input`, `prompt`, `session` and `stop` (with a text) are exported: for `audit()`, leave out `abort`. Their `ctx.run` has state
+ * for the life of the process, no usage, and no questions. A hook at `session` may add context, and change no settings. Throws a `TypeError` with the reason for a middleware that has hooks at other points, or tools.
  *
  * ```ts
  * import { exportMod } from "@jizai/jizai/middleware/mods/exported";
@@ -97,12 +103,16 @@ const handlers: Readonly<Record<string, string>> = {
  * assertEquals(source.includes(`on("tool.check", `), true);
  * ```
  */
-export function exportMod({ middleware, imports, expression, guard }: ExportOptions): string {
+export function exportMod({ middleware, imports, expression, leaveOut = [], guard }: ExportOptions): string {
   const { name = "a middleware", approval, input, tools = [] } = middleware;
-  const used = points.filter((point) => middleware[point]);
+  const used = points.filter((point) => middleware[point] && !leaveOut.includes(point));
   for (const point of used) {
     const reason = refusals[point];
-    if (reason !== undefined) throw new TypeError(`Cannot export "${name}": it has a hook at ${point}, and ${reason}`);
+    if (reason !== undefined) {
+      throw new TypeError(
+        `Cannot export "${name}": it has a hook at ${point}, and ${reason}; leave it out with \`leaveOut\``,
+      );
+    }
   }
   if (tools.length > 0) throw new TypeError(`Cannot export "${name}": it has tools, and a mod registers its own`);
   if (used.length === 0) throw new TypeError(`Cannot export "${name}": expected a hook`);
@@ -141,14 +151,20 @@ export interface HomeEngine {
 export type Fields = Readonly<Record<string, unknown>>;
 /** `next`, as Claude Code passes it. */
 export type HomeNext = ((e: Fields) => Promise<Fields>) & { readonly signal: AbortSignal };
+/** The names of the hooks. */
+export type HookName = "call" | "check" | "submit" | "start" | "context" | "end" | "stop";
 /** A hook of a mod. */
 export type HomeHook = ($: HomeEngine, e: Fields, next: HomeNext) => Promise<Fields>;
 
 /** Returns the hooks of a middleware for the events of Claude Code. The module that `exportMod()` writes calls it. */
 export function exportedHooks(
   middleware: Middleware,
-): Readonly<Record<"call" | "check" | "submit" | "start" | "stop", HomeHook>> {
+): Readonly<Record<HookName, HomeHook>> {
   const run = processRun();
+  /** Ends the hook at `session`, which is open from the start of the session to its end. */
+  const ended = Promise.withResolvers<RunResult>();
+  let session: Promise<RunResult> | undefined;
+  let texts: readonly string[] = [];
 
   function scope($: HomeEngine, next: HomeNext): Scope {
     const emit = (event: Event) => {
@@ -197,24 +213,26 @@ export function exportedHooks(
     },
     async start($, e, next) {
       const settings = { model: homeModel, instructions: "", tools: [], limits: defaultLimits };
-      const ctx = {
-        ...scope($, next),
-        session: run.session,
-        source: "new",
-        resumed: false,
-        settings,
-        context: [],
-      } as const;
-      const result = {
-        status: "done",
-        run: run.id,
-        session: run.session,
-        text: "",
-        questions: [],
-        usage: noUsage,
-        messages: [],
-      } as const;
-      await middleware.session?.(ctx, () => Promise.resolve(result));
+      const base = { ...scope($, next), signal: new AbortController().signal }; // it lives as long as the session
+      const ctx = { ...base, session: run.session, source: "new", resumed: false, settings, context: [] } as const;
+      const opened = Promise.withResolvers<void>();
+      session = middleware.session?.(ctx, (change) => {
+        texts = change?.context ?? [];
+        opened.resolve();
+        return ended.promise;
+      });
+      await Promise.any([opened.promise, session]); // a hook that refuses the session never begins it
+      return await next(e);
+    },
+    async context(_$, e, next) {
+      const blocks = Array.isArray(e.blocks) ? e.blocks : [];
+      const added = texts.map((text, index) => ({ name: `context ${index + 1}`, text }));
+      return await next({ ...e, blocks: [...blocks, ...added] });
+    },
+    async end(_$, e, next) {
+      const result = { status: "done", run: run.id, session: run.session, text: "" } as const;
+      ended.resolve({ ...result, questions: [], usage: noUsage, messages: [] });
+      await session;
       return await next(e);
     },
     async stop($, e, next) {
