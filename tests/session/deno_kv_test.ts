@@ -131,7 +131,7 @@ Deno.test("denoKvStore() ignores the pieces of a writer that failed", async () =
   for (const kind of ["journal_event", "journal_entry"]) {
     const last = await Array.fromAsync(kv.list({ prefix: ["jizai", kind] }, { limit: 1, reverse: true }));
     const at = last[0]?.key.slice(0, -2) ?? [];
-    const [number] = at.slice(kind === "journal_event" ? -2 : -1).map(Number); // of the first event or entry
+    const [number = 0] = at.slice(kind === "journal_event" ? -2 : -1).map(Number); // of the first event or entry
     const places = kind === "journal_entry"
       ? [at, [...at.slice(0, -1), number + 1]]
       : [at, [...at.slice(0, -1), number + 7], [...at.slice(0, -2), number + 1, number + 7]];
