@@ -75,20 +75,24 @@ export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
   return a !== undefined && a.holder === b?.holder && a.n === b.n;
 }
 
+/** A run ends or pauses. Its last line tells more. */
+export interface EndedEntry {
+  readonly type: "ended";
+  readonly run: number;
+  /** Its status, "paused", "failed" or "aborted". */
+  readonly as: string;
+  readonly reason?: string;
+  /** A time in milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** An entry of a journal. A database keeps it as JSON, and does not read it. */
 export type JournalEntry =
   | Entry
   | MailEntry
   /** A run begins, or continues after a pause. `after` is the number of the event before its first one, and `request` the id of the request. */
   | { readonly type: "begun"; readonly run: number; readonly after: number; readonly request?: string }
-  /** A run ends or pauses: `as` its status, "paused", "failed" or "aborted", at a time in milliseconds since 1970. Its last line tells more. */
-  | {
-    readonly type: "ended";
-    readonly run: number;
-    readonly as: string;
-    readonly reason?: string;
-    readonly at: number;
-  };
+  | EndedEntry;
 
 /** An entry and its number. Entries are numbered from 1, without a gap. */
 export type NumberedJournalEntry = readonly [number: number, entry: JournalEntry];

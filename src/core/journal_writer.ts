@@ -145,6 +145,7 @@ function claimOf(
     mail,
     mailIds: opened?.mailIds ?? new Set<string>(),
     requests: new Map(),
+    ends: [],
   };
   return { append, next };
 }

@@ -13,6 +13,7 @@ import {
   transcriptOf,
 } from "./entries.ts";
 import {
+  type EndedEntry,
   type Journal,
   type JournalChange,
   type JournalEntry,
@@ -206,6 +207,8 @@ export interface OpenedSession<S extends SessionHead = Session> {
   readonly mailIds: ReadonlySet<string>;
   /** The requests that have begun or continued a run since the base, by their idempotency ids. */
   readonly requests: ReadonlyMap<string, BegunRequest>;
+  /** The ends and pauses of runs since the base, in order. */
+  readonly ends: readonly EndedEntry[];
 }
 
 /** The start of a run for a request. */
@@ -354,6 +357,7 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
     mail,
     mailIds: new Set(posted.keys()),
     requests: requestsIn(entries),
+    ends: entries.flatMap(([, entry]) => entry.type === "ended" ? [entry] : []),
   };
 }
 

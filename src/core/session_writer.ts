@@ -464,9 +464,10 @@ export class SessionWriter implements Sink<NumberedEvent> {
     if (!this.#journal) return false;
     this.#stored = draft;
     this.#storedStop = stop?.reason;
-    const { last: before } = opened?.session ?? {};
-    if (records && (before?.at ?? Infinity) + records.keep < Date.now()) { // it takes room only
-      journal.trim(key, this.#journal.run).catch((error) => this.#run.events.report(error));
+    const expired = records && opened?.ends.findLast(({ at }) => at + records.keep < Date.now());
+    if (expired) { // it takes room only
+      const kept = Math.min(expired.run + 1, this.#journal.run); // a run that was paused continues
+      journal.trim(key, kept).catch((error) => this.#run.events.report(error));
     }
     if (this.#closed) return true;
     this.#renewLater();

@@ -15,7 +15,7 @@ import { drop } from "../support/asking.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { halting } from "../support/halting.ts";
 import { processOf, shared } from "../support/process.ts";
-import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { type App, eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedMail } from "../support/stored_run.ts";
 
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
@@ -378,4 +378,56 @@ Deno.test("client() stops a run whose first events were deleted", async () => {
   gate.resolve("worked");
   await pieces.rest();
   assertEquals((await among.store.load(session))?.last?.event.type, "run.aborted");
+});
+
+/** A server of one session, that keeps the events of earlier runs for a minute, and the events that its clients received. */
+function minutely() {
+  const model = scripted(...Array.from({ length: 4 }, () => "Hello!"));
+  const app = serve(agent({ model }), { store: shared().store, session: () => "s", events: { keep: 60_000 } });
+  const records: (readonly Framed[])[] = [];
+  return {
+    app,
+    records,
+    talk: async () => void records.push(await eventsOf(post(app, "/runs", { prompt: "Hi" }))),
+    statuses: () =>
+      Promise.all(records.map(async (events) => (await follow(app, first("run.started", events).run)).status)),
+  };
+}
+
+Deno.test("serve() deletes the events of runs that ended longer ago than `keep` when the next run of their session begins", async () => {
+  using time = new FakeTime();
+  const { app, records, talk, statuses } = minutely();
+  await talk();
+  await time.tickAsync(59_000);
+  await talk();
+  await time.tickAsync(61_000);
+  assertEquals(await statuses(), [200, 200]); // no run has begun since
+  await talk();
+  assertEquals(await statuses(), [404, 404, 200]);
+  const { run } = first("run.started", records[0] ?? []);
+  const message = `Cannot follow run "${run}": there is none`;
+  assertEquals(await refusalOf(follow(app, run)), [404, { code: "unknown", message }]);
+  assertEquals(await eventsOf(follow(app, first("run.started", records[2] ?? []).run)), records[2]);
+});
+
+Deno.test("serve() deletes the events of earlier runs of a session that is never silent for as long as `keep`", async () => {
+  using time = new FakeTime();
+  const { talk, statuses } = minutely();
+  for (let run = 0; run < 4; run++) {
+    await talk();
+    await time.tickAsync(40_000);
+  }
+  assertEquals(await statuses(), [404, 404, 200, 200]);
+});
+
+Deno.test("serve() keeps the events before a pause that lasts longer than `keep`", async () => {
+  using time = new FakeTime();
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+  const app = serve(agent({ model, tools: [drop] }), { store: shared().store, events: { keep: 60_000 } });
+  const before = await eventsOf(post(app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", before);
+  await time.tickAsync(3_600_000);
+  const answers = [{ callId: "call_1", type: "approve" }];
+  const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+  assertEquals(await eventsOf(follow(app, run)), [...before, ...rest]);
 });

@@ -156,7 +156,9 @@ async function callingRun(store: Store, turns: number): Promise<void> {
   const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => "ok" });
   const steps = Array.from({ length: turns }, () => ({ calls: [["work", {}]] as const, before: () => delay(100) }));
   const assistant = agent({ model: scripted(...steps, "Done."), tools: [work], limits: { turns: 100 } });
-  await read(serve(assistant, { store }));
+  const app = serve(assistant, { store });
+  await read(app);
+  await app.settled();
 }
 
 /** Executes 50 runs of 200 deltas, 10 milliseconds apart. Returns the milliseconds. */
@@ -164,7 +166,9 @@ async function concurrentRuns(store: Store): Promise<number> {
   const app = serve(agent({ model: steady }), { store });
   const start = performance.now();
   await Promise.all(Array.from({ length: 50 }, () => read(app)));
-  return performance.now() - start;
+  const time = performance.now() - start;
+  await app.settled(); // events are packed after the end
+  return time;
 }
 
 /** A model that streams 200 deltas, 10 milliseconds apart. */
