@@ -77,10 +77,13 @@ export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
 
 /** A run ends or pauses. Its last line tells more. */
 export interface EndedEntry {
+  /** The type of the entry. */
   readonly type: "ended";
+  /** The number of the run. */
   readonly run: number;
   /** Its status, "paused", "failed" or "aborted". */
   readonly as: string;
+  /** Why it ended so, if its last event tells. */
   readonly reason?: string;
   /** A time in milliseconds since 1970. */
   readonly at: number;

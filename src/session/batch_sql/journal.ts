@@ -15,10 +15,17 @@ import {
 import type { Store } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { storeOf } from "../earlier_rows.ts";
-import { deltasEveryDefault, headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import {
+  type DeltaOptions,
+  deltasEveryDefault,
+  headOf,
+  type PackedRow,
+  packedRows,
+  pageOf,
+  rangeOf,
+} from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
-import type { DeltaOptions } from "../journal_rows.ts";
 import { type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
 import { sqlEarlierRows } from "./earlier_rows.ts";
 

@@ -9,7 +9,6 @@ import { assertEquals } from "@std/assert";
 import { type Addresses, type Database, openDatabase } from "../../../examples/fleet/database.ts";
 import { placeOf } from "../../../src/core/journal.ts";
 import { repairTranscript } from "../../../src/core/transcript.ts";
-import { recordOf } from "../events_journal.ts";
 import { seeded } from "../seeded.ts";
 import { checkResults } from "./laws.ts";
 import { type Delays, delaysOf, type Line, type ProcessEnd } from "./process_delays.ts";
