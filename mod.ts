@@ -82,7 +82,6 @@ export type {
   Busy,
   ClientGone,
   DefaultEnv,
-  EventOptions,
   OnEnd,
   RequestVars,
   RunEnd,

@@ -36,7 +36,10 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
    */
   readonly store?: Store;
   /** The events that the store keeps. */
-  readonly events?: EventOptions;
+  readonly events?: {
+    /** Milliseconds after the end of a run that its events, and idempotency keys, are kept at least. Default: 86,400,000, a day. */
+    readonly keep?: number;
+  };
   /** Client dialects that are served beside the native routes. Default: none. */
   readonly wires?: readonly Wire[];
   /** Answers `GET /` for the agent, for example with `playground()`. Default: 404. */
@@ -95,12 +98,6 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly maxBody?: number;
   /** Receives every error of a request or run, with the id that the client received. Default: `console.error`. */
   readonly onError?: OnFailure;
-}
-
-/** The option for the events that a store keeps. */
-export interface EventOptions {
-  /** Milliseconds after the end of a run that its events, and idempotency keys, are kept at least. Default: 86,400,000, a day. */
-  readonly keep?: number;
 }
 
 /** The part of an agent that a server uses. `V` are the vars that the agent needs. */
