@@ -16,6 +16,7 @@ import postgres from "postgres";
 import * as z from "zod";
 import { postgresServer } from "../../servers/postgres_server.ts";
 import { redisServer } from "../../servers/redis_server.ts";
+import { callingAgent } from "../../support/growth.ts";
 import type { Measure } from "../kit/measure.ts";
 import { growingRecord } from "../kit/record.ts";
 import { growthMeasures, redisGrowthMeasures } from "./growth.ts";
@@ -39,7 +40,7 @@ interface RoundTrips {
 
 /** Measures the databases that are installed. */
 export async function storeMeasures(): Promise<readonly Measure[]> {
-  const measures: Measure[] = [...await growthMeasures(), {
+  const measures: Measure[] = [...await growthMeasures(), ...await journalMeasures(), {
     what: "round trips to the store that a turn with one call waits for",
     figure: await awaitedRoundTrips(),
     atMost: 2,
@@ -138,6 +139,65 @@ async function roundTrips(
     },
     { what: `${name}, events for each write of 50 runs`, figure: 50 * 200 / deltas().appends, unit: "events" },
   ];
+}
+
+/** Counts the calls of a journal that a run with ten calls makes, and those that it waits for until its first event. */
+async function journalMeasures(): Promise<readonly Measure[]> {
+  const body = { prompt: "Go" };
+  const first = (what: string, figure: number, atMost: number): Measure => ({
+    what: `round trips until the first event, ${what}`,
+    figure,
+    atMost,
+    unit: "round trips",
+  });
+  return [
+    {
+      what: "round trips of a run with ten calls, events included",
+      figure: (await journalCalls(body, { turns: 10 })).all,
+      atMost: 26,
+      unit: "round trips",
+    },
+    first("a new session", (await journalCalls(body)).first, 1),
+    first("a named session", (await journalCalls({ ...body, session: "s" })).first, 2),
+    first("a named session and a key", (await journalCalls({ ...body, session: "s" }, { key: "k" })).first, 3),
+  ];
+}
+
+/** Counts the calls of a journal for one request: all of them, and those that have ended before its first event. Each takes 20 milliseconds. */
+async function journalCalls(
+  body: object,
+  { turns = 1, key }: { readonly turns?: number; readonly key?: string } = {},
+): Promise<{ readonly first: number; readonly all: number }> {
+  const { journal } = memory();
+  let calls = 0;
+  const counted = <A extends readonly unknown[], R>(work: (...given: A) => Promise<R>) => async (...given: A) => {
+    await delay(20);
+    const result = await work(...given);
+    calls++;
+    return result;
+  };
+  const { head, open, entries, append, post, read, trim } = journal;
+  const store = durable({
+    ...journal,
+    head: counted(head),
+    open: counted(open),
+    entries: counted(entries),
+    append: counted(append),
+    post: counted(post),
+    read: counted(read),
+    trim: counted(trim),
+  });
+  await store.save({ id: "s", version: 0, messages: [] });
+  calls = 0;
+  const app = serve(callingAgent([], turns), { store });
+  const headers = { "content-type": "application/json", ...(key !== undefined && { "idempotency-key": key }) };
+  const response = await app.request("/runs", { method: "POST", headers, body: JSON.stringify(body) });
+  const reader = response.body?.getReader();
+  await reader?.read();
+  const first = calls;
+  while (reader && !(await reader.read()).done);
+  await app.settled();
+  return { first, all: calls };
 }
 
 /** Executes a run with a number of turns. Returns its round trips. */
