@@ -87,7 +87,6 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** Ends the watch of the journal. */
   #unwatch = () => {};
 
-  /** Creates the writer of a run. */
   constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
     this.#run = run;
