@@ -251,7 +251,7 @@ Deno.test("serve() stops a run that cannot be stored, and reports it to onError"
   const app = serve(
     agent({ model, observe: (event) => event.type === "run.aborted" && ended.resolve(event) }),
     {
-      store: { ...memory(), journal: failingAppends(memory(), () => down) },
+      store: durable(failingAppends(memory(), () => down)),
       onError: (error, { run }) => reported.push([error instanceof Error && error.message, run]),
     },
   );
