@@ -94,30 +94,29 @@ export class Records {
   /** Yields a page that was read, and those that follow. If no event comes for the length of a lease, the process of the run may be dead. */
   async *#pages(
     place: RunPlace,
-    first: JournalPage,
+    first: JournalPage | undefined,
     after: number,
     requester: Requester,
     signal: AbortSignal,
   ): AsyncGenerator<JournalPage> {
+    const end = first?.over ? first.last : undefined;
     const over = new AbortController();
     const ends = anySignal([signal, over.signal, ...this.#host.signal ? [this.#host.signal] : []]);
     try {
       let at = after;
-      if (first.lines.length > 0) {
-        yield first;
-        at = first.first + first.lines.length - 1;
-      }
-      if (first.over && at === first.last) return;
       while (!ends.aborted) {
         const silence = new AbortController();
         const startTimer = () => setTimeout(() => silence.abort(), this.#host.lease);
         let timer = startTimer();
         try {
-          for await (const page of this.#followers.tail(place, at, anySignal([ends, silence.signal]))) {
+          const pages = this.#followers.tail(place, at, anySignal([ends, silence.signal]), first);
+          first = undefined; // the followers share its lines
+          for await (const page of pages) {
             clearTimeout(timer);
             if (page.first > at + 1) return;
             yield page;
             at += page.lines.length;
+            if (at === end) return;
             timer = startTimer();
           }
         } finally {
