@@ -87,7 +87,6 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** Ends the watch of the journal. */
   #unwatch = () => {};
 
-  /** Creates the writer of a run. */
   constructor(store: RunStore, run: EngineRun, options: WriterOptions) {
     this.#store = store;
     this.#run = run;
@@ -451,7 +450,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
   async #claim(draft: Draft, first: readonly Event[], last?: Event): Promise<boolean> {
     const { claimed, claimed: { opened } } = this.#run;
     const { lease, owner, records, request } = this.#options;
-    const [{ journal }, key] = [this.#store, this.#key];
+    const { journal } = this.#store;
+    const key = this.#key;
     const onMail = (entry: MailEntry) => this.#receive(entry);
     const stop = this.#stopToSave();
     const { session, readUntil } = progressOf(draft, this.#run, stop, this.#late);

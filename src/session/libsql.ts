@@ -10,7 +10,6 @@ import { batchKeyValue } from "./batch_sql/key_value.ts";
 import { type ExecuteBatch, type Row, schemaStatements, type SqlValue } from "./batch_sql/batch.ts";
 import { type SqlJournalOptions, sqlStore } from "./batch_sql/journal.ts";
 export type { SqlJournalOptions as LibsqlOptions } from "./batch_sql/journal.ts";
-export type { BatchOptions } from "./batch_sql/batch.ts";
 export { schema, type SqlValue } from "./batch_sql/batch.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
 export type { DeltaOptions } from "./journal_rows.ts";
