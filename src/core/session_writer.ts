@@ -450,8 +450,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   async #claim(draft: Draft, first: readonly Event[], last?: Event): Promise<boolean> {
     const { claimed, claimed: { opened } } = this.#run;
     const { lease, owner, records, request } = this.#options;
-    const { journal } = this.#store;
-    const key = this.#key;
+    const [{ journal }, key] = [this.#store, this.#key];
     const onMail = (entry: MailEntry) => this.#receive(entry);
     const stop = this.#stopToSave();
     const { session, readUntil } = progressOf(draft, this.#run, stop, this.#late);
