@@ -56,7 +56,7 @@ export interface MailEntry {
   readonly type: "mail";
   /** The id of the post, a random text. */
   readonly id: string;
-  /** What was posted. */
+  /** The request that was posted. */
   readonly mail: PostedMail;
 }
 
@@ -83,7 +83,7 @@ export interface EndedEntry {
   readonly run: number;
   /** Its status, "paused", "failed" or "aborted". */
   readonly as: string;
-  /** Why it ended so, if its last event tells. */
+  /** The reason of that end, if its last event tells it. */
   readonly reason?: string;
   /** A time in milliseconds since 1970. */
   readonly at: number;
