@@ -182,15 +182,16 @@ export function followers(journal: Journal): Followers {
   function learn(run: FollowedRun, began: number, page: JournalPage | undefined): void {
     run.reads++;
     const { end } = run;
-    const [last, lastKnown] = [page?.last ?? 0, end?.last ?? 0];
+    const last = page ? lastIn(page) : 0;
+    const lastKnown = end?.last ?? 0;
     const isNewest = last > lastKnown || began >= run.knownAt; // others may overlap
     if (isNewest && last < lastKnown) buffer.drop(run); // the record was deleted, and may have begun again
     if (page) buffer.put(run, page.first, page.lines);
     if (began >= run.readAt) run.readAt = began;
     if (!isNewest) return;
-    run.end = page && endOf(page);
+    run.end = page && { ...endOf(page), last };
     run.knownAt = ++run.clock;
-    if (page?.last !== end?.last || page?.over !== end?.over) run.wake();
+    if (last !== lastKnown || page?.over !== end?.over) run.wake();
   }
 
   /** Reads a page for a follower, and for those that wait for `shared`. */
@@ -298,6 +299,11 @@ export function followers(journal: Journal): Followers {
   }
 
   return { tail };
+}
+
+/** Returns the number of the last event that a page tells of: a database may read the head of a record before its lines. */
+function lastIn({ first, lines, last }: JournalPage): number {
+  return lines.length > 0 ? Math.max(last, first + lines.length - 1) : last;
 }
 
 function endOf({ first: _, lines: __, ...end }: JournalPage): End {
