@@ -100,6 +100,7 @@ export class Records {
     signal: AbortSignal,
   ): AsyncGenerator<JournalPage> {
     const end = first?.over ? first.last : undefined;
+    if (first && first.first + first.lines.length - 1 === end) return yield first;
     const over = new AbortController();
     const ends = anySignal([signal, over.signal, ...this.#host.signal ? [this.#host.signal] : []]);
     try {
