@@ -1,5 +1,5 @@
 import { type DefaultEnv, type Event, serve, type ServeOptions } from "@jizai/jizai";
-import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { points } from "@jizai/jizai/kit";
 import { outline } from "@jizai/jizai/testing";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -307,7 +307,7 @@ Deno.test("the long run of the tour survives the process that began it", async (
   const database = new DatabaseSync(":memory:");
   migrate(database);
   const process = (signal?: AbortSignal) =>
-    touring({ store: sqliteStore(database), log: sqliteLog(database), singleProcess: true, ...(signal && { signal }) });
+    touring({ store: sqliteStore(database), singleProcess: true, ...(signal && { signal }) });
   const closing = new AbortController();
   const before = process(closing.signal);
   const response = await post(before, "/runs", { prompt: long });

@@ -10,7 +10,7 @@
 import { serve } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { playground } from "@jizai/jizai/playground";
-import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { trace } from "@jizai/jizai/trace";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -37,7 +37,6 @@ const served = serve(assistant(model, { use: [logger()], trace }), {
   page: playground({ prompts, switches }),
   wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
   store: sqliteStore(database),
-  log: sqliteLog(database),
   singleProcess: true, // a run that this process does not execute was left by the one before
   vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }), // the page sends what its user turned off
   recoveryVars: () => ({ off: [] }),

@@ -49,7 +49,7 @@ export const prompts: readonly ProposedPrompt[] = [
     text: "Take stock of all shelves",
     note:
       "It takes half a minute. Reload the page, or stop the server and start it again: the run continues where it was.",
-    by: "store, log and recover",
+    by: "store and recover",
   },
 ];
 

@@ -1,16 +1,11 @@
 /**
- * A Durable Object that serves one conversation with the shop. Its storage contains the session and the logs of its runs.
+ * A Durable Object that serves one conversation with the shop. Its storage contains the session and the events of its runs.
  *
  * @module
  */
 import { serve, type ServedApp } from "@jizai/jizai";
 import { forwarded, type SecretKey } from "@jizai/jizai/forward";
-import {
-  durableObjectLog,
-  durableObjectStore,
-  type ObjectAlarm,
-  type ObjectStorage,
-} from "@jizai/jizai/session/durable_object";
+import { durableObjectStore, type ObjectAlarm, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { type ExecutionContext, Hono } from "hono";
 import { type Customer, shop } from "../shop/shop.ts";
 
@@ -42,7 +37,6 @@ export class Conversation {
     const customer = forwarded<Customer>({ keys: keysOf(settings) });
     this.#served = serve(shop({ pace: Number(settings.PACE ?? 20) }), {
       store: durableObjectStore(ctx.storage, { alarm: ctx.storage }),
-      log: durableObjectLog(ctx.storage),
       singleProcess: true, // Cloudflare runs one object per name
       session: (c) => c.req.param("conversation"),
       owner: async (c) => (await customer(c)).user,

@@ -1,5 +1,5 @@
 /**
- * Serves the shop on Deno Deploy, or on this machine. Sessions and logs are in Deno KV and outlive the process.
+ * Serves the shop on Deno Deploy, or on this machine. Sessions and events are in Deno KV and outlive the process.
  *
  * ```sh
  * deno task start:kv
@@ -8,7 +8,7 @@
  * @module
  */
 import { type Middleware, serve } from "@jizai/jizai";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { Hono } from "hono";
 import { listen } from "../listen.ts";
 import { type Customer, shop } from "../shop/shop.ts";
@@ -30,7 +30,6 @@ const served = serve<{ Variables: Customer }, Customer>(
   shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }),
   {
     store: denoKvStore(kv),
-    log: denoKvLog(kv),
     singleProcess: !onDeploy, // on Deno Deploy, other instances use the same database
     owner: (c) => c.get("user"),
     vars: (c) => ({ user: c.get("user") }),

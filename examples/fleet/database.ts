@@ -5,7 +5,6 @@
  */
 import type { Store } from "@jizai/jizai";
 import type { KeyValue } from "@jizai/jizai/session/key_value";
-import type { Log } from "@jizai/jizai/session/log";
 import * as onPostgres from "@jizai/jizai/session/postgres";
 import * as onRedis from "@jizai/jizai/session/redis";
 import * as onSqlite from "@jizai/jizai/session/sqlite";
@@ -13,11 +12,10 @@ import { Redis } from "ioredis";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
 
-/** The store, the log and the counters of the fleet. */
+/** The store and the counters of the fleet. */
 export interface Database {
   readonly name: string;
   readonly store: Store;
-  readonly log: Log;
   readonly keyValue: KeyValue;
 }
 
@@ -34,17 +32,17 @@ export async function openDatabase({ DATABASE_URL, REDIS_URL, FLEET_FILE }: Addr
     // Without fetch_types: false, the process exits if Postgres terminates a new connection while the driver reads the types of arrays, which nothing here uses.
     const sql = postgres(DATABASE_URL, { onnotice: () => {}, fetch_types: false });
     await onPostgres.migrate(sql);
-    const { postgresKeyValue, postgresLog, postgresStore } = onPostgres;
-    return { name: "Postgres", store: postgresStore(sql), log: postgresLog(sql), keyValue: postgresKeyValue(sql) };
+    const { postgresKeyValue, postgresStore } = onPostgres;
+    return { name: "Postgres", store: postgresStore(sql), keyValue: postgresKeyValue(sql) };
   }
   if (REDIS_URL) {
     const redis = new Redis(REDIS_URL);
-    const { redisKeyValue, redisLog, redisStore } = onRedis;
-    return { name: "Redis", store: redisStore(redis), log: redisLog(redis), keyValue: redisKeyValue(redis) };
+    const { redisKeyValue, redisStore } = onRedis;
+    return { name: "Redis", store: redisStore(redis), keyValue: redisKeyValue(redis) };
   }
   if (!FLEET_FILE) await Deno.mkdir("dist", { recursive: true });
   const file = new DatabaseSync(FLEET_FILE || "dist/fleet.db", { timeout: 5_000 });
   onSqlite.migrate(file);
-  const { sqliteKeyValue, sqliteLog, sqliteStore } = onSqlite;
-  return { name: "SQLite", store: sqliteStore(file), log: sqliteLog(file), keyValue: sqliteKeyValue(file) };
+  const { sqliteKeyValue, sqliteStore } = onSqlite;
+  return { name: "SQLite", store: sqliteStore(file), keyValue: sqliteKeyValue(file) };
 }

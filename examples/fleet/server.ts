@@ -10,7 +10,7 @@ import { localOnly } from "../listen.ts";
 import { type Customer, shop } from "../shop/shop.ts";
 import { openDatabase } from "./database.ts";
 
-const { store, log, keyValue } = await openDatabase({
+const { store, keyValue } = await openDatabase({
   DATABASE_URL: Deno.env.get("DATABASE_URL"),
   REDIS_URL: Deno.env.get("REDIS_URL"),
   FLEET_FILE: Deno.env.get("FLEET_FILE"),
@@ -37,7 +37,6 @@ const served = serve<{ Variables: Customer }, Customer>(
   shop({ pace: Number(Deno.env.get("PACE") ?? 200), use: [holder, limit] }),
   {
     store,
-    log,
     lease: 2_000, // a run counts as lost two seconds after its process was killed
     owner: (c) => c.get("user"),
     vars: (c) => ({ user: c.get("user") }),

@@ -1,10 +1,9 @@
 /**
- * The sessions of the guides, and the events of their runs: in memory. The guide "Databases" has the same file for each database.
+ * The sessions of the guides, with the events of their runs: in memory. The guide "Databases" has the same file for each database.
  *
  * @module
  */
 import { memory } from "@jizai/jizai";
-import { memoryLog } from "@jizai/jizai/session/log";
 
 /** The options of `serve()` that keep sessions and events. */
-export const persistence = { store: memory(), log: memoryLog() };
+export const persistence = { store: memory() };

@@ -45,7 +45,6 @@ export const sections: readonly Section[] = [
       "src/core/runs.md",
       "src/http/README.md",
       "src/session/README.md",
-      "src/session/JOURNAL.md",
       "src/model/README.md",
       "src/wire/README.md",
       "src/testing/README.md",

@@ -13,7 +13,6 @@ import { agent, serve, tool } from "@jizai/jizai";
 import { openai } from "@jizai/jizai/model/openai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import process from "node:process";
 import * as z from "zod";
 
@@ -37,7 +36,6 @@ const assistant = agent({
 const closing = new AbortController();
 const app = serve(assistant, {
   page: playground(),
-  log: memoryLog(),
   onClientGone: "detach",
   onError: (error, { id }) => console.error(id, error),
   signal: closing.signal, // runs stop with the server

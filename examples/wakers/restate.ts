@@ -11,7 +11,7 @@
  * @module
  */
 import { serve } from "@jizai/jizai";
-import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { type Context, createEndpointHandler, service } from "@restatedev/restate-sdk/fetch";
 import { Hono } from "hono";
 import { DatabaseSync } from "node:sqlite";
@@ -40,7 +40,6 @@ const served = serve<{ Variables: Customer }, Customer>(
   shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [watching(watch)] }),
   {
     store,
-    log: sqliteLog(database),
     lease,
     owner: (c) => c.get("user"),
     vars: (c) => ({ user: c.get("user") }),

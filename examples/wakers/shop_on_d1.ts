@@ -1,10 +1,10 @@
 /**
- * The shop in a Worker, with its sessions and logs in D1.
+ * The shop in a Worker, with its sessions and their events in D1.
  *
  * @module
  */
 import { type Middleware, serve, type ServedApp, type Store } from "@jizai/jizai";
-import { type D1, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { type D1, d1Store, migrate } from "@jizai/jizai/session/d1";
 import type { Context } from "hono";
 import { type Customer, shop } from "../shop/shop.ts";
 
@@ -31,7 +31,6 @@ export async function shopOnD1(settings: Settings, use: readonly Middleware<Cust
   const customer = (c: Context) => c.req.header("x-user") ?? "guest"; // your login
   const app = serve(shop({ pace: Number(PACE ?? 20), use }), {
     store,
-    log: d1Log(DB),
     lease: leaseOf(settings),
     owner: customer,
     vars: (c) => ({ user: customer(c) }),

@@ -4,7 +4,6 @@
  * @module
  */
 import type { Middleware, ServedApp, Store } from "@jizai/jizai";
-import { ownedStore } from "@jizai/jizai/session/log";
 import type { Customer } from "../shop/shop.ts";
 
 /** A session that a waker looks after while it has a run. */
@@ -31,6 +30,6 @@ export async function wake(
 ): Promise<boolean> {
   const { over } = await app.recover();
   await over;
-  const { run } = await ownedStore(store, user).load(session) ?? {};
+  const { run } = await store.load(session, { owner: user }) ?? {};
   return run !== undefined && run.exit === undefined;
 }

@@ -9,12 +9,12 @@ import { chat } from "./chat.ts";
 import { create, templates } from "./create.ts";
 import { explainFile, replayFile, replayWith } from "./explain_file.ts";
 import { messageOf, openTerminal, type Terminal, visible } from "./terminal.ts";
-import { schema as d1 } from "../session/batch_sql/store.ts";
+import { schema as d1 } from "../session/batch_sql/batch.ts";
 import { schema as postgres } from "../session/postgres/sql.ts";
 import { schema as sqlite } from "../session/sqlite.ts";
 export type { AskOptions, Keyboard, Terminal } from "./terminal.ts";
 
-// `jizai schema DATABASE`: the tables of sessions, logs and texts by key, as SQL.
+// `jizai schema DATABASE`: the tables of sessions and of texts by key, as SQL.
 
 const schemas: ReadonlyMap<string, string> = new Map([
   ["d1", d1],

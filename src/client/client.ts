@@ -35,7 +35,7 @@ export interface ClientRun {
   /**
    * Stops the run. The events of a running one tell when it has stopped. A paused one takes no answers afterwards; its state stays "paused". Rejects with a
    * `ClientError` if the run has not begun, or if it is paused and the server has `resumeTokens` instead of stored sessions. If the run is over, a server
-   * without a log rejects the request, too.
+   * that keeps no events rejects the request, too.
    */
   stop(): Promise<void>;
   /** Answers the questions of a paused run. Returns the rest of the run, which rejects with a `ClientError` if the run has not begun. */
@@ -156,7 +156,7 @@ export interface Client {
   run(request: RunRequest): ClientRun;
   /**
    * Begins a run in the background. Resolves when the server has accepted it. Its events can be read from then on, also later or elsewhere with `follow()`,
-   * if the server has a log. Rejects with a `ClientError` if the request is refused.
+   * unless the server has `resumeTokens` and no `store`. Rejects with a `ClientError` if the request is refused.
    */
   start(request: RunRequest): Promise<ClientRun>;
   /**
@@ -192,10 +192,9 @@ export interface Client {
  * import { agent, serve } from "@jizai/jizai";
  * import { client } from "@jizai/jizai/client";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { memoryLog } from "@jizai/jizai/session/log";
  * import { assertEquals } from "@std/assert";
  *
- * const app = serve(agent({ model: scripted("Done.") }), { log: memoryLog() });
+ * const app = serve(agent({ model: scripted("Done.") }));
  * const assistant = client("", { fetch: app.request });
  *
  * const { state } = await assistant.start({ prompt: "Tidy up" }); // save `state`, and leave

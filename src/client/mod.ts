@@ -2,8 +2,8 @@
  * A client that begins runs of a served agent, reads them to their end over several connections, and reduces their events to a state. It takes 2.8
  * kilobytes and needs only `fetch`.
  *
- * To continue after a lost connection, the server needs a `log`, and an `onClientGone` other than "stop": then `GET /runs/:id` returns the events after
- * `Last-Event-ID`, and a request that is sent again with its `Idempotency-Key` joins the run that it began. Without a log, a lost connection is a
+ * To continue after a lost connection, the server needs an `onClientGone` other than "stop": then `GET /runs/:id` returns the events after
+ * `Last-Event-ID`, and a request that is sent again with its `Idempotency-Key` joins the run that it began. From a server that keeps no events, a lost connection is a
  * `ClientError`.
  *
  * @module

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClaimConditions, ClaimOptions } from "./claim.ts";
+import type { ClaimConditions } from "./claim.ts";
 import { defineAgent, partsOf, type WrapHooks } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import type { Limits } from "./limits.ts";
@@ -115,8 +115,6 @@ export interface ResumeOptions extends RunOptions {
   readonly session: string;
   /** A person's answers to the run's questions. Empty for a run whose process died. */
   readonly answers: readonly PersonAnswer[];
-  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
-  readonly reconcile?: ClaimOptions["reconcile"];
   /** Ends the run as soon as its open calls have results, for this reason. Default: the run continues. */
   readonly closing?: string | undefined;
   /** Restores the transcript to the start of the run when it ends because of `closing`. Default: false. */
@@ -151,7 +149,6 @@ const runOptionNames = [
   "busy",
   "lease",
   "lost",
-  "reconcile",
   "closing",
   "rollback",
   "compact",
@@ -159,6 +156,10 @@ const runOptionNames = [
 
 /** The names of the options with which servers start runs, beside those of runs. */
 const serverOptionNames = [
+  "records",
+  "isNew",
+  "isRepeated",
+  "mustExist",
   "run",
   "requestId",
   "startedAt",

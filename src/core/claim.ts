@@ -5,18 +5,19 @@
  */
 import { matchAnswers, validateEdits } from "./answers.ts";
 import { closingMessages } from "./finish.ts";
+import { journalKey, runIdOf } from "./journal.ts";
 import {
   type AnsweredQuestion,
   type Exit,
   noCounters,
-  type Position,
   type RunSnapshot,
   type Stop,
+  stopFor,
   stops,
 } from "./position.ts";
 import { skipped } from "./results.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
-import { noSession, openSession, type SessionVersion } from "./session_version.ts";
+import { type BegunRequest, type OpenedSession, openSession, readStored, requestsIn } from "./session_version.ts";
 import type { Beginning } from "./start.ts";
 import { waitingMessages } from "./steering.ts";
 import type { RunStore } from "./store.ts";
@@ -33,8 +34,10 @@ interface ClaimedState {
   readonly messages: readonly Message[];
   /** The number of compactions of the transcript. */
   readonly compactions: number;
-  /** The stored version of the session. */
-  readonly version: SessionVersion;
+  /** The key of the session's journal, if the session has a name. */
+  readonly key: string | undefined;
+  /** The session as its journal had it; undefined for a new one. */
+  readonly opened: OpenedSession | undefined;
   /** The owner of the session, if there is one. */
   readonly owner: string | undefined;
   /** State of middleware for the session, by name. */
@@ -43,8 +46,6 @@ interface ClaimedState {
   readonly rules: readonly Rule[];
   /** Messages that other processes sent to the run. */
   readonly mail: readonly Mail[];
-  /** The session as it was stored, if a start that is undone restores it: a run has it, which is not being closed. */
-  readonly stored: Session | undefined;
 }
 
 /** A pause, and what a person has answered to it. */
@@ -87,7 +88,7 @@ export function pauseOf(claimed: Claimed): AnsweredPause | undefined {
 
 /** The conditions of a claim, which callers of a run may set too. */
 export interface ClaimConditions {
-  /** The owner of the session. Sessions of other owners count as unknown. Default: no owner is checked. */
+  /** The owner of the session. Two owners may use the same id. Default: the session has no owner. */
   readonly owner?: string | undefined;
   /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
   readonly lease?: number | undefined;
@@ -101,6 +102,8 @@ export interface ClaimConditions {
 export interface ClaimOptions extends ClaimConditions {
   /** The idempotency id of the request. Default: none. */
   readonly requestId?: string | undefined;
+  /** True if the request was sent before, and may have begun a run. Default: false. */
+  readonly isRepeated?: boolean | undefined;
   /** The id of a new run, or of the run to continue. Default: a new id, or the run that has the session. */
   readonly run?: string | undefined;
   /** The start of a new run, in milliseconds since 1970. Default: now. */
@@ -115,12 +118,14 @@ export interface ClaimOptions extends ClaimConditions {
   readonly compact?: { readonly instructions: string };
   /** The session. Default: a new one, which a store saves only if the run pauses. */
   readonly session?: string | undefined;
+  /** True if there is no such session, so that none is read. Default: it may exist. */
+  readonly isNew?: boolean | undefined;
+  /** True if a prompt to a session that does not exist is refused. Default: the session is created. */
+  readonly mustExist?: boolean | undefined;
   /** The store of sessions. */
   readonly store: RunStore;
   /** The number of the `run.paused` event that asked the questions. Later questions are not answered. Default: the last event. */
   readonly pausedAt?: number | undefined;
-  /** Returns the snapshot of a run that continues, with the events and results that are logged and were not saved. Default: there is no log. */
-  readonly reconcile?: ((run: RunSnapshot) => Promise<RunSnapshot>) | undefined;
   /** Ends the run as soon as its open calls have results. Default: the run continues. */
   readonly stop?: Stop | undefined;
   /** Restores the transcript to the start of the run when it ends because of the stop. Default: false. */
@@ -135,46 +140,86 @@ interface MustClose {
   readonly close: Stop;
 }
 
+/** The error of a request that has begun or continued a run before. */
+export class RepeatedRequest extends Error {
+  /** The run, and the number of the event before its first one for the request. */
+  constructor(readonly run: string, readonly after: number) {
+    super("Cannot run: the same request has begun a run");
+  }
+}
+
 /** Claims a session: reads the state to start from. Throws a `SessionError` if the session cannot be claimed. `SessionWriter.claim()` saves the claim. */
 export async function claim(beginning: Beginning): Promise<Claimed | MustClose> {
   const { options, definition, session: id } = beginning;
-  const { store, session, messages, compact, owner, parent } = options;
-  const { session: stored, version } = session === undefined ? noSession : await openSession(store, session);
-  if (stored ? owner !== undefined && stored.owner !== owner : !messages) {
+  const { session, store, messages, compact, owner, parent } = options;
+  const key = session === undefined ? undefined : journalKey(owner, session);
+  if (session !== undefined && store.unsaved) await store.unsaved.store(session);
+  const opened = session === undefined || options.isNew
+    ? undefined
+    : await readStored(store, { id: session, owner }, openSession);
+  const { session: stored } = opened ?? {};
+  const repeated = key === undefined || !opened ? undefined : await begunFor(options, key, opened);
+  if (key !== undefined && repeated) throw new RepeatedRequest(runIdOf({ key, run: repeated.run }), repeated.after);
+  if (!stored && (!messages || options.mustExist)) {
     const verb = messages ? "run" : compact ? "compact" : "resume";
     throw new SessionError(`Cannot ${verb} session "${id}": there is none`, "unknown");
   }
+  if (compact && !definition.steps.compact) {
+    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
+    throw new SessionError(`Cannot compact session "${id}": ${expected}`, "invalid");
+  }
   const busy = busyWith(stored, id, options);
   if (busy) return busy;
-  const state = { ...stateOf(stored, version, owner), ...(parent !== undefined && { state: [], rules: [] }) };
+  const state = { ...stateOf(stored, owner), key, opened, ...(parent !== undefined && { state: [], rules: [] }) };
   const { messages: transcript } = state;
   if (messages) {
     const before = [...transcript, ...leftBehind(stored)];
     const keep = stored && options.rewind?.(stored, messages);
     const at = definition.reviewsInput && !parent ? "incoming" : "prompt"; // a parent's prompt to its child does not come from outside
     const position = { at, messages, ...(keep !== undefined && { keep }) } as const;
-    return { ...state, type: "new", messages: before, snapshot: fresh(options, position, before.length) };
+    return {
+      ...state,
+      type: "new",
+      messages: before,
+      snapshot: fresh(state, options, { position, before: before.length }),
+    };
   }
   if (compact) {
-    return { ...state, type: "new", snapshot: fresh(options, { at: "compact", ...compact }, transcript.length) };
+    return {
+      ...state,
+      type: "new",
+      snapshot: fresh(state, options, { position: { at: "compact", ...compact }, before: transcript.length }),
+    };
   }
-  return await resume(stored, state, beginning);
+  return await resume(opened, state, beginning);
+}
+
+/** Returns the start of a run for the same request, if there was one. That of a repeated request may be older than the base of the session. */
+async function begunFor(
+  { requestId, isRepeated, store: { journal } }: ClaimOptions,
+  key: string,
+  { requests, head: { base } }: OpenedSession,
+): Promise<BegunRequest | undefined> {
+  if (requestId === undefined) return undefined;
+  const start = requests.get(requestId);
+  if (start || !isRepeated || base === 1) return start;
+  return requestsIn(await journal.entries(key, 1, base - 1)).get(requestId);
 }
 
 /** The state of a session, without the run. */
 type SessionPart = Omit<ClaimedState, "snapshot">;
 
-/** Returns the state of a session. `owner` is that of a new one. */
-export function stateOf(stored: Session | undefined, version: SessionVersion, owner?: string): SessionPart {
+/** Returns the state of a session that is only looked at. `owner` is that of a new one. */
+export function stateOf(stored: Session | undefined, owner?: string): SessionPart {
   return {
+    key: undefined,
+    opened: undefined,
     messages: stored?.messages ?? [],
-    version,
     compactions: stored?.compactions ?? 0,
     owner: stored?.owner ?? owner,
     state: stored?.state ?? [],
     rules: stored?.rules ?? [],
     mail: [],
-    stored: stored?.run && stored,
   };
 }
 
@@ -200,21 +245,20 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
   return [...closingMessages(run.position, undefined, rest), ...waitingMessages(run.state), ...mailedMessages(mail)];
 }
 
-/** Returns the snapshot of a new run. */
+/** Returns the snapshot of a new run. The id of one in a named session tells its place there. */
 function fresh(
-  { run, requestId, startedAt = Date.now() }: ClaimOptions,
-  position: Position,
-  before: number,
+  { key, opened }: SessionPart,
+  { run = key && runIdOf({ key, run: (opened?.head.run ?? 0) + 1 }), requestId, startedAt = Date.now() }: ClaimOptions,
+  place: Pick<RunSnapshot, "position" | "before">,
 ): RunSnapshot {
   return {
     id: run ?? crypto.randomUUID(),
     startedAt,
-    position,
+    ...place,
     counters: noCounters,
     usage: noUsage,
     state: [],
     answers: [],
-    before,
     events: 0,
     ...(requestId !== undefined && { request: requestId }),
   };
@@ -222,12 +266,13 @@ function fresh(
 
 /** Returns the state of a run that continues. */
 async function resume(
-  stored: Session | undefined,
+  opened: OpenedSession | undefined,
   session: SessionPart,
   { definition, options, limits, session: id }: Beginning,
 ): Promise<Claimed> {
+  const { session: stored, mail: posted = [] } = opened ?? {};
   const { run: saved, lease, mail = [] } = stored ?? {};
-  const { answers = [], reconcile, parent } = options;
+  const { answers = [], parent } = options;
   if (!stored || !saved || hasMovedOn(stored, options)) {
     const reason = saved ? "it has continued since" : "it is not paused";
     throw new SessionError(
@@ -241,11 +286,11 @@ async function resume(
   const lost = !paused && lease?.released !== true;
   const newAnswers = matchAnswers(stored, answers);
   if (!parent) await validateEdits(stored, newAnswers, [...definition.tools, ...options.tools ?? []]);
-  const run = await reconcile?.(saved) ?? saved;
-  const earlierAnswers = run.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
-  const { exit, request: asked, recoveries: earlier = 0, ...rest } = run;
+  const earlierAnswers = saved.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
+  const { exit, request: asked, recoveries: earlier = 0, ...rest } = saved;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
-  const stop = options.stop ?? (lease && stopOf(lease)) ??
+  const asksStop = posted.flatMap(({ mail }) => mail.type === "stop" ? [mail] : [])[0];
+  const stop = options.stop ?? (asksStop && stopFor(asksStop.reason)) ?? (lease && stopOf(lease)) ??
     (recoveries > limits.recoveries ? stops.recoveries : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
   const snapshot: RunSnapshot = {
@@ -257,8 +302,8 @@ async function resume(
   const state = { ...session, snapshot, mail };
   const pause = exit && { exit: restoreSchemas(exit), newAnswers };
   if (stop) {
-    const rollback = options.rollback ?? lease?.rollback === true;
-    return { ...state, type: "closing", stored: undefined, stop, rollback, pause };
+    const rollback = options.rollback ?? (asksStop?.rollback || lease?.rollback === true);
+    return { ...state, type: "closing", stop, rollback, pause };
   }
   if (pause) return { ...state, type: "answered", pause };
   return { ...state, type: lost ? "lost" : "released" };

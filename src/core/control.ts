@@ -15,8 +15,6 @@ export interface StopOptions {
 
 /** The options of a stop of the engine or of a server. */
 export interface AbortOptions extends StopOptions {
-  /** Restores the session as it was before the start, if a run had it and is not being closed. Default: false. */
-  readonly undo?: boolean;
   /** Resolves when the state of the run is saved for the process that continues it. Default: there is nothing to wait for. */
   readonly handedOver?: Promise<void> | undefined;
 }
@@ -25,8 +23,6 @@ export interface AbortOptions extends StopOptions {
 export interface StopEffects {
   /** True if the transcript is restored to the start of the run. */
   readonly rollback: boolean;
-  /** True if the session is restored as it was before the start. */
-  readonly undo: boolean;
   /** False if the session stays as it is stored. */
   readonly saves: boolean;
 }
@@ -43,7 +39,7 @@ export class RunControl implements Cancellation {
   #unfollow: (() => void) | undefined;
   #stop: Stop | undefined;
   #handedOver: Promise<void> | undefined;
-  readonly #effects = { rollback: false, undo: false, saves: true };
+  readonly #effects = { rollback: false, saves: true };
   #closed = false;
 
   /** True once the run should stop. A field decides, since reading `signal.aborted` for each call is slow. */
@@ -87,9 +83,8 @@ export class RunControl implements Cancellation {
   }
 
   /** Stops the run. The first stop counts. */
-  abort(stop: Stop, { rollback = false, undo = false, handedOver }: AbortOptions = {}): void {
+  abort(stop: Stop, { rollback = false, handedOver }: AbortOptions = {}): void {
     this.#effects.rollback ||= rollback;
-    this.#effects.undo ||= undo;
     this.#effects.saves &&= stop.saves;
     if (this.#stop || this.#closed) return;
     this.#stop = stop;

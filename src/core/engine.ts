@@ -16,17 +16,9 @@ export type { StateOptions } from "./state.ts";
 export type { AbortOptions } from "./control.ts";
 export type { ClaimConditions, ClaimOptions } from "./claim.ts";
 export type { MemoryOptions } from "./memory.ts";
-export type { Lease, Mail } from "./session.ts";
-export type {
-  ListOptions,
-  OpenWriter,
-  RunStore,
-  SessionReader,
-  SessionStore,
-  SessionWriter,
-  StoreAdapter,
-  WriterOptions,
-} from "./store.ts";
+export type { Lease, Mail, Unsaved } from "./session.ts";
+export type { JournalListOptions } from "./journal.ts";
+export type { ListOptions, RunStore, UnsavedSessions } from "./store.ts";
 export type { NumberedEvent } from "./events.ts";
 export type {
   AllowedCall,

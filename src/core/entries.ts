@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { NumberedJournalEntry } from "./journal.ts";
 import type { Message } from "../protocol/message.ts";
 
 /** An entry of a session. Entries are numbered from 1. */
@@ -15,9 +16,6 @@ export type Entry =
   | { readonly type: "base"; readonly count: number; readonly same: number; readonly kept: number }
   /** A large value that the session refers to by the number of the entry. */
   | { readonly type: "value"; readonly value: unknown };
-
-/** An entry and its number. */
-export type NumberedEntry = readonly [number: number, entry: Entry];
 
 /** Messages, and the numbers of the entries that store them. They rise. */
 export interface NumberedMessages {
@@ -56,7 +54,7 @@ function segmentAt(base: number, repeats: Segment["repeats"] = () => undefined):
 }
 
 /** Returns the transcripts that entries make: one for each base, of which the last is that of the session. */
-function segmentsOf(entries: readonly NumberedEntry[]): readonly Segment[] {
+function segmentsOf(entries: readonly NumberedJournalEntry[]): readonly Segment[] {
   const segments = [segmentAt(1)];
   for (const [number, entry] of entries) {
     const top = segments.at(-1) as Segment; // the first one is never removed
@@ -96,7 +94,7 @@ function goBackTo(segments: Segment[], to: number): void {
 }
 
 /** Returns the transcript that entries make. They begin with a base, or with the first entry. */
-export function transcriptOf(entries: readonly NumberedEntry[]): NumberedMessages {
+export function transcriptOf(entries: readonly NumberedJournalEntry[]): NumberedMessages {
   const { messages, numbers } = segmentsOf(entries).at(-1) as Segment; // there is at least one
   return { messages, numbers };
 }
@@ -190,7 +188,9 @@ function isSame(a: Message | undefined, b: Message | undefined): boolean {
  * Returns the messages of a session's history, with their numbers. The history contains the transcript, and of each transcript before a base the messages that the
  * next one does not repeat. No message that a `back` entry has removed is among them. `entries` are all entries of a session, or those before one of them.
  */
-export function historyOf(entries: readonly NumberedEntry[]): readonly (readonly [number: number, message: Message])[] {
+export function historyOf(
+  entries: readonly NumberedJournalEntry[],
+): readonly (readonly [number: number, message: Message])[] {
   const segments = segmentsOf(entries);
   const hidden = new Set(segments.flatMap(({ hidden }) => [...hidden]));
   return segments.flatMap(({ messages, numbers, shown }) =>

@@ -11,9 +11,8 @@
  * @module
  */
 import type { Entry } from "./entries.ts";
+import { sha256 } from "./lib/sha256.ts";
 import type { Mail } from "./session.ts";
-import type { Mark } from "./store.ts";
-import type { Event } from "../protocol/event.ts";
 
 // The ids of journals and runs.
 
@@ -29,9 +28,8 @@ export interface RunPlace {
  * Returns the key of the journal of a session: 22 characters that are safe in every database and URL, whatever the names contain. They are a hash, so the id of a
  * run does not show its session.
  */
-export async function journalKey(owner: string | undefined, session: string): Promise<string> {
-  const text = new TextEncoder().encode(JSON.stringify([owner ?? null, session]));
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+export function journalKey(owner: string | undefined, session: string): string {
+  const hash = sha256(new TextEncoder().encode(JSON.stringify([owner ?? null, session])));
   const base64 = btoa(String.fromCharCode(...hash.subarray(0, 18))).slice(0, 22);
   return base64.replaceAll("+", "-").replaceAll("/", "_");
 }
@@ -54,12 +52,42 @@ export type PostedMail = Mail | { readonly type: "stop"; readonly reason: string
 
 /** Mail as an entry. Readers drop a second entry with the same id, since a post may be repeated. */
 export interface MailEntry {
+  /** The type of the entry. */
   readonly type: "mail";
+  /** The id of the post, a random text. */
   readonly id: string;
+  /** The request that was posted. */
   readonly mail: PostedMail;
 }
 
-// Entries and events.
+// Marks, entries and events.
+
+/** Identifies an append: the writer makes it before it appends, so that it can repeat an append whose acknowledgement was lost. */
+export interface Mark {
+  /** A random text. Each writer that does not have the session takes a new one. */
+  readonly holder: string;
+  /** The number of the append, which is the version of the session. */
+  readonly n: number;
+}
+
+/** Returns true if two marks are of the same append. */
+export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
+  return a !== undefined && a.holder === b?.holder && a.n === b.n;
+}
+
+/** A run ends or pauses. Its last line tells more. */
+export interface EndedEntry {
+  /** The type of the entry. */
+  readonly type: "ended";
+  /** The number of the run. */
+  readonly run: number;
+  /** Its status, "paused", "failed" or "aborted". */
+  readonly as: string;
+  /** The reason of that end, if its last event tells it. */
+  readonly reason?: string;
+  /** A time in milliseconds since 1970. */
+  readonly at: number;
+}
 
 /** An entry of a journal. A database keeps it as JSON, and does not read it. */
 export type JournalEntry =
@@ -67,8 +95,7 @@ export type JournalEntry =
   | MailEntry
   /** A run begins, or continues after a pause. `after` is the number of the event before its first one, and `request` the id of the request. */
   | { readonly type: "begun"; readonly run: number; readonly after: number; readonly request?: string }
-  /** A run ends or pauses with this event. `at` is the time, in milliseconds since 1970. */
-  | { readonly type: "ended"; readonly run: number; readonly event: Event; readonly at: number };
+  | EndedEntry;
 
 /** An entry and its number. Entries are numbered from 1, without a gap. */
 export type NumberedJournalEntry = readonly [number: number, entry: JournalEntry];
@@ -89,6 +116,7 @@ export interface JournalPage extends JournalLines {
   readonly over: boolean;
   /** The session, if it is listed, and its owner. */
   readonly session: string | undefined;
+  /** The owner of the session; undefined: it has none. */
   readonly owner: string | undefined;
 }
 
@@ -104,6 +132,7 @@ export const runStates: readonly RunState[] = ["over", "paused", "running"];
 export interface HeadChange {
   /** The number of the session's last run, from 1; 0: there was none. A new number begins new events. */
   readonly run: number;
+  /** Whether the run works. */
   readonly state: RunState;
   /** The number of the entry from which on `open()` reads. */
   readonly base: number;
@@ -117,6 +146,7 @@ export interface HeadChange {
 export interface JournalHead extends HeadChange {
   /** The id of the session; undefined for a journal that is not listed, such as an idempotency key. */
   readonly session: string | undefined;
+  /** The owner of the session; undefined: it has none. */
   readonly owner: string | undefined;
   /** The mark of the last append. */
   readonly mark: Mark;
@@ -130,6 +160,7 @@ export interface JournalHead extends HeadChange {
 
 /** A head, and the entries from `base` on, as one append or post left them. */
 export interface OpenedJournal extends JournalHead {
+  /** The entries, in order. */
   readonly entries: readonly NumberedJournalEntry[];
 }
 
@@ -137,6 +168,7 @@ export interface OpenedJournal extends JournalHead {
 export interface Created {
   /** The id of the session. Default: the journal is not listed. */
   readonly session?: string | undefined;
+  /** The owner of the session. Default: it has none. */
   readonly owner?: string | undefined;
   /** Milliseconds after its last change, or after the end of its lease, that the journal is deleted. Default: that of the database. */
   readonly expireIn?: number | undefined;
@@ -178,6 +210,7 @@ export interface Appended {
 export interface Post {
   /** The number of the run, which must be the last one, and running. */
   readonly run: number;
+  /** The mail. */
   readonly entry: MailEntry;
   /** The most counted posts that may wait, with this one. Default: it is not counted. */
   readonly most?: number;
@@ -193,8 +226,8 @@ export type Posted =
 
 /** Receives the changes of a journal. */
 export interface JournalWatcher {
-  /** The journal may have changed. */
-  notify(): void;
+  /** The journal may have changed. `isPost` tells whether mail was posted, if that is known. */
+  notify(isPost?: boolean): void;
   /** No more notifications will come. */
   fail(error: unknown): void;
 }
@@ -230,8 +263,10 @@ export interface Journal {
   watch(key: string, watcher: JournalWatcher): () => void;
   /** Milliseconds after which watchers look for changes of other processes themselves. Default: the database tells of them. */
   readonly pollEvery?: number;
-  /** Returns the keys of at most `limit` journals that are due, the earliest first. An index must find them. */
-  pending(limit: number): Promise<readonly string[]>;
+  /** Milliseconds for which a writer gathers events that show no progress, such as deltas. Default: 0. */
+  readonly deltasEvery?: number;
+  /** Returns the keys of at most `limit` journals that are due, or will be `within` milliseconds (default: 0), the earliest first. An index must find them. */
+  pending(limit: number, within?: number): Promise<readonly string[]>;
   /** Returns the ids of an owner's sessions, in the order of their UTF-8 bytes or UTF-16 code units. An index must find them. */
   list(options?: JournalListOptions): Promise<readonly string[]>;
   /** Stores the events of a run that is over in less room. Readers see no difference. Default: they stay as they are. */
@@ -259,15 +294,15 @@ export function outcomeOf(
 ): Appended | undefined {
   if (!head) return undefined;
   const { mark, last } = head;
-  if (isSame(mark, to)) return { stored: true, last }; // it is repeated
-  return isSame(mark, from) && change !== undefined && change.last !== last ? { stored: false, last } : undefined;
+  if (isSameMark(mark, to)) return { stored: true, last }; // it is repeated
+  return isSameMark(mark, from) && change !== undefined && change.last !== last ? { stored: false, last } : undefined;
 }
 
 /** Returns the head that an append makes of the stored one, if it is to be stored; otherwise `outcomeOf()` tells its outcome. */
 export function headAfter(append: Append, stored: TimelessHead | undefined): TimelessHead | undefined {
   const { from, to, created: { session, owner } = {}, change, events } = append;
   expectHead(append);
-  if (stored ? !isSame(stored.mark, from) || (change && change.last !== stored.last) : from) return undefined;
+  if (stored ? !isSameMark(stored.mark, from) || (change && change.last !== stored.last) : from) return undefined;
   const none = { run: 0, state: "over", base: 1, waiting: 0, head: "", last: 0, events: 0 } as const;
   const old: TimelessHead = stored ?? { session, owner, mark: to, ...none };
   const { run, state, base, waiting, head }: HeadChange = change ?? old;
@@ -279,15 +314,14 @@ export function headAfter(append: Append, stored: TimelessHead | undefined): Tim
   };
 }
 
-function isSame(a: Mark, b: Mark | undefined): boolean {
-  return a.holder === b?.holder && a.n === b.n;
-}
-
 /** The watchers of the journals of one process. */
 export interface JournalWatchers {
+  /** Watches a journal. */
   readonly watch: Journal["watch"];
   /** Notifies the watchers of a journal. */
-  notify(key: string): void;
+  notify(key: string, isPost?: boolean): void;
+  /** Whether a journal has watchers. */
+  has(key: string): boolean;
 }
 
 /** Creates the watchers of one process. */
@@ -303,8 +337,9 @@ export function journalWatchers(): JournalWatchers {
         if (own.size === 0 && watching.get(key) === own) watching.delete(key);
       };
     },
-    notify(key) {
-      for (const watcher of [...watching.get(key) ?? []]) watcher.notify();
+    notify(key, isPost) {
+      for (const watcher of [...watching.get(key) ?? []]) watcher.notify(isPost);
     },
+    has: (key) => watching.has(key),
   };
 }

@@ -6,58 +6,19 @@
 import {
   type Append,
   type Appended,
+  isSameMark,
   type Journal,
-  type JournalChange,
   type JournalEntry,
-  type JournalHead,
   type JournalLines,
   type MailEntry,
+  type Mark,
   type NumberedJournalEntry,
-  type OpenedJournal,
-  type RunState,
 } from "./journal.ts";
-import type { Session, Unsaved } from "./session.ts";
-import { noSession, readSession, type SessionVersion } from "./session_version.ts";
-import { type Mark, type OpenedSession, type Patience, withRetries } from "./store.ts";
+import type { Unsaved } from "./session.ts";
+import { type OpenedSession, openSession, SessionVersion } from "./session_version.ts";
+import { type Patience, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
-
-// Opening: the fold of a journal's entries.
-
-/** A session as its journal has it. */
-export interface JournalSession {
-  readonly head: JournalHead;
-  /** The session, with the run that has it. Its messages cannot be changed. */
-  readonly session: Session;
-  readonly version: SessionVersion;
-  /** The mail that the run has not taken, in order, each once. None of it was posted before the base. */
-  readonly mail: readonly MailEntry[];
-  /** The ids of all mail that was read. */
-  readonly mailIds: ReadonlySet<string>;
-  /** The last event of the run that ended or paused last, if the journal has one since its base. */
-  readonly ended: Event | undefined;
-}
-
-/** Opens a session. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
-export async function openJournal(journal: Journal, key: string): Promise<JournalSession | undefined> {
-  const opened = await journal.open(key);
-  return opened && sessionIn(key, opened);
-}
-
-/** Returns the session of a journal that was opened. */
-function sessionIn(key: string, { entries, ...head }: OpenedJournal): JournalSession {
-  const stored = { ...head, until: null, entries } as OpenedSession; // entries of other types are no part of the transcript
-  const { session, version } = readSession(stored, head.session ?? key);
-  if (!session) throw new TypeError("Cannot open a journal: it has no session");
-  const mail = new Map<string, readonly [number: number, entry: MailEntry]>();
-  let ended: Event | undefined;
-  for (const [number, entry] of entries) {
-    if (entry.type === "mail" && !mail.has(entry.id)) mail.set(entry.id, [number, entry]);
-    if (entry.type === "ended") ended = entry.event;
-  }
-  const { taken = 0 } = session;
-  const waiting = [...mail.values()].flatMap(([number, entry]) => number > taken ? [entry] : []);
-  return { head, session, version, mail: waiting, mailIds: new Set(mail.keys()), ended };
-}
+import { lineOf } from "../stream/sse.ts";
 
 // Claiming.
 
@@ -78,106 +39,115 @@ export interface JournalClaim {
   readonly session: Unsaved;
   /** True if a new run begins. False if the session's last run continues. */
   readonly begins: boolean;
+  /** The number of the last entry whose mail the session contains. Default: a run that continues has taken none since its process died, and a new run all. */
+  readonly readUntil?: number | undefined;
   /** The idempotency id of the request. */
   readonly request?: string | undefined;
+  /** The first events, each as JSON on one line. Default: none. */
+  readonly lines?: readonly string[];
   /** The properties of the session, if it is new. */
   readonly owner?: string | undefined;
   readonly expireIn?: number | undefined;
 }
 
 /** Decides about a claim. `run` is the number of a new run. It throws if the session cannot be claimed. */
-export type DecideClaim = (opened: JournalSession | undefined, run: number) => JournalClaim | Promise<JournalClaim>;
+export type DecideClaim = (opened: OpenedSession | undefined, run: number) => JournalClaim | Promise<JournalClaim>;
 
 /**
  * Claims a session, and returns its writer. It decides again if the session has changed meanwhile, but not if a claim of its own was stored whose acknowledgement
  * was lost. A session that is new continues the events of its run, as that of a resume token.
  */
 export async function claimJournal(options: JournalWriterOptions, decide: DecideClaim): Promise<JournalWriter> {
-  const { journal, key, lease, patience } = options;
+  const { journal, key, lease, patience, onMail } = options;
   const holder = crypto.randomUUID();
   let failure: { readonly error: unknown } | undefined;
   for (;;) {
-    const opened = await withRetries(() => openJournal(journal, key), patience);
-    if (opened?.head.mark.holder === holder) return new JournalWriter(options, opened);
-    if (failure) throw failure.error; // it was not stored, and is not repeated
-    const { append, next } = claimOf(opened, holder, lease, await decide(opened, (opened?.head.run ?? 0) + 1));
-    try {
-      const outcome = await withRetries(() => journal.append(key, append), patience);
-      if (outcome?.stored && outcome.last === next.head.last) return new JournalWriter(options, next);
-    } catch (error) {
-      failure = { error };
+    const opened = await withRetries(() => openSession(journal, key), patience);
+    let next = opened;
+    if (opened?.head.mark.holder !== holder) {
+      if (failure) throw failure.error; // it was not stored, and is not repeated
+      const claim = claimOf(opened, holder, lease, await decide(opened, (opened?.head.run ?? 0) + 1));
+      try {
+        const outcome = await withRetries(() => journal.append(key, claim.append), patience);
+        next = outcome?.stored && outcome.last === claim.next.head.last ? claim.next : undefined;
+      } catch (error) {
+        failure = { error };
+        continue;
+      }
     }
+    if (!next) continue;
+    for (const entry of next.mail) onMail?.(entry);
+    return new JournalWriter(options, next);
+  }
+}
+
+/**
+ * Claims a session as it was opened, and returns its writer; undefined if another process was faster. `opened` is undefined for a new session. Mail that has arrived
+ * since is received before that.
+ */
+export async function claimOpened(
+  options: JournalWriterOptions,
+  opened: OpenedSession | undefined,
+  decision: JournalClaim,
+): Promise<JournalWriter | undefined> {
+  const { journal, key, lease, patience, onMail } = options;
+  const holder = crypto.randomUUID();
+  for (let known = opened;;) {
+    const { append, next } = claimOf(known, holder, lease, decision);
+    const outcome = await withRetries(() => journal.append(key, append), patience);
+    if (outcome?.stored && outcome.last === next.head.last) return new JournalWriter(options, next);
+    const found = outcome && await withRetries(() => openSession(journal, key), patience);
+    if (!found || !isSameMark(found.head.mark, outcome.stored ? append.to : known?.head.mark)) return undefined;
+    for (const entry of found.mail) if (!known?.mailIds.has(entry.id)) onMail?.(entry);
+    if (outcome.stored) return new JournalWriter(options, found);
+    known = found;
   }
 }
 
 /** Returns the append of a claim, and the session once it is stored. */
 function claimOf(
-  opened: JournalSession | undefined,
+  opened: OpenedSession | undefined,
   holder: string,
   lease: number,
-  { session, begins, request, owner, expireIn }: JournalClaim,
-): { readonly append: Append; readonly next: JournalSession } {
-  const { run = 0, events = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
+  { session, begins, readUntil: received, request, lines = [], owner, expireIn }: JournalClaim,
+): { readonly append: Append; readonly next: OpenedSession } {
+  const { run = 0, events: before = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
   const number = begins || !opened ? run + 1 : run;
-  const after = begins && opened ? 0 : events;
+  const after = begins && opened ? 0 : Math.max(before, session.run?.events ?? 0); // the events of a run without a record are counted, too
   const begun = { type: "begun", run: number, after, ...(request !== undefined && { request }) } as const;
-  const { version } = opened ?? noSession;
   const mail = begins ? [] : opened?.mail ?? []; // a new prompt has taken the messages of the run before it
-  const made = changeOf(version, { session, taken: begins ? last : opened?.session.taken ?? last }, {
+  const readUntil = received ?? (begins ? last : opened?.session.readUntil ?? 0);
+  const { from, to, change, version } = (opened?.version ?? SessionVersion.none).next(session, {
     holder,
     run: number,
     waiting: begins ? 0 : waiting,
+    readUntil,
     more: [begun],
   });
-  const { change, to } = made;
   const created = { session: session.id, owner: owner ?? session.owner, expireIn };
-  const lines: JournalLines = { first: after + 1, lines: [] };
-  const append: Append = { from: version.mark, to, change, due: lease, events: lines, ...(!opened && { created }) };
-  const { owner: own = opened?.head.owner } = created;
+  const events: JournalLines = { first: after + 1, lines };
+  const due = change.state === "running" ? lease : null;
+  const append: Append = { from, to, change, due, events, ...(!opened && { created }) };
+  const owned = created.owner ?? opened?.head.owner;
   const head = {
     ...change,
     session: session.id,
-    owner: own,
+    owner: owned,
     mark: to,
-    events: after,
-    due: lease,
-    last: made.version.last,
+    events: after + lines.length,
+    due,
+    last: version.last,
   };
   const next = {
     head,
-    session: { ...session, version: to.n },
-    version: made.version,
+    session: { ...session, version: to.n, readUntil },
+    version,
     mail,
     mailIds: opened?.mailIds ?? new Set<string>(),
-    ended: undefined,
+    requests: new Map(),
+    ends: [],
   };
   return { append, next };
-}
-
-/** The next session of a journal, with the number of the last entry whose mail it contains. */
-interface NextSession {
-  readonly session: Unsaved;
-  readonly taken: number;
-}
-
-/** The parts of a change beside its session. */
-interface ChangeParts {
-  readonly holder: string;
-  readonly run: number;
-  readonly waiting: number;
-  readonly more: readonly JournalEntry[];
-}
-
-/** Returns the change that makes a session of its stored version, its mark, and its version after that. */
-function changeOf(
-  stored: SessionVersion,
-  { session, taken }: NextSession,
-  { holder, run, waiting, more }: ChangeParts,
-): { readonly change: JournalChange; readonly to: Mark; readonly version: SessionVersion } {
-  const { addition: { to, head, entries, base, first }, version } = stored.next({ ...session, taken }, { holder });
-  const state: RunState = !session.run ? "over" : session.run.exit ? "paused" : "running";
-  const change = { run, state, base, waiting, head, last: first - 1, entries: [...entries, ...more] };
-  return { change, to, version: version.followedBy({ mark: to, last: version.last + more.length }) };
 }
 
 // Writing.
@@ -192,6 +162,10 @@ export interface JournalProgress {
   readonly ended?: Event;
   /** The number of messages that the run has received and not delivered. Default: 0. */
   readonly waiting?: number;
+  /** The number of the last entry whose mail the session contains. Default: `last` of the writer. */
+  readonly readUntil?: number;
+  /** True if another process continues the run at once. Default: after the lease. */
+  readonly released?: boolean;
 }
 
 /** Writes a session that this process has claimed: one append at a time, in the order of the calls. Nothing is written after the session was lost. */
@@ -207,9 +181,12 @@ export class JournalWriter {
   #leaseEnd: number;
   #isOver = false;
   #isLost = false;
-  #last: Promise<unknown> = Promise.resolve();
+  /** The append whose outcome is unknown, since the database has failed, and what it makes. */
+  #unknown: { readonly to: Mark; readonly confirm: () => void } | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(options: JournalWriterOptions, { head, version, mail, mailIds }: JournalSession) {
+  /** Writes the session that was claimed. */
+  constructor(options: JournalWriterOptions, { head, version, mailIds }: OpenedSession) {
     this.#options = options;
     this.#holder = head.mark.holder;
     this.#version = version.followedBy({ mark: head.mark, last: head.last });
@@ -217,7 +194,6 @@ export class JournalWriter {
     this.#events = head.events;
     this.#mailIds = new Set(mailIds);
     this.#leaseEnd = Date.now() + (head.due ?? 0);
-    for (const entry of mail) options.onMail?.(entry);
   }
 
   /** The number of the run. */
@@ -230,7 +206,17 @@ export class JournalWriter {
     return this.#events;
   }
 
-  /** True once another process has the session, or once the database has failed for too long. */
+  /** The number of the last entry that is known: mail up to it was received. */
+  get last(): number {
+    return this.#version.last;
+  }
+
+  /** The time of this process at which the stored lease ends, in milliseconds since 1970. */
+  get leaseEnd(): number {
+    return this.#leaseEnd;
+  }
+
+  /** True once another process has the session. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -242,13 +228,14 @@ export class JournalWriter {
   put(read: () => JournalProgress): Promise<boolean> {
     return this.#inTurn(async () => {
       for (;;) {
-        const { session, lines = [], ended, waiting = 0 } = read();
-        const all = ended ? [...lines, JSON.stringify(ended)] : lines;
+        if (this.#unknown) await this.#settle();
+        const { session, lines = [], ended, waiting = 0, readUntil = this.last, released } = read();
+        const all = ended ? [...lines, lineOf(ended)] : lines;
         const at = Date.now();
-        const more: readonly JournalEntry[] = ended ? [{ type: "ended", run: this.#run, event: ended, at }] : [];
-        const parts = { holder: this.#holder, run: this.#run, waiting, more };
-        const { change, version } = changeOf(this.#version, { session, taken: this.#version.last }, parts);
-        const due = change.state === "running" ? this.#renewal() : { due: null };
+        const more: readonly JournalEntry[] = ended ? [{ type: "ended", run: this.#run, ...endOf(ended), at }] : [];
+        const parts = { holder: this.#holder, run: this.#run, waiting, readUntil, more };
+        const { change, version } = this.#version.next(session, parts);
+        const due = change.state !== "running" ? { due: null } : released ? { due: 0 } : this.#renewal();
         const outcome = await this.#append({ change, ...due }, all, version);
         if (outcome?.stored === false) continue;
         this.#isOver ||= ended !== undefined && outcome !== undefined;
@@ -257,9 +244,23 @@ export class JournalWriter {
     });
   }
 
-  /** Stores events that show no progress, such as deltas, and renews the lease if that is due. */
-  emit(lines: readonly string[]): Promise<boolean> {
-    return this.#inTurn(async () => await this.#append(this.#renewal(), lines) !== undefined);
+  /** Stores the events that `read` returns, which show no progress, such as deltas, and renews the lease if that is due. */
+  emit(read: () => readonly string[]): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (this.#unknown) await this.#settle();
+      return await this.#append(this.#renewal(), read()) !== undefined;
+    });
+  }
+
+  /** Receives the mail that has arrived, without a write. Resolves to false if the session was lost. */
+  look(): Promise<boolean> {
+    const { journal, key } = this.#options;
+    return this.#inTurn(async () => {
+      const head = await journal.head(key);
+      if (!this.#unknown) this.#isLost = !isSameMark(head?.mark, this.#version.mark);
+      if (head && !this.#isLost && head.last > this.last) await this.#receive(head.last);
+      return !this.#isLost;
+    });
   }
 
   /** Renews the lease of a run that writes nothing, and receives its mail. */
@@ -275,8 +276,8 @@ export class JournalWriter {
   }
 
   #inTurn(work: () => Promise<boolean>): Promise<boolean> {
-    const done = this.#last.then(() => this.#isLost || this.#isOver ? !this.#isLost : work());
-    this.#last = done.catch(() => {}); // the caller handles the failure
+    const done = this.#turn.then(() => this.#isLost || this.#isOver ? !this.#isLost : work());
+    this.#turn = done.catch(() => {}); // the caller handles the failure
     return done;
   }
 
@@ -286,29 +287,43 @@ export class JournalWriter {
     return this.#leaseEnd - Date.now() <= lease * 2 / 3 ? { due: lease } : {};
   }
 
+  /** Finds out whether the append was stored whose outcome is unknown. */
+  async #settle(): Promise<void> {
+    const { journal, key, patience } = this.#options;
+    const unknown = this.#unknown;
+    if (!unknown) return;
+    const head = await withRetries(() => journal.head(key), patience);
+    this.#unknown = undefined;
+    if (isSameMark(unknown.to, head?.mark)) unknown.confirm();
+    else this.#isLost = !isSameMark(this.#version.mark, head?.mark);
+  }
+
   /** Appends until the outcome is known, and receives the mail that has arrived. Returns undefined if the session was lost. */
   async #append(
     parts: Pick<Append, "change" | "due">,
     lines: readonly string[],
-    version?: SessionVersion,
+    next?: SessionVersion,
   ): Promise<Appended | undefined> {
     const { journal, key, patience } = this.#options;
-    const { mark: from, last: known, n } = this.#version;
+    if (this.#unknown) await this.#settle();
+    if (this.#isLost) return undefined;
+    const { mark: from, last, n } = this.#version;
     const to = { holder: this.#holder, n: n + 1 };
     const events = lines.length > 0 && { events: { first: this.#events + 1, lines } };
     const began = Date.now();
+    const confirm = () => {
+      this.#version = next ?? this.#version.followedBy({ mark: to, last });
+      this.#events += lines.length;
+      if (typeof parts.due === "number") this.#leaseEnd = began + parts.due;
+    };
     try {
       const outcome = await withRetries(() => journal.append(key, { from, to, ...parts, ...events }), patience);
       if (!outcome) this.#isLost = true;
-      if (outcome?.stored) {
-        this.#version = version ?? this.#version.followedBy({ mark: to, last: known });
-        this.#events += lines.length;
-        if (typeof parts.due === "number") this.#leaseEnd = began + parts.due;
-      }
-      if (outcome && outcome.last > this.#version.last) await this.#receive(outcome.last);
+      if (outcome?.stored) confirm();
+      if (outcome && outcome.last > this.last) await this.#receive(outcome.last);
       return outcome;
     } catch (error) {
-      this.#isLost = true; // it is unknown what is stored, and nothing more is written: another process continues after the lease
+      if (!isSameMark(to, this.#version.mark)) this.#unknown = { to, confirm };
       throw error;
     }
   }
@@ -333,4 +348,10 @@ function newMail(entries: readonly NumberedJournalEntry[], ids: Set<string>): re
     ids.add(entry.id);
     return [entry];
   });
+}
+
+/** Returns what the entry of an end tells about the last event, which is stored as a line. */
+function endOf(event: Event) {
+  const as = event.type === "run.finished" ? event.status : event.type.slice("run.".length);
+  return { as, ...("reason" in event && event.reason !== undefined && { reason: event.reason }) };
 }

@@ -13,7 +13,7 @@ import { exits, type Position, stops } from "./position.ts";
 import { refused } from "./results.ts";
 import { Refusal } from "./review.ts";
 import { type EngineRun, settingsOf, type StepScope } from "./run.ts";
-import { restoredSession, savedForm, savedSession, SessionError } from "./session.ts";
+import { savedForm, savedSession, SessionError } from "./session.ts";
 import type { Beginning } from "./start.ts";
 import { contextMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
@@ -46,7 +46,7 @@ export async function live(beginning: Beginning, opening: Promise<EngineRun>): P
     const { handedOver } = run.control;
     if (handedOver) await handedOver;
     else {
-      run.writer.close?.();
+      run.writer.close();
       run.close();
     }
   }
@@ -61,22 +61,29 @@ function unopened({ control, steering, sink, options, session }: Beginning, erro
   return { ...refused("session"), status: "failed", run: options.run ?? "", session, messages, error };
 }
 
-/** Emits the first events. */
-function emitFirstEvents(engine: EngineRun, firstEvents: readonly Event[]): void {
-  const { id: run, session, events, usage, claimed } = engine;
+/** Returns the first events, which are stored with the claim. */
+export function firstEventsOf(engine: EngineRun, firstEvents: readonly Event[]): readonly Event[] {
+  const { id: run, session, usage, claimed } = engine;
   const { snapshot: { request } } = claimed;
   const resumed = claimed.type !== "new";
-  events.gather();
-  const before = { ...(request !== undefined && { request }), ...(resumed && { usage }) };
-  events.emit({ type: "run.started", run, session, resumed, ...before });
-  events.emit({ type: "session.opened", source: sourceOf(engine) });
-  for (const event of firstEvents) events.emit(event);
+  const before = resumed && { ...(request !== undefined && { request }), usage };
+  return [
+    { type: "run.started", run, session, resumed, ...before },
+    { type: "session.opened", source: sourceOf(engine) },
+    ...firstEvents,
+  ];
+}
+
+/** Emits the first events. */
+function emitFirstEvents(engine: EngineRun, firstEvents: readonly Event[]): void {
+  engine.events.gather();
+  for (const event of firstEventsOf(engine, firstEvents)) engine.events.emit(event);
 }
 
 /** Prepares a run that continues. Returns its result if it ends, or is left to another process, before its hooks begin. */
 async function takeUp(engine: EngineRun): Promise<RunResult | undefined> {
   const { writer, work, loop, claimed } = engine;
-  const endResult = pauseOf(claimed) ? undefined : await writer.takeOver?.();
+  const endResult = pauseOf(claimed) ? undefined : await writer.takeOver();
   if (endResult || claimed.type !== "closing") return endResult;
   const { reason, exit } = claimed.stop;
   const cause = { reason, source: "stop", status: exits[exit].result } as const;
@@ -184,24 +191,27 @@ async function end(engine: EngineRun, hookResult: RunResult): Promise<RunResult>
   if (engine.control.handedOver) return hookResult;
   const pause = pauseOf(claimed);
   if (!exit.current && pause) exit.offer(pause.exit, undefined); // a hook refused to continue a paused run, which stays paused
-  const keepsRun = restoredSession(engine) !== undefined || exit.current?.status === "paused";
-  if (!keepsRun) loop.append(steering.take()); // the next run reads them, except after a rollback
+  const pauses = exit.current?.status === "paused";
+  if (!pauses) loop.append(steering.take()); // the next run reads them, except after a rollback
   const { finish, transcript: { messages } } = loop;
   const raw: RunResult = { ...hookResult, run, session, ...(finish && { finish }), usage: engine.usage, messages };
   events.emit({ type: "session.closed" });
   let { result, last } = shownForm(engine, raw, lastEvent(engine, raw));
   try {
-    if (!await writer.end(keepsRun ? undefined : last)) {
+    if (!await writer.end(last, pauses)) {
       events.warn("session.unsaved", "The session was taken by another process.");
     }
   } catch (error) {
     const id = events.report(error);
+    const isDropped = writer.dropRefused();
     events.emit({ type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: id });
-    if (last.type === "run.paused") { // no answer would find the question
-      const message = "The run cannot pause: its session could not be saved.";
-      last = { type: "run.failed", error: id, message, code: "internal", usage: last.usage };
+    if (isDropped || last.type === "run.paused") { // no answer would find the question
+      const verb = last.type === "run.paused" ? "pause" : "end";
+      const message = `The run cannot ${verb}: its session could not be saved.`;
+      last = { type: "run.failed", error: id, message, code: "internal", usage: result.usage };
       result = { ...result, status: "failed", reason: "failure", questions: [], error };
     }
+    await writer.endRefused(last);
   }
   events.emit(last);
   return result;

@@ -19,7 +19,7 @@ import {
   type Steps,
 } from "./position.ts";
 import type { StepScope } from "./run.ts";
-import type { SessionWriter } from "./store.ts";
+import type { SessionWriter } from "./session_writer.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Message } from "../protocol/message.ts";
 import { shareSchemas } from "../protocol/question.ts";
@@ -98,18 +98,17 @@ export class Loop {
   readonly #exit: ExitState;
   readonly #writer: SessionWriter;
   readonly #events: Events;
-  /** The state that the run started from, without the events to emit. */
-  readonly #snapshotAtStart: Omit<RunSnapshot, "unsent">;
+  /** The state that the run started from. */
+  readonly #snapshotAtStart: RunSnapshot;
   #moved = false;
   #detached = false;
   #position: Position;
   #counters: RunSnapshot["counters"];
   #finish: RunSnapshot["finish"];
   #answers: readonly AnsweredQuestion[];
-  #unsent: RunSnapshot["unsent"];
   #stop: (() => void) | undefined;
 
-  constructor({ snapshot: { unsent, ...start }, transcript, exit, writer, events }: LoopOptions) {
+  constructor({ snapshot: start, transcript, exit, writer, events }: LoopOptions) {
     this.transcript = transcript;
     this.#exit = exit;
     this.#writer = writer;
@@ -119,7 +118,6 @@ export class Loop {
     this.#finish = start.finish;
     this.#answers = start.answers;
     this.#snapshotAtStart = start;
-    this.#unsent = unsent;
   }
 
   get position(): Position {
@@ -156,7 +154,6 @@ export class Loop {
       answers: this.#answers,
       before: this.transcript.before,
       ...(exit && { exit: shareSchemas(exit) }),
-      ...(this.#unsent && { unsent: this.#unsent }),
     };
   }
 
@@ -193,7 +190,7 @@ export class Loop {
     }
   }
 
-  /** Applies a move, saves it, and emits its events. Returns no promise if there is nothing to wait for. */
+  /** Applies a move, emits its events, and saves both. Returns no promise if there is nothing to wait for. */
   apply(
     { to, add, keep, replace, counters, finish, events, exit, error }: Move,
     scope: StepScope,
@@ -210,12 +207,12 @@ export class Loop {
     if (error) throw error.thrown;
     if (exit) return void this.#exit.offer(exit, undefined);
     this.#exit.check(); // an end is saved once, as a whole
-    if (events) this.#unsent = events;
+    for (const event of events ?? []) {
+      this.#events.emitThrough(event.type === "prompt.accepted" ? scope.outside : scope.emit, event);
+    }
     const urgent = events !== undefined || replace !== undefined || to?.at === "model" || to?.at === "prompt";
-    const saved = urgent ? this.#checkpoint(this.#position) : undefined;
-    if (saved) return saved.then(() => this.sendUnsent(scope));
-    if (!urgent && to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
-    this.sendUnsent(scope);
+    if (urgent) return this.#checkpoint(this.#position);
+    if (to && to.at !== "tools") void this.#checkpoint(to, { urgent: false }); // never rejects; the tools step saves its own progress
     return undefined;
   }
 
@@ -224,13 +221,6 @@ export class Loop {
     if (this.#detached) return;
     this.transcript.replace(messages);
     await this.#checkpoint(this.#position);
-  }
-
-  /** Emits the events of the last transition, unless they were emitted before. */
-  sendUnsent({ emit, outside }: StepScope): void {
-    const unsent = this.#unsent ?? [];
-    this.#unsent = undefined;
-    for (const event of unsent) this.#events.emitThrough(event.type === "prompt.accepted" ? outside : emit, event);
   }
 
   /** Sets the answers before the first step. */
@@ -252,7 +242,7 @@ export class Loop {
   detach({ save = false } = {}): Promise<void> | undefined {
     const saves = save && !this.#detached;
     this.#detached = true;
-    return saves ? this.#orFail(this.#writer.saveFrozen?.()) : undefined;
+    return saves ? this.#orFail(this.#writer.saveFrozen()) : undefined;
   }
 
   /** Ends the work on the position. Nothing is saved before the end. */

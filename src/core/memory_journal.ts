@@ -31,19 +31,22 @@ interface RunLines {
   readonly lines: string[];
 }
 
-/** A journal in memory. The lists are shared with later versions, which extend them. */
-interface Stored extends TimelessHead {
+/** A journal in memory. */
+interface Stored {
+  head: TimelessHead;
   /** The time at which another process must look; null: not at all. */
-  readonly dueAt: number | null;
+  dueAt: number | null;
   /** The entries. The first ones may have been deleted. */
-  readonly list: NumberedJournalEntry[];
+  list: NumberedJournalEntry[];
   /** The events, by run. */
-  readonly runs: ReadonlyMap<number, RunLines>;
+  runs: Map<number, RunLines>;
   /** The number of characters of entries and events. */
-  readonly length: number;
+  length: number;
+  changedAt: number;
+  /** The steady clock at the last change. */
+  steadyAt: number;
   /** Milliseconds after the last change, or after the end of the lease, that it is deleted. */
   readonly expireIn: number;
-  readonly changedAt: number;
 }
 
 /** The bounds of journals in memory. Those of one owner that are over make room for others, the one that was changed longest ago first. */
@@ -57,14 +60,21 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   const bounds = boundsOf(options, Infinity);
   const journals = boundedCache<Stored>(bounds);
   const dues = new Map<string, number>();
-  const { watch, notify } = journalWatchers();
+  const { watch, notify, has: isWatched } = journalWatchers();
 
   /** Returns a journal that has not expired. The cache deletes one later than that, at a look after it. */
   function find(key: string): Stored | undefined {
     const stored = journals.get(key);
-    if (!stored || Date.now() < expiryOf(stored)) return stored;
+    if (!stored || isKept(key, stored)) return stored;
     remove(key);
     return undefined;
+  }
+
+  /** Whether a journal has not expired. A clock that steps does not count while a run is in progress, whose process watches the journal. */
+  function isKept(key: string, stored: Stored): boolean {
+    const { head: { state }, changedAt, steadyAt } = stored;
+    const isLive = state === "running" && isWatched(key);
+    return (isLive ? changedAt + performance.now() - steadyAt : Date.now()) < expiryOf(stored);
   }
 
   function remove(key: string): void {
@@ -72,52 +82,72 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     dues.delete(key);
   }
 
-  function put(key: string, stored: Stored): void {
-    const { owner, length, head, dueAt, state } = stored;
-    const inUse = isBefore(expiryOf(stored));
-    journals.put(key, stored, { bytes: 2 * (length + head.length), owner, pinned: state !== "over", inUse });
+  /** Makes room for a journal that is to have this head and `more` further characters. It loses what no run reads if there is no room otherwise. */
+  function makeRoom(key: string, stored: Stored, head: TimelessHead, more: number): void {
+    const put = () => {
+      const bytes = 2 * (stored.length + more + head.head.length);
+      const inUse = () => isKept(key, stored);
+      journals.put(key, stored, { bytes, owner: roomOf(head), pinned: head.state !== "over" || isHidden(head), inUse });
+    };
+    try {
+      put();
+    } catch (error) {
+      const kept = keptFrom(stored, head, journals.roomFor(key, roomOf(head)) / 2 - head.head.length - more);
+      if (!(error instanceof CapacityError) || kept.length === stored.length) throw error;
+      const before = { ...stored };
+      try {
+        Object.assign(stored, kept);
+        put();
+      } catch (error) {
+        Object.assign(stored, before);
+        throw error;
+      }
+    }
+  }
+
+  function setDue(key: string, stored: Stored, dueAt: number | null): void {
+    stored.dueAt = dueAt;
     if (dueAt === null) dues.delete(key);
     else dues.set(key, dueAt);
   }
 
   function append(key: string, addition: Append): Appended | undefined {
-    const stored = find(key);
-    const head = headAfter(addition, stored);
-    if (!head) return outcomeOf(addition, stored);
+    const found = find(key);
+    const head = headAfter(addition, found?.head);
+    if (!head) return outcomeOf(addition, found?.head);
     const texts = addition.change?.entries.map((entry) => JSON.stringify(entry)) ?? []; // a copy: the caller may change its own
-    const { list, runs, run, last } = fit(
-      key,
-      nextOf(stored ?? newJournal(addition, head, bounds), head, addition, texts),
-    );
-    for (const [index, text] of texts.entries()) list.push(numbered(last - texts.length + 1 + index, JSON.parse(text)));
-    for (const line of addition.events?.lines ?? []) runs.get(run)?.lines.push(line); // only once they are known to fit
-    notify(key);
-    return { stored: true, last };
-  }
-
-  /** Stores a journal, without what no run reads if there is no room for it. Returns what is stored. */
-  function fit(key: string, next: Stored): Stored {
-    try {
-      put(key, next);
-      return next;
-    } catch (error) {
-      const kept = keptFrom(next, journals.roomFor(key, next.owner) / 2 - next.head.length);
-      if (!(error instanceof CapacityError) || kept.length === next.length) throw error;
-      put(key, kept);
-      return kept;
-    }
+    const { events, due, created: { expireIn = bounds.expireIn } = {} } = addition;
+    const lines = events?.lines ?? [];
+    const stored: Stored = found ??
+      { head, dueAt: null, list: [], runs: new Map(), length: 0, changedAt: 0, steadyAt: 0, expireIn };
+    const more = lengthOf(texts) + lengthOf(lines);
+    makeRoom(key, stored, head, more);
+    stored.head = head;
+    stored.length += more;
+    noteChange(stored);
+    if (due !== undefined) setDue(key, stored, due === null ? null : Date.now() + due);
+    const first = head.last - texts.length + 1;
+    for (const [index, text] of texts.entries()) stored.list.push(numbered(first + index, JSON.parse(text)));
+    const own = stored.runs.get(head.run);
+    if (own?.lines.length) { for (const line of lines) own.lines.push(line); }
+    else stored.runs.set(head.run, { before: head.events - lines.length, lines: [...lines] });
+    notify(key, false);
+    return { stored: true, last: head.last };
   }
 
   function post(key: string, { run, entry, most }: Parameters<Journal["post"]>[1]) {
     const stored = find(key);
-    if (!stored || stored.run !== run || stored.state !== "running") return { status: "over" } as const;
-    if (most !== undefined && stored.waiting >= most) return { status: "full" } as const;
+    if (!stored || stored.head.run !== run || stored.head.state !== "running") return { status: "over" } as const;
+    if (most !== undefined && stored.head.waiting >= most) return { status: "full" } as const;
     const text = JSON.stringify(entry);
-    const last = stored.last + 1;
-    const waiting = stored.waiting + (most === undefined ? 0 : 1);
-    put(key, { ...stored, last, waiting, length: stored.length + text.length, changedAt: Date.now() });
+    const last = stored.head.last + 1;
+    const head = { ...stored.head, last, waiting: stored.head.waiting + (most === undefined ? 0 : 1) };
+    makeRoom(key, stored, head, text.length);
+    stored.head = head;
+    stored.length += text.length;
+    noteChange(stored);
     stored.list.push(numbered(last, JSON.parse(text)));
-    notify(key);
+    notify(key, true);
     return { status: "posted", last } as const;
   }
 
@@ -134,17 +164,17 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     append: (key, addition) => promiseTry(() => append(key, addition)),
     post: (key, addition) => promiseTry(() => post(key, addition)),
     read: (key, run, after) => promiseTry(() => pageOf(find(key), run, after)),
-    pending: (limit) =>
+    pending: (limit, within = 0) =>
       promiseTry(() => {
         for (const key of [...dues.keys()]) if (!find(key)) dues.delete(key);
-        const now = Date.now();
-        const due = [...dues].filter(([, at]) => at <= now).sort(([, a], [, b]) => a - b);
+        const before = Date.now() + within;
+        const due = [...dues].filter(([, at]) => at <= before).sort(([, a], [, b]) => a - b);
         return due.slice(0, limit).map(([key]) => key);
       }),
     list: ({ owner, after = "", limit = 100 } = {}) =>
       promiseTry(() => {
         const all = journals.ids().flatMap((key) => {
-          const { session, owner: own } = find(key) ?? {};
+          const { session, owner: own } = find(key)?.head ?? {};
           return session !== undefined && own === owner && session > after ? [session] : [];
         });
         return all.sort().slice(0, limit);
@@ -153,9 +183,12 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
       promiseTry(() => {
         const stored = find(key);
         if (!stored) return;
-        const kept = new Map([...stored.runs].filter(([number]) => number >= run));
-        const length = stored.length - lengthOf(stored.runs) + lengthOf(kept);
-        put(key, { ...stored, runs: kept, length });
+        for (const [number, { lines }] of stored.runs) {
+          if (number >= run) continue;
+          stored.runs.delete(number);
+          stored.length -= lengthOf(lines);
+        }
+        makeRoom(key, stored, stored.head, 0);
       }),
     delete: (key) =>
       promiseTry(() => {
@@ -165,47 +198,36 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
   };
 }
 
-/** Returns a journal without entries and events. */
-function newJournal({ created: { expireIn } = {} }: Append, head: TimelessHead, bounds: Bounds): Stored {
-  const none = { dueAt: null, length: 0, changedAt: 0 };
-  return { ...head, ...none, expireIn: expireIn ?? bounds.expireIn, list: [], runs: new Map() };
-}
-
-/** Returns the version of a journal that an append makes. Its lists do not have the new entries and lines yet. */
-function nextOf(stored: Stored, head: TimelessHead, { events, due }: Append, texts: readonly string[]): Stored {
-  const { lines = [] } = events ?? {};
-  const runs = new Map(stored.runs);
-  if (!runs.has(head.run)) runs.set(head.run, { before: head.events - lines.length, lines: [] });
-  return {
-    ...stored,
-    ...head,
-    dueAt: due === undefined ? stored.dueAt : due === null ? null : Date.now() + due,
-    runs,
-    length: [...texts, ...lines].reduce((sum, text) => sum + text.length, stored.length),
-    changedAt: Date.now(),
-  };
-}
-
-/** Returns a journal that is too large without what no run reads: earlier runs, entries before the base, and then its first events. */
-function keptFrom(stored: Stored, most: number): Stored {
-  const { list, base, last, run, runs } = stored;
-  const kept = entriesIn(list, base, last);
-  const dropped = list.slice(0, list.length - kept.length);
-  const own = runs.get(run);
-  const others = lengthOf(runs) - (own ? lengthOf(new Map([[run, own]])) : 0);
+/** Returns what is kept of a journal that is too large: neither earlier runs nor entries before the base, and as many of its last events as `most` characters allow. */
+function keptFrom(
+  stored: Stored,
+  { base, last, run }: TimelessHead,
+  most: number,
+): Pick<Stored, "list" | "runs" | "length"> {
+  const list = [...entriesIn(stored.list, base, last)];
+  const dropped = stored.list.slice(0, stored.list.length - list.length);
+  const { before = 0, lines = [] } = stored.runs.get(run) ?? {};
+  const others = [...stored.runs].reduce((sum, [number, { lines }]) => number === run ? sum : sum + lengthOf(lines), 0);
   let length = stored.length - others - dropped.reduce((sum, [, entry]) => sum + JSON.stringify(entry).length, 0);
-  let { before = 0 } = own ?? {};
-  const lines = [...own?.lines ?? []];
-  while (length > most && lines.length > 0) {
-    length -= lines.shift()?.length ?? 0;
-    before++;
-  }
-  return { ...stored, list: [...kept], runs: new Map([[run, { before, lines }]]), length };
+  let skipped = 0;
+  for (; length > most && skipped < lines.length; skipped++) length -= lines[skipped]?.length ?? 0;
+  const runs = new Map(stored.runs.has(run) ? [[run, { before: before + skipped, lines: lines.slice(skipped) }]] : []);
+  return { list, runs, length };
 }
 
-function lengthOf(runs: ReadonlyMap<number, RunLines>): number {
+/** Returns true for a journal that is not listed, such as an idempotency key. It stays until it is deleted or expires: a request that is repeated would run twice. */
+function isHidden({ session }: TimelessHead): boolean {
+  return session === undefined;
+}
+
+/** Returns the name of the room of a journal. The hidden journals of an owner have their own, so that they take none from sessions. */
+function roomOf(head: TimelessHead): string | undefined {
+  return isHidden(head) ? `\0${head.owner ?? ""}` : head.owner;
+}
+
+function lengthOf(texts: readonly string[]): number {
   let length = 0;
-  for (const { lines } of runs.values()) for (const line of lines) length += line.length;
+  for (const text of texts) length += text.length;
   return length;
 }
 
@@ -213,9 +235,9 @@ function expiryOf({ expireIn, dueAt, changedAt }: Stored): number {
   return Math.max(changedAt, dueAt ?? 0) + expireIn;
 }
 
-/** Returns a function that returns true until a time. It is kept with a journal, so it must not keep anything else. */
-function isBefore(time: number): () => boolean {
-  return () => time > Date.now();
+function noteChange(stored: Stored): void {
+  stored.changedAt = Date.now();
+  stored.steadyAt = performance.now();
 }
 
 function numbered(number: number, entry: JournalEntry): NumberedJournalEntry {
@@ -224,7 +246,7 @@ function numbered(number: number, entry: JournalEntry): NumberedJournalEntry {
 
 function headOf(stored: Stored | undefined): JournalHead | undefined {
   if (!stored) return undefined;
-  const { list: _, runs: __, length: ___, expireIn: ____, changedAt: _____, dueAt, ...head } = stored;
+  const { head, dueAt } = stored;
   return { ...head, mark: { ...head.mark }, due: dueAt === null ? null : dueAt - Date.now() };
 }
 
@@ -240,13 +262,13 @@ function entriesIn(
 
 function pageOf(stored: Stored | undefined, run: number, after: number) {
   const found = stored?.runs.get(run);
-  if (!stored || run === 0 || (run !== stored.run && !found?.lines.length)) return undefined;
-  const { session, owner, state, events } = stored;
+  if (!stored || run === 0 || (run !== stored.head.run && !found?.lines.length)) return undefined;
+  const { session, owner, state, events, run: lastRun } = stored.head;
   const { before, lines }: RunLines = found ?? { before: events, lines: [] };
   const begin = Math.max(after - before, 0);
   const page: JournalLines = {
     first: Math.max(before + begin, after) + 1,
     lines: lines.slice(begin, endOfLines(lines, begin, pageLength)),
   };
-  return { ...page, last: before + lines.length, over: run < stored.run || state !== "running", session, owner };
+  return { ...page, last: before + lines.length, over: run < lastRun || state !== "running", session, owner };
 }

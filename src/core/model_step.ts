@@ -227,7 +227,6 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
     call.shown ||= answer.shown && !quiet;
     engine.spend(answer.usage);
   }
-  if (engine.ready) await engine.ready; // if the log fails, nothing of the run is kept
   if (cancellation.aborted) throw cancellation.reason;
   const { finish, usage } = answer;
   if (finish) {

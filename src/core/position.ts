@@ -240,7 +240,7 @@ export const stops = {
   clientGone: { ...ends, reason: "client-gone" },
   /** A new prompt with `busy: "replace"`. */
   replaced: { ...ends, reason: "replaced" },
-  /** A server whose log fails. */
+  /** A server whose store fails. */
   unrecorded: { ...ends, reason: "unrecorded" },
   /** The limit `time`. */
   deadline: { ...ends, reason: "deadline", exit: "deadline" },
@@ -250,8 +250,6 @@ export const stops = {
   failure: { ...ends, reason: "failure" },
   /** A claim of the session of a run whose process has died, and a writer whose session another process has. */
   lost: { ...ends, reason: "lost" },
-  /** A server whose log has events of another process for the run. */
-  yielded: { ...ends, reason: "lost", saves: false, continues: true },
   /** A process that shuts down, for a run that only its memory has. */
   shutdown: { ...ends, reason: "shutdown" },
   /** A process that shuts down, once it saves the run for another one. */
@@ -303,8 +301,6 @@ export interface RunSnapshot {
   readonly before: number;
   /** The number of the run's last event. */
   readonly events: number;
-  /** Events of the last transition that were not emitted when it was saved. */
-  readonly unsent?: readonly Event[];
   /** The idempotency id of the request that started or resumed the run. */
   readonly request?: string;
   /** The number of times that the run was lost since a person last answered it. */

@@ -158,7 +158,6 @@ const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall>
   {
     core({ run, signal, emit, vars, prompt, context }, { scope, inner }) {
       const inside = { ...scope, run, signal, emit, vars, outside: scope.emit, prompt: { message: prompt, context } };
-      scope.engine.loop.sendUnsent(inside);
       return inner(inside).then(answerAt); // no async function: each that waits for the model takes half a kilobyte of an open stream
     },
     derive: (inner, { resumed, prompt, context }) => resumed ? { ...inner, prompt, context } : inner,

@@ -18,9 +18,9 @@ import { merged } from "./policy.ts";
 import type { RunSnapshot, TurnState } from "./position.ts";
 import type { Run, Scope, Used } from "./scope.ts";
 import type { Rule } from "./session.ts";
+import type { SessionWriter } from "./session_writer.ts";
 import type { Beginning } from "./start.ts";
 import type { Steering } from "./steering.ts";
-import type { SessionWriter } from "./store.ts";
 import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import type { Model } from "../model/model.ts";
@@ -200,8 +200,6 @@ export class EngineRun {
   readonly writer: SessionWriter;
   /** The saved state that the run started from. */
   readonly claimed: Claimed;
-  /** Resolves when the first events are logged, to false if they never will be; undefined without a log. */
-  readonly ready: Promise<boolean> | undefined;
   readonly #limits: Limits;
   #tools: readonly AnyTool[];
   #answerFormat: AnswerFormat | undefined;
@@ -236,10 +234,10 @@ export class EngineRun {
     this.toolPath = parent ? [...parent.run.toolPath, parent.tool] : [];
     this.control = control;
     this.steering = steering;
-    this.sink = sink;
-    this.ready = parent ? parent.run.ready : sink.startAfter?.(snapshot.events);
+    this.writer = openWriter(this);
+    this.sink = this.writer.holds ? this.writer : sink;
     this.events = new Events(snapshot.id, snapshot.events, {
-      sink,
+      sink: this.sink,
       observers: definition.observers,
       onError,
       derive: definition.format?.stream?.derive(),
@@ -250,7 +248,6 @@ export class EngineRun {
     this.#limits = beginning.limits;
     this.#usage = snapshot.usage;
     this.exit = new ExitState(control);
-    this.writer = openWriter(this);
     const { events, exit, writer } = this;
     const transcript = new Transcript({ messages, compactions, before: snapshot.before }, events);
     this.loop = new Loop({ snapshot, transcript, exit, writer, events });

@@ -56,14 +56,14 @@ export interface Session {
   readonly state?: readonly (readonly [string, unknown])[];
   /** Questions that a person always allows. */
   readonly rules?: readonly Rule[];
-  /** The last event of the last run, for clients that have missed it, and the number of messages before that run. */
-  readonly last?: { readonly run: string; readonly event: Event; readonly before?: number };
+  /** The last event of the last run, for clients that have missed it, the number of messages before that run, and its end in milliseconds since 1970. */
+  readonly last?: { readonly run: string; readonly event: Event; readonly before?: number; readonly at?: number };
   /** The lease of a running run. */
   readonly lease?: Lease;
-  /** Messages from other processes that the run has not read. Written by durable stores. */
+  /** Messages and requests of other processes that the run has not read. */
   readonly mail?: readonly Mail[];
-  /** The number of the last entry with mail that the run has taken. Written by journals. */
-  readonly taken?: number;
+  /** The number of the last entry with mail that the run has read. */
+  readonly readUntil?: number;
   /** Set in an entry that is not a conversation: it remembers that the end of a run has to be reported. Written by servers with the `onEnd` option. */
   readonly report?: ExpectedReport;
 }
@@ -109,9 +109,6 @@ export interface ExpectedReport {
   readonly end?: { readonly event: Event; readonly id: number };
 }
 
-/** The part of a session that a change of its lease depends on. */
-export type LeasedSession = Pick<Session, "id" | "version" | "lease">;
-
 /** A question that needs no further answer of a person: about the calls of a tool, or about those with one input. A deny still wins. */
 export interface Rule {
   /** The name of the tool. */
@@ -153,10 +150,10 @@ export function mailedMessages(mail: readonly Mail[]): readonly UserMessage[] {
 
 // The form in which a run saves its session.
 
-/** Returns the session with the run as it is now, or as it was before a start that is undone. */
+/** Returns the session with the run as it is now. */
 export function savedSession(run: EngineRun): Unsaved {
   const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, compactions } } } = run;
-  return restoredSession(run) ?? savedForm(run.definition, {
+  return savedForm(run.definition, {
     id,
     messages,
     run: run.snapshot(),
@@ -165,18 +162,6 @@ export function savedSession(run: EngineRun): Unsaved {
     ...(sessionState.size > 0 && { state: [...sessionState] }),
     ...(rules.length > 0 && { rules }),
   });
-}
-
-/** Returns the session as it was before a start that is undone, if a run had it. A run that was to be closed is not restored. */
-export function restoredSession({ control, claimed: { stored } }: EngineRun): Unsaved | undefined {
-  if (!control.effects.undo || !stored) return undefined;
-  const { version: _, lease, ...session } = stored;
-  return { ...session, ...(lease?.released && { lease }) }; // it was not lost before
-}
-
-/** True if the start of a run is undone in a session that the run has created: nothing of it is kept. */
-export function leavesNothing({ control, claimed: { version } }: EngineRun): boolean {
-  return control.effects.undo && version.n === 0;
 }
 
 /** Returns a session as the middleware of an agent lets the store keep it. */

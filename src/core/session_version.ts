@@ -1,5 +1,5 @@
 /**
- * Versions of a session: a session as a store has it, and the save that makes the next version of it.
+ * Versions of a session: a session as its journal has it, and the change that makes the next version of it.
  *
  * @module
  */
@@ -8,98 +8,27 @@ import {
   emptyTranscript,
   type Entry,
   historyOf,
-  type NumberedEntry,
   type NumberedMessages,
   type StoredTranscript,
   transcriptOf,
 } from "./entries.ts";
-import type { Session, SessionHead } from "./session.ts";
 import {
-  type Addition,
-  type HistoryOptions,
-  type HistoryPage,
+  type EndedEntry,
+  type Journal,
+  type JournalChange,
+  type JournalEntry,
+  type JournalHead,
+  journalKey,
+  type MailEntry,
   type Mark,
-  type OpenedSession,
-  type SessionReader,
-  type Sessions,
-  type SessionStore,
-  type StoredHead,
-  UnreadableError,
-} from "./store.ts";
+  type NumberedJournalEntry,
+  type OpenedJournal,
+  type RunState,
+} from "./journal.ts";
+import { outline, referencesIn, restore } from "./large_values.ts";
+import type { Session, SessionHead, Unsaved } from "./session.ts";
+import { type HistoryOptions, type HistoryPage, type SessionName, type Store, UnreadableError } from "./store.ts";
 import type { Message } from "../protocol/message.ts";
-
-// Large values of a session's head. They are entries, to which the head refers by number, so that a save writes only those that have changed.
-
-/** The least number of characters of a large value, as JSON. */
-const large = 1_000;
-
-/** The only member of a reference, whose value is a number. Another object with this member is kept as the value of the member in an object of its own. */
-const member = "$entry";
-
-/** A head, or a large value, in which references stand for large values. */
-interface Outline {
-  /** The head as JSON. */
-  readonly text: string;
-  /** The values that are not stored yet, as JSON, in the order of their numbers. */
-  readonly added: readonly string[];
-  /** The numbers of the values that the head refers to, by their JSON. */
-  readonly numbers: ReadonlyMap<string, number>;
-}
-
-/** Returns `head` with references to its large values. `known` are the values that are stored. Those that are added are numbered from `first`. */
-export function outline(head: object, known: ReadonlyMap<string, number>, first: number): Outline {
-  const added: string[] = [];
-  const numbers = new Map<string, number>();
-
-  function refer(text: string): unknown {
-    const number = numbers.get(text) ?? known.get(text) ?? first + added.length;
-    if (number === first + added.length) added.push(text);
-    numbers.set(text, number);
-    return { [member]: number };
-  }
-
-  /** Returns a value with its large parts replaced, or a reference to it if it is large without them. */
-  function shorten(value: unknown): unknown {
-    const short = mapParts(value, shorten);
-    const text = JSON.stringify(short);
-    return text.length < large ? short : refer(text);
-  }
-
-  const text = JSON.stringify(head);
-  if (text.length < large && !text.includes(member)) return { text, added, numbers };
-  return { text: JSON.stringify(mapParts(JSON.parse(text), shorten)), added, numbers };
-}
-
-/** Returns a value with `change` applied to its members or elements. */
-function mapParts(value: unknown, change: (part: unknown) => unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(change);
-  const parts = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, change(part)]));
-  return member in value ? { [member]: parts } : parts;
-}
-
-/** Returns the numbers of the values that a JSON text refers to. */
-export function referencesIn(text: string): readonly number[] {
-  const numbers: number[] = [];
-  if (text.includes(member)) insert(JSON.parse(text), (number) => void numbers.push(number));
-  return numbers;
-}
-
-/** Returns the value of a JSON text, in which `values`, by their numbers, take the places of references. They may contain references too. */
-export function restore(text: string, values: ReadonlyMap<number, unknown>): unknown {
-  const value: unknown = JSON.parse(text);
-  const valueOf = (number: number): unknown => insert(values.get(number), valueOf);
-  return text.includes(member) ? insert(value, valueOf) : value;
-}
-
-function insert(value: unknown, valueOf: (number: number) => unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((part) => insert(part, valueOf));
-  const { [member]: reference, ...others }: Readonly<Record<string, unknown>> = { ...value };
-  if (typeof reference === "number") return valueOf(reference);
-  const parts = reference === undefined ? others : reference; // an object that has the member itself
-  return Object.fromEntries(Object.entries(parts ?? {}).map(([name, part]) => [name, insert(part, valueOf)]));
-}
 
 // The version of a session, and the save that makes the next one.
 
@@ -121,11 +50,13 @@ const positions: readonly unknown[] = [
 /** The names of two positions in format 1, and those that they have now. */
 const renamed: ReadonlyMap<unknown, string> = /* @__PURE__ */ new Map([["arrived", "incoming"], ["input", "prompt"]]);
 
-/** Returns a head whose position has the name of today. */
+/** Returns a head whose position has the name of today, without events that an earlier version has not sent: they are those of a process that has died. */
 export function inCurrentForm<H>(head: H): H {
-  const { run } = Object(head);
-  const at = renamed.get(run?.position?.at);
-  return at === undefined ? head : { ...head, run: { ...run, position: { ...run.position, at } } };
+  const { run: found } = Object(head);
+  if (!found) return head;
+  const { unsent: _, ...run } = found;
+  const at = renamed.get(run.position?.at);
+  return { ...head, run: at === undefined ? run : { ...run, position: { ...run.position, at } } };
 }
 
 /**
@@ -139,33 +70,38 @@ export function formatFor(run: unknown): 1 | 2 {
   return Array.isArray(calls) && calls.some(isChildNew) ? 2 : 1;
 }
 
-/** A head as it is stored. A head that does not begin with its format is a whole session, as version 0.1.0 of the package wrote it. */
-interface FormattedHead extends Omit<SessionHead, "version"> {
+/** A head as it is stored. Its lease has no time: a journal tells when it is due. */
+type FormattedHead = Omit<SessionHead, "version" | "mail" | "lease"> & {
   readonly format?: number;
-  readonly messages?: readonly Message[];
-  /** The mark of the last save of a run's writer: other processes that change the head keep it. */
-  readonly writer?: Mark;
-}
+  readonly lease?: Omit<NonNullable<Session["lease"]>, "until">;
+};
 
-/** Returns true if two marks are of the same save. */
-export function isSameMark(a: Mark | undefined, b: Mark | undefined): boolean {
-  return a !== undefined && a.holder === b?.holder && a.n === b.n;
-}
-
-/** The session to save next. Without messages, the transcript stays. */
-type NextSession = Omit<SessionHead, "version"> & { readonly version?: number; readonly messages?: readonly Message[] };
-
-/** The fields of a head that a version keeps for the next one. */
-type KeptFields = Pick<FormattedHead, "compactions" | "writer" | "messages" | "archive">;
-
-/** The options of a save. */
-interface NextOptions {
+/** The parts of a change beside the session. */
+export interface ChangeOptions {
   /** The holder of the next mark. */
   readonly holder: string;
-  /** Whether the writer of the session's run saves it. Default: another process changes its head. */
-  readonly isWriter?: boolean;
-  /** Whether the lease is stored as it is in the session. Default: true. If not, the stored lease stays. */
-  readonly movesLease?: boolean;
+  /** The number of the session's last run. */
+  readonly run: number;
+  /** The number of counted posts that the run has not taken. */
+  readonly waiting: number;
+  /** The number of the last entry whose mail the session contains. */
+  readonly readUntil: number;
+  /** Entries after those of the session. Default: none. */
+  readonly more?: readonly JournalEntry[];
+}
+
+/** The fields of a head that the next one needs. */
+interface KeptFields {
+  readonly compactions?: number;
+  readonly archive?: SessionHead["archive"];
+}
+
+/** A change that makes a session of its stored version, with its marks, and the version that it makes. */
+export interface NextVersion {
+  readonly from: Mark | undefined;
+  readonly to: Mark;
+  readonly change: JournalChange;
+  readonly version: SessionVersion;
 }
 
 /** A stored version of a session, or that of no session. A writer keeps it from one save to the next, so that it appends only what is new. */
@@ -174,14 +110,14 @@ export class SessionVersion {
   readonly #transcript: StoredTranscript;
   /** The numbers of the large values of the head, by their JSON. */
   readonly #values: ReadonlyMap<string, number>;
-  /** Its messages are those of a session that is stored as a whole. */
-  readonly #kept: KeptFields;
+  /** The fields of the head that the next one needs. */
+  readonly #kept: Partial<FormattedHead>;
 
   private constructor(
     mark: Mark | undefined,
     transcript: StoredTranscript,
     values: ReadonlyMap<string, number>,
-    kept: KeptFields,
+    kept: Partial<FormattedHead>,
   ) {
     this.mark = mark;
     this.#transcript = transcript;
@@ -194,18 +130,13 @@ export class SessionVersion {
 
   /** Returns the version of a session that was opened, or of a head and its large values, which changes no transcript. */
   static of(
-    { mark, base, last }: StoredHead,
+    { mark, base, last }: Pick<JournalHead, "mark" | "base" | "last">,
     transcript: NumberedMessages,
     values: ReadonlyMap<number, unknown>,
     head: FormattedHead,
   ): SessionVersion {
     const numbers = new Map(Array.from(values, ([number, value]) => [JSON.stringify(value), number]));
     return new SessionVersion(mark, { ...transcript, base, last }, numbers, head);
-  }
-
-  /** The mark of the last save of the run's writer. */
-  get writer(): Mark | undefined {
-    return this.#kept.writer;
   }
 
   /** The number of the last entry; 0: there is none. */
@@ -218,98 +149,130 @@ export class SessionVersion {
     return this.mark?.n ?? 0;
   }
 
-  /** Returns this version with the mark of a later one, which another process has made without a change of the transcript. */
+  /** Returns this version with a later mark or last entry, which has not changed the session. */
   followedBy({ mark, last }: Pick<SessionVersion, "mark" | "last">): SessionVersion {
     return new SessionVersion(mark, { ...this.#transcript, last }, this.#values, this.#kept);
   }
 
-  /** Returns the save that makes the next version of a session, and that version. */
-  next(
-    { messages = this.#kept.messages ?? this.#transcript.messages, version: _, ...head }: NextSession,
-    { holder, isWriter = false, movesLease = true }: NextOptions,
-  ): { readonly addition: Addition; readonly version: SessionVersion } {
-    const { compactions = 0, run, owner, lease, archive = this.#kept.archive } = head;
+  /** Returns the change that makes the next version of a session. Without messages, the transcript stays. */
+  next(session: NextSession, { holder, run: number, waiting, readUntil, more = [] }: ChangeOptions): NextVersion {
+    const { messages = this.#transcript.messages, version: _, mail: __, readUntil: ___, lease, ...rest } = session;
+    const { compactions = 0, run, archive = this.#kept.archive } = rest;
     const isCompaction = compactions > (this.#kept.compactions ?? 0);
     const { entries: changes, stored } = changeTo(messages, this.#transcript, isCompaction);
     const known = stored.base === this.#transcript.base ? this.#values : new Map<string, number>(); // values from before a base are not read
-    const first = this.#transcript.last + 1;
+    const { last } = this.#transcript;
+    const head = {
+      format: formatFor(run),
+      ...rest,
+      ...timeless(lease),
+      ...(readUntil > 0 && { readUntil }),
+      ...(archive !== undefined && { archive }),
+    };
+    const { text, added, numbers } = outline(head, known, last + changes.length + 1);
+    const values = added.map((value): Entry => ({ type: "value", value: JSON.parse(value) }));
+    const entries = [...changes, ...values, ...more];
+    const state: RunState = !run ? "over" : run.exit ? "paused" : "running";
     const to = { holder, n: this.n + 1 };
-    const writer = isWriter ? to : this.writer;
-    const kept: KeptFields = { ...(writer && { writer }), ...(archive !== undefined && { archive }) };
-    const { text, added, numbers } = outline(
-      { format: formatFor(run), ...head, ...kept },
-      known,
-      first + changes.length,
-    );
-    const entries = [...changes, ...added.map((value): Entry => ({ type: "value", value: JSON.parse(value) }))];
-    const addition: Addition = {
+    const transcript = { ...stored, last: last + entries.length };
+    return {
       from: this.mark,
       to,
-      head: text,
-      entries,
-      first,
-      base: stored.base,
-      ...(movesLease && { until: lease ? Math.trunc(lease.until) : null }),
-      owner,
-      run: run && (run.exit ? "paused" : "running"),
-    };
-    const transcript = { ...stored, last: first + entries.length - 1 };
-    return {
-      addition,
-      version: new SessionVersion(to, transcript, numbers, { compactions, ...kept }),
+      change: { run: number, state, base: stored.base, waiting, head: text, last, entries },
+      version: new SessionVersion(to, transcript, numbers, { compactions, ...(archive !== undefined && { archive }) }),
     };
   }
 }
 
-/** A session that was read, and its version. */
-export interface Opened<S = Session> {
-  readonly session: S | undefined;
+/** The session to save next. Without messages, the transcript stays. */
+type NextSession = Omit<SessionHead, "version"> & { readonly version?: number; readonly messages?: readonly Message[] };
+
+/** Returns a lease as it is stored, if it tells more than its time. */
+function timeless(lease: Session["lease"]): Pick<FormattedHead, "lease"> {
+  const { until: _, ...flags } = lease ?? {};
+  return Object.keys(flags).length > 0 ? { lease: flags } : {};
+}
+
+// Opening: the fold of a journal's entries.
+
+/** A session as its journal has it. */
+export interface OpenedSession<S extends SessionHead = Session> {
+  readonly head: JournalHead;
+  /** The session, with the run that has it. Its messages cannot be changed. */
+  readonly session: S;
   readonly version: SessionVersion;
+  /** The mail that the run has not taken, in order, each once. None of it was posted before the base. */
+  readonly mail: readonly MailEntry[];
+  /** The ids of all mail that was read. */
+  readonly mailIds: ReadonlySet<string>;
+  /** The requests that have begun or continued a run since the base, by their idempotency ids. */
+  readonly requests: ReadonlyMap<string, BegunRequest>;
+  /** The ends and pauses of runs since the base, in order. */
+  readonly ends: readonly EndedEntry[];
 }
 
-/** The result of opening a session that is not stored. */
-export const noSession: Opened<never> = { session: undefined, version: SessionVersion.none };
-
-/** Opens a session. Its messages cannot be changed. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
-export async function openSession(store: SessionReader, id: string): Promise<Opened> {
-  return readSession(await store.open(id), id);
+/** The start of a run for a request. */
+export interface BegunRequest {
+  /** The number of the run. */
+  readonly run: number;
+  /** The number of the event before its first one. */
+  readonly after: number;
 }
 
-/** Reads a session that a store has opened, as `openSession()` does. */
-export function readSession(opened: OpenedSession | undefined, id: string): Opened {
-  if (!opened) return noSession;
-  const { base, last, entries } = opened;
+/** Reads a session of a store with `read`, such as `openSession()`. One that an earlier version of the package has stored is moved to a journal before. */
+export async function readStored<T>(
+  { journal, earlier }: Pick<Store, "journal" | "earlier">,
+  { id, owner }: SessionName & { readonly id: string },
+  read: (journal: Journal, key: string) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const key = journalKey(owner, id);
+  const found = await read(journal, key);
+  if (found !== undefined || !await earlier?.move(id, { owner })) return found;
+  return await read(journal, key);
+}
+
+/** Opens a session. Throws an `UnreadableError` if it is damaged or if a newer version of the package has written it. */
+export async function openSession(journal: Journal, key: string): Promise<OpenedSession | undefined> {
+  const opened = await journal.open(key);
+  return opened && readSession(opened, opened.session ?? key);
+}
+
+/** Reads a session that was opened, as `openSession()` does. */
+export function readSession(opened: OpenedJournal, id: string): OpenedSession {
+  const { base, last, entries, ...head } = opened;
   return readable(id, () => {
-    formatOf(opened);
+    checkFormat(opened);
     if (entries.length < last - base + 1) {
       throw new TypeError(`it has ${entries.length} of its entries ${base} to ${last}`);
     }
-    return read(opened, entries, id);
+    return read({ ...head, base, last }, entries, id);
   });
 }
 
-/** Reads a session without its messages, as `openSession()` reads a whole one. */
-export async function openHead(
-  store: SessionReader,
-  id: string,
-): Promise<Opened<SessionHead>> {
-  const stored = await store.head(id);
-  if (!stored) return noSession;
-  const entries = await readValues(store, id, readable(id, () => referencesOf(stored)));
-  const { session: { messages: _, ...session }, version } = readable(id, () => read(stored, entries, id));
-  return { session, version };
+/** Reads a session without its messages, as `openSession()` reads a whole one. Mail is not read. */
+export async function openHead(journal: Journal, key: string): Promise<OpenedSession<SessionHead> | undefined> {
+  const head = await journal.head(key);
+  if (!head) return undefined;
+  const id = head.session ?? key;
+  const numbers = readable(id, () => {
+    checkFormat(head);
+    return referencesIn(head.head);
+  });
+  const entries = await readValues(journal, key, numbers);
+  const { session: { messages: _, ...session }, ...opened } = readable(id, () => read(head, entries, id));
+  return { ...opened, session };
 }
 
 /** Reads the large values with these numbers, and those that they refer to, which may be older. */
 async function readValues(
-  store: SessionReader,
-  id: string,
+  journal: Journal,
+  key: string,
   numbers: readonly number[],
-): Promise<readonly NumberedEntry[]> {
-  const found = new Map<number, NumberedEntry>();
+): Promise<readonly NumberedJournalEntry[]> {
+  const found = new Map<number, NumberedJournalEntry>();
   for (let missing = numbers; missing.length > 0;) {
     const [first, last] = [Math.min(...missing), Math.max(...missing)];
-    const read = await store.entries(id, first, last);
+    const read = await journal.entries(key, first, last);
     for (const entry of read) found.set(entry[0], entry);
     const nested = missing.flatMap((number) => {
       const entry = found.get(number)?.[1];
@@ -320,7 +283,7 @@ async function readValues(
   return [...found.values()];
 }
 
-/** Parses what a store has returned. A failure names the session. */
+/** Parses what a journal has returned. A failure names the session. */
 function readable<T>(id: string, parse: () => T): T {
   try {
     return parse();
@@ -329,24 +292,19 @@ function readable<T>(id: string, parse: () => T): T {
   }
 }
 
-/** Returns the format of a head, which begins with it; 0 for a whole session. Throws a `TypeError` for a newer one, which nothing else is read of. */
-function formatOf({ head }: StoredHead): number {
+/** Throws a `TypeError` for a head of a newer version, of which nothing else is read. */
+function checkFormat({ head }: Pick<JournalHead, "head">): void {
   const written = Number(/^\{"format":(\d+)/.exec(head)?.[1] ?? 0);
-  if (written <= newestFormat) return written;
+  if (written <= newestFormat) return;
   throw new TypeError(
     `a newer version of the package has written it, in format ${written}; expected ${newestFormat} or lower`,
   );
 }
 
-/** Returns the numbers of the large values that a head refers to. A whole session has none, although a text in it may look like a reference. */
-function referencesOf(stored: StoredHead): readonly number[] {
-  return formatOf(stored) > 0 ? referencesIn(stored.head) : [];
-}
-
 /** Throws a `TypeError` for a head with a field of another type, or with a position of a newer version. */
 function checkHead(head: unknown): asserts head is FormattedHead {
-  const { run, lease, mail = [], state = [], rules = [], messages = [], report } = Object(head);
-  const lists = [mail, state, rules, messages];
+  const { run, lease, state = [], rules = [], readUntil = 0, report } = Object(head);
+  const lists = [state, rules];
   if (run !== undefined) {
     const { id, position, counters, usage, answers, state, before, events } = Object(run);
     if (!positions.includes(position?.at)) {
@@ -358,82 +316,115 @@ function checkHead(head: unknown): asserts head is FormattedHead {
       Number.isInteger(before) && Number.isInteger(events);
     if (!isWhole) throw new TypeError("a field of its run has another type");
   }
-  const isLease = lease === undefined || Number.isFinite(lease?.until);
+  const isLease = lease === undefined || Object(lease) === lease;
   const isReport = report === undefined || (typeof report?.run === "string" && typeof report.session === "string");
-  if (Array.isArray(head) || Object(head) !== head || !isLease || !isReport || !lists.every(Array.isArray)) {
+  const isWhole = Object(head) === head && !Array.isArray(head) && Number.isInteger(readUntil);
+  if (!isWhole || !isLease || !isReport || !lists.every(Array.isArray)) {
     throw new TypeError("one of its fields has another type");
   }
 }
 
-function read(stored: StoredHead, entries: readonly NumberedEntry[], id: string) {
+function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id: string): OpenedSession {
   const values = new Map<number, unknown>();
-  for (const [number, entry] of entries) if (entry.type === "value") values.set(number, entry.value);
-  const missing = referencesOf(stored).find((number) => !values.has(number));
+  const posted = new Map<string, readonly [number: number, entry: MailEntry]>();
+  for (const [number, entry] of entries) {
+    if (entry.type === "value") values.set(number, entry.value);
+    if (entry.type === "mail" && !posted.has(entry.id)) posted.set(entry.id, [number, entry]);
+  }
+  const missing = referencesIn(stored.head).find((number) => !values.has(number));
   if (missing !== undefined) throw new TypeError(`its entry ${missing} is missing`);
-  const head = inCurrentForm(formatOf(stored) > 0 ? restore(stored.head, values) : JSON.parse(stored.head));
+  const head = inCurrentForm(restore(stored.head, values));
   checkHead(head);
-  const { format: _, writer: __, messages, lease, ...rest } = head;
+  const { format: _, lease, run, ...rest } = head;
   const transcript = transcriptOf(entries);
+  const { readUntil = 0 } = rest;
+  const mail = [...posted.values()].flatMap(([number, entry]) => number > readUntil ? [entry] : []);
+  const unread = mail.flatMap(({ mail }) => mail.type === "stop" ? [] : [mail]);
   const session: Session = {
     ...rest,
+    ...(run && { run: { ...run, events: Math.max(run.events, stored.events) } }), // deltas are stored without the head
     id,
     version: stored.mark.n,
-    messages: freeze(messages ?? transcript.messages),
-    ...(lease && { lease: { ...lease, until: stored.until ?? lease.until } }), // it may have moved since
+    messages: freeze(transcript.messages),
+    ...(stored.due !== null && { lease: { ...lease, until: Math.ceil(Date.now() + stored.due) } }),
+    ...(unread.length > 0 && { mail: unread }),
   };
-  return { session, version: SessionVersion.of(stored, transcript, values, head) };
+  const version = SessionVersion.of(stored, transcript, values, head);
+  return {
+    head: stored,
+    session,
+    version,
+    mail,
+    mailIds: new Set(posted.keys()),
+    requests: requestsIn(entries),
+    ends: entries.flatMap(([, entry]) => entry.type === "ended" ? [entry] : []),
+  };
 }
 
-/** Replaces the head of a session, as a process that does not have it does. Resolves to false, and changes nothing, if another process was faster. */
+/** Returns the requests that have begun or continued a run, by their idempotency ids. */
+export function requestsIn(entries: readonly NumberedJournalEntry[]): ReadonlyMap<string, BegunRequest> {
+  const requests = new Map<string, BegunRequest>();
+  for (const [, entry] of entries) {
+    const { request } = entry.type === "begun" ? entry : {};
+    if (entry.type === "begun" && request !== undefined && !requests.has(request)) requests.set(request, entry);
+  }
+  return requests;
+}
+
+// Whole sessions, for callers that do not hold them.
+
+/** Replaces the head of a session whose run does not work, for a process that does not hold it. Resolves to false, and changes nothing, if another process was faster. */
 export async function changeHead(
-  store: SessionStore,
-  id: string,
-  version: SessionVersion,
+  journal: Journal,
+  key: string,
+  { head: { run, waiting }, version }: OpenedSession<SessionHead>,
   head: SessionHead,
 ): Promise<boolean> {
-  const { addition } = version.next(head, { holder: crypto.randomUUID() });
-  return await store.append(id, addition);
+  const { readUntil = 0 } = head;
+  const { from, to, change } = version.next(head, { holder: crypto.randomUUID(), run, waiting, readUntil });
+  return (await journal.append(key, { from, to, change }))?.stored === true;
 }
 
-/** Returns the operations on whole sessions of a store. */
-export function sessionsOf(store: SessionStore): Sessions {
-  return {
-    load: async (id) => (await openSession(store, id)).session,
-    async save({ version: n, ...session }) {
-      const { version } = await openSession(store, session.id);
-      if (version.n !== n) return undefined;
-      const { addition } = version.next(session, { holder: crypto.randomUUID(), isWriter: true });
-      return await store.append(session.id, addition) ? n + 1 : undefined;
-    },
-    history: async (id, options) => await historyIn(store, id, options),
-    async fork(id, to, { at } = {}) {
-      const { session, version } = await openSession(store, id);
-      if (!session || at !== undefined && !(at >= 0 && at <= version.last)) return false;
-      const messages = at === undefined ? session.messages : transcriptOf(await store.entries(id, 1, at)).messages;
-      const { owner, state, rules } = session;
-      const copy = {
-        id: to,
-        messages,
-        ...(owner !== undefined && { owner }),
-        ...(state && { state }),
-        ...(rules && { rules }),
-      };
-      return await store.append(to, SessionVersion.none.next(copy, { holder: crypto.randomUUID() }).addition);
-    },
-  };
+/** Stores a whole session as the next version of the opened one, or as version `n`. Resolves to false if another process was faster. */
+export async function storeSession(
+  journal: Journal,
+  key: string,
+  { mail = [], ...session }: Unsaved,
+  opened?: OpenedSession,
+  n?: number,
+): Promise<boolean> {
+  const { head, version } = opened ?? { head: undefined, version: SessionVersion.none };
+  const isNew = session.run !== undefined && session.run.id !== opened?.session.run?.id;
+  const run = (head?.run ?? 0) + (isNew ? 1 : 0);
+  const more = mail.map((mail): MailEntry => ({ type: "mail", id: crypto.randomUUID(), mail }));
+  const waiting = mail.filter(({ type }) => type === "message").length;
+  const readUntil = version.last;
+  const { from, to: next, change } = version.next(session, {
+    holder: crypto.randomUUID(),
+    run,
+    waiting,
+    readUntil,
+    more,
+  });
+  const to = { ...next, n: n ?? next.n };
+  const { id, owner, lease } = session;
+  const due = lease ? Math.ceil(lease.until - Date.now()) : null;
+  const created = { session: id, owner };
+  const events = session.run && { events: { first: session.run.events + 1, lines: [] } }; // a run that continues here continues their numbers
+  return (await journal.append(key, { from, to, change, due, ...(!opened && { created, ...events }) }))?.stored ===
+    true;
 }
 
 /** Reads a page of a session's history. */
 export async function historyIn(
-  store: SessionReader,
-  id: string,
+  journal: Journal,
+  key: string,
   { before = Infinity, limit = 100 }: HistoryOptions = {},
 ): Promise<HistoryPage | undefined> {
-  const { session, version: { last } } = await openSession(store, id);
-  if (!session) return undefined;
-  const all = last === 0
-    ? session.messages.map((message, index) => [index + 1, message] as const) // stored as a whole
-    : historyOf(await store.entries(id, 1, last));
+  const head = await journal.head(key);
+  if (!head) return undefined;
+  readable(head.session ?? key, () => checkFormat(head));
+  const all = historyOf(await journal.entries(key, 1, head.last));
   const earlier = all.filter(([number]) => number < before);
   const page = earlier.slice(-limit);
   const numbers = page.map(([number]) => number);

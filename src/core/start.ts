@@ -10,18 +10,17 @@ import type { AgentDefinition, AnswerFormat } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
 import { expectJson } from "./lib/json.ts";
 import { expectChoice } from "./lib/options.ts";
-import { live } from "./life.ts";
+import { firstEventsOf, live } from "./life.ts";
 import { limited, type Limits } from "./limits.ts";
-import { sessionsIn } from "./memory.ts";
+import { memoryJournal } from "./memory_journal.ts";
 import type { RunResult, Settings } from "./points.ts";
 import { type Stop, stopFor, stops } from "./position.ts";
 import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
 import { EngineRun } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import { type Mail, savedForm, type Session, SessionError } from "./session.ts";
-import { SessionVersion } from "./session_version.ts";
+import { SessionWriter } from "./session_writer.ts";
 import { type SendOptions, Steering } from "./steering.ts";
-import type { SessionWriter } from "./store.ts";
 import type { AnyTool } from "./tool.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
@@ -45,6 +44,8 @@ export interface StartOptions extends ClaimOptions {
     | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  /** Stores the events, for clients that reconnect, and keeps those of an earlier run of the session for `keep` milliseconds after its end. Default: they are not stored. */
+  readonly records?: { readonly keep: number } | undefined;
   /** Events to emit after the first ones. */
   readonly firstEvents?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */
@@ -79,10 +80,9 @@ export interface Started {
   /** The session's id. */
   readonly session: string;
   /**
-   * Resolves once the run has its session and, with a log, its first events are logged; to false if they could not be logged. Rejects with a `SessionError`
-   * if the run cannot have its session.
+   * Resolves once the run has its session, and its first events are stored. Rejects with a `SessionError` if the run cannot have its session.
    */
-  readonly ready: Promise<ReadyRun | false>;
+  readonly ready: Promise<ReadyRun>;
   /** The result. Never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
@@ -118,12 +118,8 @@ type CloseOther = (stop: Stop) => Promise<{ readonly error?: unknown }>;
 
 /** Claims the session for a run, and returns the run. Another run that has the session and must be closed is closed before. */
 async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise<EngineRun> {
-  const { definition, options, session } = beginning;
+  const { options, session } = beginning;
   const busy = () => new SessionError(`Cannot run session "${session}": another run took it`, "busy");
-  if (options.compact && !definition.steps.compact) {
-    const expected = 'expected compaction() of "@jizai/jizai/middleware/compaction" in use';
-    throw new SessionError(`Cannot compact session "${session}": ${expected}`, "invalid");
-  }
   for (const answer of options.answers ?? []) {
     if (answer.type === "approve") expectJson(`Cannot resume session "${session}" with an edited input`, answer.input);
   }
@@ -140,16 +136,27 @@ async function claimedRun(beginning: Beginning, closeOther: CloseOther): Promise
   if (!options.parent && claimed.type !== "new") {
     await orRefuse(`Cannot resume run "${run.id}"`, reviewGiven(run, beginning));
   }
-  if (!await run.writer.claim()) throw busy();
+  if (!await run.writer.claim(firstEventsOf(run, beginning.firstEvents))) throw busy();
   return run;
 }
 
 /** Opens the writer of the session. Without a named session, and in a child, only a pause is saved; the memory of an agent keeps the end too. */
-function writerOf({ options: { store, session, parent, lease = 30_000 } }: Beginning, run: EngineRun): SessionWriter {
-  if (!store.writer) {
-    throw new TypeError('Cannot use the store: expected durable(store) of "@jizai/jizai/session/durable"');
+function writerOf({ options, sink: out }: Beginning, run: EngineRun): SessionWriter {
+  const { store, session, parent, lease = 30_000, owner, records, requestId: request } = options;
+  if (!store.journal) {
+    throw new TypeError('Cannot use the store: expected durable(journal) of "@jizai/jizai/session/durable"');
   }
-  return store.writer(store, run as never, { always: session !== undefined && !parent, lease }); // the writers of this package read runs
+  const always = session !== undefined && !parent;
+  const { deltasEvery = 0 } = store.journal;
+  return new SessionWriter(store, run, {
+    always,
+    lease,
+    owner,
+    request,
+    records: always ? records : undefined,
+    deltasEvery,
+    out,
+  });
 }
 
 /** Runs the `input` hooks for what a run continues with. Nothing is stored before. Their events are added to `firstEvents`. */
@@ -196,7 +203,7 @@ export async function reviewForRemoteRun(
   if (!snapshot || !definition.reviewsInput) return mail;
   const beginning = {
     definition,
-    options: { vars, onError, store: sessionsIn() }, // nothing is saved
+    options: { vars, onError, store: { journal: memoryJournal() } }, // nothing is saved
     limits: definition.limits,
     session: session.id,
     sink: nullSink,
@@ -204,7 +211,7 @@ export async function reviewForRemoteRun(
     steering: new Steering(),
     firstEvents: [],
   };
-  const claimed = { ...stateOf(session, SessionVersion.none), type: "remote", snapshot } as const;
+  const claimed = { ...stateOf(session), type: "remote", snapshot } as const;
   const engine = new EngineRun(beginning, claimed, (run) => writerOf(beginning, run));
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
@@ -252,7 +259,7 @@ export function start(
 /** A run that has started. A class, because a server keeps one for each stream, and a closure for each operation would take eight times the memory. */
 class StartedRun implements Started {
   readonly session: string;
-  readonly ready: Promise<ReadyRun | false>;
+  readonly ready: Promise<ReadyRun>;
   readonly result: Promise<RunResult>;
   readonly #run: Promise<EngineRun>;
   readonly #control: RunControl;
@@ -262,9 +269,7 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.ready = run.then(async ({ id, ready, claimed }) =>
-      await ready !== false && { run: id, after: claimed.snapshot.events }
-    );
+    this.ready = run.then(({ id, claimed }) => ({ run: id, after: claimed.snapshot.events }));
     this.ready.catch(() => {}); // the result reports it too
     this.result = live(beginning, run);
     this.#run = run;
@@ -301,9 +306,7 @@ class StartedRun implements Started {
   }
 
   handOver(grace: number): void {
-    const hand = ({ writer, control }: EngineRun) =>
-      writer.handOver ? writer.handOver(grace) : control.abort(stops.shutdown);
-    this.#run.then(hand, () => {}); // a run that cannot open ends by itself
+    this.#run.then(({ writer }) => writer.handOver(grace), () => {}); // a run that cannot open ends by itself
   }
 
   async send(message: string | UserMessage, options: SendOptions = {}): Promise<void> {
@@ -336,7 +339,7 @@ class StartedRun implements Started {
 
   /** Saves the requests that wait for the run, if a store outlives the process. Throws if the run ends, which may be without them. */
   async #saveNow({ writer, control }: EngineRun, failure: string): Promise<void> {
-    const saved = writer.saveNow?.();
+    const saved = writer.saveNow();
     if (!saved) return;
     await saved;
     if (control.aborted) throw new SessionError(`${failure}: it is ending`, "busy");

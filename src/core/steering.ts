@@ -42,6 +42,11 @@ export function waitingMessages(state: Iterable<readonly [string, unknown]>): re
   return waitingIn(new Map(state)).messages;
 }
 
+/** Returns how many messages wait in the state of a run, without their context. */
+export function waitingCount(state: Iterable<readonly [string, unknown]>): number {
+  return withoutContext(waitingMessages(state)).length;
+}
+
 const nothing: Waiting = { messages: [], finishing: false };
 
 function waitingIn(state: ReadonlyMap<string, unknown>): Waiting {

@@ -4,16 +4,14 @@
  *
  * @module
  */
-import type { Entry, NumberedEntry } from "./entries.ts";
+import type { Journal, JournalListOptions } from "./journal.ts";
 import type { RunResult } from "./points.ts";
-import type { Position } from "./position.ts";
-import type { LeasedSession, Session, Unsaved } from "./session.ts";
+import type { Session, Unsaved } from "./session.ts";
 import { brand } from "../protocol/brand.ts";
-import type { Event } from "../protocol/event.ts";
 import type { Message } from "../protocol/message.ts";
 import { expectedId, isId } from "../protocol/shape.ts";
 
-// Errors of stores and logs after which a run does not retry.
+// Errors of stores after which a run does not retry.
 
 /**
  * A failure that lasts longer than a few seconds. If an adapter of yours throws it, a run does not retry the operation.
@@ -57,7 +55,7 @@ interface UnreadableOptions extends ErrorOptions {
   readonly subject?: UnreadableError["subject"];
 }
 
-// The port of recovery, which takes over runs whose process died.
+// Recovery, which takes over runs whose process died.
 
 /** The options of `recover()`. */
 export interface RecoverOptions {
@@ -76,25 +74,15 @@ export interface Recovered {
 /** Takes over runs whose process died. Resolves when they have begun. Rejects if the store fails or `limit` is no whole number of at least 1. */
 export type Recover = (options?: RecoverOptions) => Promise<Recovered>;
 
-/** The part of a store that recovery uses. */
-export interface LeaseIndex extends SessionReader {
-  /** Returns the ids of sessions whose lease has ended. */
-  pending(before: number, limit: number): Promise<readonly string[]>;
-  /** Moves the end of a lease, for one of several processes. */
-  touch(session: LeasedSession, until: number): Promise<boolean>;
-  /** Deletes the entry of a pause that was reported. */
-  delete(id: string): Promise<void>;
-}
-
-/** Creates the recovery of a server from its store. It comes with the store, so that a server without a durable one does not contain it. */
-export type OpenRecovery = (store: LeaseIndex, server: never) => Recover;
-
-// Retries for stores and logs that fail now and then.
+// Retries for stores that fail now and then.
 
 /** The least number of attempts, and the milliseconds by which each delay grows, up to the longest. */
 const attempts = 5;
 const backoff = 100;
 const longest = 1_000;
+
+/** Milliseconds after which there need not be as many attempts: as long as they take if each fails at once. Some drivers try for long themselves. */
+const slow = 1_000;
 
 /** Milliseconds for which a run that has begun retries: a lock or a restart of the database may take as long. */
 export const outage = 10_000;
@@ -102,14 +90,15 @@ export const outage = 10_000;
 /** Returns the milliseconds for which a failure is retried. It is asked after each failure, since a run that is stopped or handed over waits no longer. */
 export type Patience = () => number;
 
-/** Runs `work` until it succeeds: at least five times, and as long as `patience` returns. Rejects at once with a `FinalError`. */
+/** Runs `work` until it succeeds: at least five times or for a second, and as long as `patience` returns. Rejects at once with a `FinalError`. */
 export async function withRetries<T>(work: (attempt: number) => Promise<T>, patience: Patience = () => 0): Promise<T> {
   const started = Date.now();
   for (let attempt = 0;; attempt++) {
     try {
       return await work(attempt);
     } catch (error) {
-      const isLast = attempt + 1 >= attempts && Date.now() >= started + patience();
+      const passed = Date.now() - started;
+      const isLast = (attempt + 1 >= attempts || passed >= slow) && passed >= patience();
       if (isLast || error instanceof FinalError) throw error;
       const delay = Math.min(backoff * (attempt + 1), longest);
       await new Promise((resolve) => setTimeout(resolve, delay));
@@ -117,149 +106,65 @@ export async function withRetries<T>(work: (attempt: number) => Promise<T>, pati
   }
 }
 
-// The port of writers: how a run saves its session.
+// Stores: sessions in a journal.
 
-/** The options of a writer. */
-export interface WriterOptions {
-  /** True to save the run while it runs. False to save only a pause: the run has no named session. */
-  readonly always: boolean;
-  /** Milliseconds for which a save claims the session. */
-  readonly lease: number;
+/** A store of sessions. `memory()` and those of `@jizai/jizai/session/*` are stores. */
+export interface Store extends Sessions {
+  /** The journals of the sessions. */
+  readonly journal: Journal;
+  /** The code that a store needs which outlives the process, from `durable()`. Default: the store ends with the process, and so do its runs. */
+  readonly durable?: DurableRuns;
+  /** The sessions of earlier versions of the package, which have no journals yet. Default: there are none. */
+  readonly earlier?: EarlierSessions;
 }
 
-/** Writes the session of one run. One writer has a session at a time. The optional functions belong to stores that outlive the process. */
-export interface SessionWriter {
-  /** Saves the claim of the session. Resolves to false if another process has it. */
-  claim(): Promise<boolean>;
-  /**
-   * Saves the run at a position. Aborts the run if another process has the session. A checkpoint that is not urgent may wait, and is left out if another
-   * save follows. Returns no promise if nothing is to be saved.
-   */
-  checkpoint(position: Position, urgent: boolean): Promise<void> | undefined;
-  /** Saves the run at once, if it is saved while it runs. */
-  saveNow?(): Promise<void> | undefined;
-  /** Saves the run as it is now: later changes are not saved until that is done. Returns no promise if nothing is to be saved. */
-  saveFrozen?(): Promise<void> | undefined;
-  /** Saves the session for the last time: with the paused run, or with the run's last event. Resolves to false if another process has it. */
-  end(last: Event | undefined): Promise<boolean>;
+/** The store as a run uses it. */
+export interface RunStore extends Pick<Store, "journal" | "durable" | "earlier"> {
+  /** Keeps the ends of runs whose sessions are not saved, so that their sessions can be continued. Default: they are dropped. */
+  readonly unsaved?: UnsavedSessions;
+}
+
+/** The sessions that are stored once they are continued: most never are. */
+export interface UnsavedSessions {
+  /** Keeps the session of a run that has ended. Throws if there is no room for it. */
+  keep(session: Unsaved): void;
+  /** Stores a session that was kept, before it is read. */
+  store(id: string): Promise<void>;
+}
+
+/** The sessions that versions of the package before journals have stored, in rows of their own. */
+export interface EarlierSessions {
+  /** Stores such a session in a journal, and deletes its row. Resolves to false if it has no journal now, and true if it may have one: another process may have been faster. */
+  move(id: string, name?: SessionName): Promise<boolean>;
+  /** Deletes the row of a session. */
+  delete(id: string, name?: SessionName): Promise<void>;
+}
+
+/** The code for runs that outlive their process: how they are given to another one, taken over, recovered on a server, and reported. */
+export interface DurableRuns {
   /** Prepares a run whose process died or shut down, before its hooks begin. Resolves to its result if it ends or is left before. */
-  takeOver?(): Promise<RunResult | undefined>;
-  /** Gives the run to another process, at the next safe place or after `grace` milliseconds. */
-  handOver?(grace: number): void;
-  /** Stops renewing the claim. */
-  close?(): void;
+  readonly takeOver: (run: never) => Promise<RunResult | undefined>;
+  /** Gives a run to another process, at the next safe place or after `grace` milliseconds. */
+  readonly handOver: (run: never, release: Release, grace: number) => void;
+  /** Creates the recovery of a server from its store. */
+  readonly recovery: (store: Pick<Store, "journal">, server: never) => Recover;
+  /** Creates the entries with which a server remembers which ends it has to report. */
+  readonly reports: (store: Pick<Store, "journal">, host: never, lease: number) => unknown;
 }
 
-/** Returns the session that a save at the end of a run stores: without the run, and with its last event. */
-export function endedSession({ run, ...session }: Unsaved, event: Event): Unsaved {
-  return run ? { ...session, last: { run: run.id, event, before: run.before } } : session;
+/** Saves a session for another process to continue its run, and ends the lease. */
+export type Release = (session: Unsaved) => Promise<unknown>;
+
+/** The name of a session beside its id. */
+export interface SessionName {
+  /** The owner of the session. Two owners may use the same id. Default: the session has no owner. */
+  readonly owner?: string | undefined;
 }
-
-// The port of stores: what a database does for sessions.
-
-/** Identifies a save: the writer makes it before it saves, so that it can repeat a save whose acknowledgement was lost. */
-export interface Mark {
-  /** A random text. Each writer that does not have the session takes a new one. */
-  readonly holder: string;
-  /** The number of the save, which is the version of the session. */
-  readonly n: number;
-}
-
-/** A session as a store keeps it, without its entries. */
-export interface StoredHead {
-  /** The mark of the last save. */
-  readonly mark: Mark;
-  /** The number of the entry from which on the entries are read. */
-  readonly base: number;
-  /** The number of the last entry; 0: there is none. */
-  readonly last: number;
-  /** The end of the lease, in milliseconds since 1970; null without a lease. */
-  readonly until: number | null;
-  /** The session without its messages, as JSON, as `append()` received it. */
-  readonly head: string;
-}
-
-/** A session as a store keeps it. */
-export interface OpenedSession extends StoredHead {
-  /** The entries from `base` on. */
-  readonly entries: readonly NumberedEntry[];
-}
-
-/** A save. */
-export interface Addition {
-  /** The mark that is stored; undefined if no session is stored. */
-  readonly from: Mark | undefined;
-  /** The mark to store. */
-  readonly to: Mark;
-  /** The head to store. */
-  readonly head: string;
-  /** The entries to append. */
-  readonly entries: readonly Entry[];
-  /** The number of the first of them: that after the last entry. */
-  readonly first: number;
-  /** The number of the entry from which on the entries are read after the save. */
-  readonly base: number;
-  /** The end of the lease to store, a whole number of milliseconds since 1970; null for no lease. Default: the stored one stays. */
-  readonly until?: number | null;
-  /** The owner of the session, for stores that are bounded for each owner. */
-  readonly owner: string | undefined;
-  /** Whether a run has the session, which a bounded store must keep then: a paused one, or one that is running. */
-  readonly run: "paused" | "running" | undefined;
-}
-
-/**
- * The operations of a database that keeps sessions. A session is a head, which is replaced as a whole, and a list of numbered entries, which are appended and never
- * change. Ids are not empty. Pass an adapter to `durable()` of `@jizai/jizai/session/durable` to make a store of it.
- */
-export interface StoreAdapter {
-  /** Returns the head of a session, or undefined if there is none. */
-  head(id: string): Promise<StoredHead | undefined>;
-  /** Returns the head of a session and its entries from `base` on, as one save left them, or undefined if there is none. */
-  open(id: string): Promise<OpenedSession | undefined>;
-  /** Returns the entries from number `first` to number `last` that are stored. */
-  entries(id: string, first: number, last: number): Promise<readonly NumberedEntry[]>;
-  /**
-   * Stores a head, appends entries, and changes the lease, all of it or nothing, if the stored mark is `from`. Returns true then, and also if the stored mark is
-   * already `to`: a save that is repeated. Returns false, and changes nothing, otherwise.
-   */
-  append(id: string, addition: Addition): Promise<boolean>;
-  /** Deletes the session. */
-  delete(id: string): Promise<void>;
-  /** Returns ids of sessions in a stable order in which ids that begin with U+10FFFF come last, such as that of their UTF-8 bytes. */
-  list(options?: ListOptions): Promise<readonly string[]>;
-  /**
-   * Returns the ids of at most `limit` sessions whose lease ended at `before` or earlier, the earliest first. An index must find them: most sessions have no
-   * lease.
-   */
-  pending(before: number, limit: number): Promise<readonly string[]>;
-  /**
-   * Moves the end of a lease to `until`, a whole number, if the stored session has the version and the lease of `session`. Returns false, and changes nothing, otherwise.
-   * The mark stays the same. An entry that expires counts as changed.
-   */
-  touch(session: LeasedSession, until: number): Promise<boolean>;
-}
-
-/** A store of sessions. `memory()` and the adapters of `@jizai/jizai/session/*` are stores. */
-export interface Store extends StoreAdapter, Sessions {
-  /** Creates the writer of one run's session. */
-  readonly writer: OpenWriter;
-  /** Creates the recovery of a server's runs. Default: the store ends with the process, and so do its runs. */
-  readonly recovery?: OpenRecovery | undefined;
-  /** The code with which a server remembers in the store which ends it has to report. Default: the store ends with the process, and so do the reports. */
-  readonly reports?: OpenReports | undefined;
-}
-
-/** The type of the only value of `reports`, which comes with `durable()`. */
-export type OpenReports = (
-  store: StoreAdapter,
-  host: never,
-  lease: number,
-) => unknown;
 
 /** Whole sessions in a store, for tools and tests. Runs append what is new. */
 export interface Sessions {
   /** Returns the session, whose messages cannot be changed, or undefined if there is none. Its version is the number of its saves. */
-  load(id: string): Promise<Session | undefined>;
+  load(id: string, name?: SessionName): Promise<Session | undefined>;
   /**
    * Saves `session` if the stored version equals `session.version` (0: none is stored), and returns the new version.
    * Returns undefined, and saves nothing, if another process was faster.
@@ -275,10 +180,14 @@ export interface Sessions {
    * session `to`.
    */
   fork(id: string, to: string, options?: ForkOptions): Promise<boolean>;
+  /** Returns the ids of the sessions of an owner, or of those without an owner, in a stable order. */
+  list(options?: ListOptions): Promise<readonly string[]>;
+  /** Deletes a session. */
+  delete(id: string, name?: SessionName): Promise<void>;
 }
 
 /** The options of `history()`. */
-export interface HistoryOptions {
+export interface HistoryOptions extends SessionName {
   /** The `before` of the page that follows. Default: the end of the history. */
   readonly before?: number | undefined;
   /** The number of messages. Default: 100. */
@@ -296,48 +205,23 @@ export interface HistoryPage {
 }
 
 /** The options of `fork()`. */
-export interface ForkOptions {
+export interface ForkOptions extends SessionName {
   /** The number of the last entry that counts, such as one of `HistoryPage.numbers`. Default: the last entry. */
   readonly at?: number | undefined;
 }
 
-/** The operations of a store that a run uses. */
-export type RunStore = SessionStore & Pick<Store, "writer">;
-
 /** The options of `list()`. */
-export interface ListOptions {
-  /** Returns only ids after this one. Default: all. */
-  readonly after?: string;
-  /** The number of ids. Default: 100. */
-  readonly limit?: number;
-}
-
-/** Creates the writer of a run's session in `store`. It reads the run of the engine. */
-export type OpenWriter = (store: SessionStore, run: never, options: WriterOptions) => SessionWriter;
-
-/** The operations of a store that read sessions. */
-export type SessionReader = Pick<StoreAdapter, "head" | "open" | "entries">;
-
-/** The operations of a store that a writer uses. */
-export type SessionStore = SessionReader & Pick<StoreAdapter, "append" | "delete" | "touch">;
-
-/** The first character of the ids of entries that are no conversations. Such ids come after all others, and `list()` of a store leaves them out. */
-export const hidden = "\u{10ffff}";
-
-/** Returns true for the id of a conversation. */
-export function isListed(id: string): boolean {
-  return !id.startsWith(hidden);
-}
+export type ListOptions = JournalListOptions;
 
 /** The maximum length of an id, with its owner: Deno KV takes keys of 2 KiB, and a character has up to three bytes. */
 const longestId = 500;
 
 /**
- * Returns the expected value in place of an id that no session, run or owner can have; undefined for any other id. An id is refused if it is empty, if it is
- * that of an entry that a server keeps for itself, or if databases would change it or have no room for it. `key` is the id with its owner.
+ * Returns the expected value in place of an id that no session, run or owner can have; undefined for any other id. An id is refused if it is empty, or if
+ * databases would change it or have no room for it. `key` is the id with its owner, as logs name it.
  */
 export function expectedInPlaceOf(id: string, key = id): string | undefined {
-  if (id === "" || !isListed(key)) return "the id of a session or run";
+  if (id === "") return "the id of a session or run";
   if (!isId(id)) return expectedId;
   return key.length > longestId ? `${longestId} characters at most` : undefined;
 }

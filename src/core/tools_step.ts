@@ -169,7 +169,6 @@ async function execute(batch: Batch, calls: readonly OpenCall[], halt: Halt | un
   const isShown = halt ? !halt.pause : calls.some((call) => !call.asks);
   const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
   if (saved) await saved;
-  if (engine.ready) await engine.ready; // if the log fails, the client learns that the run could not begin, and may begin it again
   if (halt || engine.isEnding) return isShown; // also if the save or the log failed
   const running: Promise<void>[] = [];
   for (const call of calls) {

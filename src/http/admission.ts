@@ -21,10 +21,9 @@ import {
 } from "./request.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
 import { invalid } from "../protocol/shape.ts";
-import { ifOwnedBy } from "../session/owned_store.ts";
+import { ifOwnedBy } from "../session/owned_key.ts";
 import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
-import { loadCaughtUp } from "../session/record/records.ts";
-import type { EventCursor, LaunchInput } from "../session/record/run_host.ts";
+import type { LaunchInput } from "../session/record/run_host.ts";
 import { allMessages, lastEventNumber, runOf, waitingPrompt } from "../session/record/run_state.ts";
 import { messageIdOf } from "../wire/frames.ts";
 import type { PendingQuestions, Prompt } from "../wire/wire.ts";
@@ -69,8 +68,8 @@ export interface AdmittedStart {
   readonly content: readonly unknown[];
   /** A key that identifies the request, in place of the one that its client sends. */
   readonly key?: string | undefined;
-  /** The cursor before the first event of the run; undefined if the request cannot start a run. */
-  readonly cursor: Required<EventCursor> | undefined;
+  /** The session: that of the request, or the id of a new one. */
+  readonly session: string;
   /** Returns the input of the run. Called in turn, before each attempt to launch it. Throws if the session cannot have the run at that time. */
   input(key: ClaimedKey): Promise<LaunchInput>;
 }
@@ -91,35 +90,29 @@ export function startsRun(operation: Operation): operation is StartOperation {
 /** Admits a prompt. Its session is checked in turn: it may exist or be free by then. */
 function admitPrompt(scope: RequestScope, operation: PromptOperation): AdmittedStart {
   const { input, session, busy } = operation;
-  const cursor = newCursor(session);
   return {
     busy,
     content: [session, input],
-    cursor,
-    input: (key) => promptInput(scope, operation, key.cursor ?? cursor),
+    session: session ?? crypto.randomUUID(),
+    input: (key) => promptInput(scope, operation, key),
   };
 }
 
-/** Returns the cursor before the first event of a new run. */
-function newCursor(session: string = crypto.randomUUID()): Required<EventCursor> {
-  return { run: crypto.randomUUID(), session, after: 0 };
-}
-
-/** Returns the input of the run of a prompt. A run that has the session and whose process has died is ended first. */
+/** Returns the input of the run of a prompt. */
 async function promptInput(
-  { server: { options, runs }, client }: RequestScope,
+  { server: { options: { resumeTokens, sessions } } }: RequestScope,
   { session: named, create, input: { replaces, ...input } }: PromptOperation,
-  { run, session }: Required<EventCursor>,
+  { session, isFirst, requestId }: ClaimedKey,
 ): Promise<LaunchInput> {
-  const stored = named === undefined ? undefined : await runs.head(named, client);
-  if (!stored && named !== undefined && !create) throw notFound(`run session "${named}"`);
-  if (stored) await runs.records?.releaseIfLost(stored, client);
   return {
     ...input,
     ...("messages" in input && acceptedMessages(input.messages)),
-    run,
     session,
-    tokenSession: options.resumeTokens && await options.resumeTokens.hold(),
+    isNew: named === undefined && isFirst,
+    mustExist: named !== undefined && !create,
+    requestId,
+    isRepeated: !isFirst,
+    tokenSession: resumeTokens && await resumeTokens.hold(undefined, { store: sessions }),
     ...(replaces && { rewind: (stored, messages) => messagesBefore(stored, messages, replaces) }),
   };
 }
@@ -132,15 +125,13 @@ function acceptedMessages(clientMessages: readonly Message[]): Partial<LaunchInp
   return { messages, firstEvents: [{ type: "warning", code: "note.dropped", message }] };
 }
 
-/** Admits answers to the run that has the session, which may be in a resume token. With a log, a resume token is used once. */
+/** Admits answers to the run that has the session, which may be in a resume token. With a store, a resume token is used once. */
 async function admitAnswers(scope: RequestScope, operation: AnswersOperation): Promise<AdmittedStart> {
-  const { server: { options: { resumeTokens }, runs }, client } = scope;
+  const { server: { options: { resumeTokens, sessions }, runs }, client } = scope;
   const { session, answers, resumeToken, run: asking, seen, at = Infinity, tools, answerFormat } = operation;
   if (resumeTokens && resumeToken === undefined) throw invalid("resumeToken", "the token of the pause");
-  const tokenSession = await resumeTokens?.hold(resumeToken, { session });
-  const stored = tokenSession
-    ? ifOwnedBy(client.owner, tokenSession.session)
-    : await loadCaughtUp(runs, session, client);
+  const tokenSession = await resumeTokens?.hold(resumeToken, { session, store: sessions });
+  const stored = tokenSession ? ifOwnedBy(client.owner, tokenSession.session) : await runs.head(session, client);
   if (!stored) throw notFound(`resume session "${session}"`);
   const run = runOf(stored);
   const pausedAt = lastEventNumber(stored);
@@ -150,13 +141,12 @@ async function admitAnswers(scope: RequestScope, operation: AnswersOperation): P
   return {
     content: [answers, resumeToken, asking, operation.at],
     key: tokenSession && `resumeToken:${run}:${pausedAt}`,
-    cursor: isPending ? { run, session, after: pausedAt } : undefined,
-    async input({ requestId }) {
-      const isUsed = tokenSession && (await runs.records?.catchUp(stored, client) ?? pausedAt) > pausedAt;
-      if (run === undefined || isUsed || isLate) {
+    session,
+    input({ requestId, isFirst }) {
+      if (run === undefined || tokenSession?.isUsed || isLate) {
         throw new SessionError(`Cannot resume session "${session}": it is not paused`, "not-paused");
       }
-      return {
+      return Promise.resolve({
         run,
         session,
         answers,
@@ -165,26 +155,19 @@ async function admitAnswers(scope: RequestScope, operation: AnswersOperation): P
         ...(tools && { tools }),
         answerFormat,
         requestId,
-      };
+        isRepeated: !isFirst,
+      });
     },
   };
 }
 
 /** Admits a compaction. Its session is checked in turn. */
-function admitCompaction(
-  { server: { runs }, client }: RequestScope,
-  { session, instructions }: OperationOf<"compact">,
-): AdmittedStart {
-  const cursor = newCursor(session);
+function admitCompaction(_: RequestScope, { session, instructions }: OperationOf<"compact">): AdmittedStart {
   return {
     content: [session, instructions],
-    cursor,
-    async input({ cursor: { run } = cursor }) {
-      const stored = await runs.head(session, client);
-      if (!stored) throw notFound(`compact session "${session}"`);
-      await runs.records?.releaseIfLost(stored, client);
-      return { run, session, compact: { instructions } };
-    },
+    session,
+    input: ({ requestId, isFirst }) =>
+      Promise.resolve({ session, compact: { instructions }, requestId, isRepeated: !isFirst }),
   };
 }
 

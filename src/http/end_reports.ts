@@ -10,7 +10,7 @@ import { reportError } from "./error_response.ts";
 import type { RunEnd, ServerOptions } from "./options.ts";
 import { isLastEvent } from "../protocol/event.ts";
 import type { reportEntriesOf, StoredReports } from "../session/durable/reports.ts";
-import { ownedKey } from "../session/owned_store.ts";
+import { ownedKey } from "../session/owned_key.ts";
 import type { RecoveredRun, RunHost } from "../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../stream/channel.ts";
 
@@ -26,10 +26,11 @@ export interface EndReport {
   watch(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
   /**
    * Reports the event that was noted, and tries again if that fails. Called when the run is over here. If it continues in another process, that process
-   * reports its end. A pause whose events could not be logged (`isLogged` is false) is left to `recover()`, because its number in the record differs. Never
-   * rejects.
+   * reports its end. Never rejects.
    */
-  deliver(continues: () => Promise<boolean>, isLogged: boolean): Promise<void>;
+  deliver(continues: () => Promise<boolean>): Promise<void>;
+  /** Returns the report of another run, which has begun in place of the expected one. */
+  move(run: RecoveredRun): Promise<EndReport>;
   /**
    * Leaves the end that was noted to `recover()`: the run has not begun here. If `isGone`, there is no such run, and nothing is to be reported. A run that
    * should resume after event `pausedAt` is still paused there, which is not reported again.
@@ -48,7 +49,7 @@ export function endReports(
   if (!onEnd) return undefined;
   const report = onEnd;
   // a durable store brings the code; its type is `reportEntriesOf` of the same package
-  const entries = store && (store.reports as typeof reportEntriesOf | undefined)?.(store, host, lease);
+  const entries = store && (store.durable?.reports as typeof reportEntriesOf | undefined)?.(store, host, lease);
   /** The runs whose latest end is being reported here, by key. */
   const pending = new Map<string, SharedWork>();
 
@@ -81,38 +82,52 @@ export function endReports(
     isPending: ({ run, owner }) => pending.get(ownedKey(owner, run))?.lives === true,
     attempt,
     remove: async (run, end) => await entries?.remove(run, end),
-    async expect(run) {
-      const key = ownedKey(run.owner, run.run);
-      let end: NumberedEvent | undefined;
-      let reporting: SharedWork | undefined;
-      const isReported = await entries?.save(run);
-      function leave(): void {
-        reporting?.end();
-        if (pending.get(key) === reporting) pending.delete(key);
-      }
-      return {
-        watch: (sink) =>
-          new SinkFilter(sink, (item) => {
-            if (isLastEvent(item.event)) { // before a client can read it
-              end = item;
-              pending.set(key, reporting ??= new SharedWork(lease));
-            }
-            sink.write(item);
-          }),
-        async deliver(continues, isLogged) {
-          if (!end) return; // it was handed over
-          if (!isLogged && isPause(end) && entries) return leave();
-          await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
-          leave();
-        },
-        async abandon({ isGone, pausedAt }) {
-          leave();
-          if (isGone) await entries?.remove(run);
-          if (isReported && pausedAt !== undefined) await entries?.removeReported(run, pausedAt);
-        },
-      };
-    },
+    expect,
   };
+
+  async function expect(run: RecoveredRun, moved?: Noted): Promise<EndReport> {
+    const isReported = await entries?.save(run);
+    const noted: Noted = moved ?? { key: "", end: undefined, reporting: undefined };
+    noted.key = ownedKey(run.owner, run.run);
+    if (noted.reporting) pending.set(noted.key, noted.reporting);
+    function leave(): void {
+      noted.reporting?.end();
+      if (pending.get(noted.key) === noted.reporting) pending.delete(noted.key);
+    }
+    return {
+      watch: (sink) =>
+        new SinkFilter(sink, (item) => {
+          if (isLastEvent(item.event)) { // before a client can read it
+            noted.end = item;
+            pending.set(noted.key, noted.reporting ??= new SharedWork(lease));
+          }
+          sink.write(item);
+        }),
+      async move(actual) {
+        pending.delete(noted.key);
+        await entries?.remove(run);
+        return await expect(actual, noted);
+      },
+      async deliver(continues) {
+        const { end } = noted;
+        if (!end) return; // it was handed over
+        await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
+        leave();
+      },
+      async abandon({ isGone, pausedAt }) {
+        leave();
+        if (isGone) await entries?.remove(run);
+        if (isReported && pausedAt !== undefined) await entries?.removeReported(run, pausedAt);
+      },
+    };
+  }
+}
+
+/** The end of a run that was noted, and the work that reports it. */
+interface Noted {
+  key: string;
+  end: NumberedEvent | undefined;
+  reporting: SharedWork | undefined;
 }
 
 function isPause({ event }: NumberedEvent): boolean {

@@ -88,7 +88,6 @@ const statuses: { readonly [key in ClientError["code"]]?: RequestError["status"]
   "unknown": 404,
   "invalid": 400,
   "forgotten": 410,
-  "unrecorded": 503,
   "full": 503,
   "forged": 400,
   "unknown-key": 400,

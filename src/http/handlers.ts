@@ -73,7 +73,7 @@ async function handleFinish(scope: RequestScope, operation: OperationOf<"finish"
   return scope.c.body(null, 204);
 }
 
-/** Stops a run. With a log or the id of its session, the run may be paused or executed by another process. With a log, a run that has ended counts as stopped. */
+/** Stops a run, which may be paused or executed by another process. If the server keeps events, a run that has ended counts as stopped. */
 async function handleStop(scope: RequestScope, operation: OperationOf<"stop">): Promise<Response> {
   if (!await controlOf(scope, operation).stop(operation.rollback)) throw notRunning("stop", operation.run);
   return scope.c.body(null, 204);
@@ -98,7 +98,7 @@ interface RunControl {
   stop(rollback?: boolean): Promise<boolean | undefined>;
 }
 
-/** Returns the control of a run, which this process executes, or another one that shares its log. */
+/** Returns the control of a run, which this process executes, or another one that shares its store. */
 function controlOf(scope: RequestScope, run: RunAddress): RunControl {
   const { server: { runs, options: { onError } }, client } = scope;
   const { records } = runs;

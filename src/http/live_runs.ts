@@ -5,12 +5,13 @@
  */
 import type { AbortOptions } from "../core/control.ts";
 import { SharedWork } from "../core/lib/locks.ts";
-import { type RunSnapshot, type Stop, stops } from "../core/position.ts";
-import { type Session, SessionError, type SessionHead } from "../core/session.ts";
-import { changeHead, historyIn, type Opened, openHead, openSession } from "../core/session_version.ts";
+import { type Stop, stops } from "../core/position.ts";
+import { journalKey, placeOf, runIdOf } from "../core/journal.ts";
+import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
+import { historyIn, type OpenedSession, openHead, openSession, readStored } from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
-import type { SendOptions } from "../core/steering.ts";
-import { type HistoryOptions, type HistoryPage, outage, type RunStore } from "../core/store.ts";
+import { maxWaiting, type SendOptions } from "../core/steering.ts";
+import { type HistoryOptions, type HistoryPage, type RunStore, withRetries } from "../core/store.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
@@ -18,93 +19,92 @@ import type { ServedAgent, ServerOptions } from "./options.ts";
 import type { EventOutput } from "./respond.ts";
 import type { UserMessage } from "../protocol/message.ts";
 import type { RecoveringServer } from "../session/durable/recovery.ts";
-import { ownedKey, ownedSessions } from "../session/owned_store.ts";
-import type { Loss, Recorder } from "../session/record/recorder.ts";
-import { RecordError, type Records } from "../session/record/records.ts";
-import type { recordsOf } from "../session/record/records_of.ts";
-import type { LaunchInput, LiveRun, Owned, RecoveredRun, Requester, RunHost } from "../session/record/run_host.ts";
+import { ownedKey } from "../session/owned_key.ts";
+import { Records } from "../session/record/records.ts";
+import type {
+  LaunchInput,
+  LiveRun,
+  Owned,
+  RecoveredRun,
+  Requester,
+  RunAddress,
+  RunHost,
+} from "../session/record/run_host.ts";
 import { isRunning } from "../session/record/run_state.ts";
 
 /** The runs that this process executes, and the records of all runs. */
 export class LiveRuns implements RunHost, RecoveringServer {
   readonly agent: ServedAgent<never>;
   readonly onError: OnFailure;
-  readonly hasStore: boolean;
   readonly lease: number;
   readonly singleProcess: boolean;
   readonly signal: AbortSignal | undefined;
   readonly recoveryVars: ((run: RecoveredRun) => unknown) | undefined;
-  /** The records of runs, if the server has a log. */
+  /** The records of runs, unless each client keeps its own session. */
   readonly records: Records | undefined;
   /** The reports of the ends of runs, if the server has the `onEnd` option. */
   readonly reports: EndReports | undefined;
   readonly #sessions: RunStore | undefined;
   readonly #limits: ServerOptions["limits"];
+  readonly #grace: number;
+  readonly #keepTime: number;
   /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
   readonly #live = new Map<string, SharedRun>();
+  /** The launches whose run is not known yet, the earliest first. */
+  readonly #launches = new Set<Launch>();
   /** The work that begins or follows runs, such as the reports of their ends. */
   readonly #tracked = new Set<SharedWork>();
-  /** The time at which a shutdown waits no longer, in milliseconds since 1970. */
-  #leavesAt = Infinity;
-  readonly patience = (): number => Date.now() < this.#leavesAt ? outage : 0;
 
   /** Keeps the runs of `agent`. When the server shuts down, they are handed over. */
   constructor(agent: ServedAgent<never>, options: ServerOptions) {
     this.agent = agent;
     this.onError = options.onError;
-    this.hasStore = options.sessions !== undefined;
     this.lease = options.lease;
     this.singleProcess = options.singleProcess;
     this.signal = options.signal;
     this.recoveryVars = options.recoveryVars;
     this.#sessions = options.sessions;
     this.#limits = options.limits;
-    // a log brings the code that a server needs for it; its type is `recordsOf` of the same package
-    this.records = options.log && (options.log.records as typeof recordsOf)(options.log, this);
+    this.#grace = options.grace;
+    this.#keepTime = options.keep;
+    this.records = options.sessions && new Records(options.sessions.journal, this);
     this.reports = endReports(options, this);
     options.signal?.addEventListener("abort", () => {
-      this.#leavesAt = Date.now() + options.grace;
       for (const run of this.#live.values()) run.handOver(options.grace);
     });
   }
 
   // The sessions, as a requester sees them.
 
-  /** Returns the store as the requester sees it. */
-  #storeOf({ owner }: Owned): RunStore | undefined {
+  async load(id: string, { owner }: Owned): Promise<Session | undefined> {
     const sessions = this.#sessions;
-    return owner === undefined || !sessions ? sessions : ownedSessions(sessions, owner);
-  }
-
-  async load(id: string, requester: Owned): Promise<Session | undefined> {
-    const store = this.#storeOf(requester);
-    return store && (await openSession(store, id)).session;
+    return sessions && (await readStored(sessions, { id, owner }, openSession))?.session;
   }
 
   async head(id: string, requester: Owned): Promise<SessionHead | undefined> {
     return (await this.#openHead(id, requester))?.session;
   }
 
-  async history(id: string, requester: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
-    const store = await this.#openHead(id, requester) && this.#storeOf(requester);
-    return store && await historyIn(store, id, options);
+  async history(id: string, { owner }: Owned, options: HistoryOptions): Promise<HistoryPage | undefined> {
+    const sessions = this.#sessions;
+    return sessions && await readStored(sessions, { id, owner }, (journal, key) => historyIn(journal, key, options));
   }
 
-  async changeHead(
-    id: string,
-    requester: Owned,
-    change: (head: SessionHead) => SessionHead | undefined,
-  ): Promise<boolean | undefined> {
-    const opened = await this.#openHead(id, requester);
-    const changed = opened?.session && change(opened.session);
-    const store = this.#storeOf(requester);
-    return opened && changed && store && await changeHead(store, id, opened.version, changed);
+  async post({ run, session }: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined> {
+    const opened = await this.#openHead(session, requester);
+    const sessions = this.#sessions;
+    if (!opened || !sessions || !isRunning(opened.session, run)) return undefined;
+    const key = journalKey(requester.owner, session);
+    const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
+    const limit = mail.type === "message" && { most: maxWaiting };
+    const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...limit }));
+    return status === "over" ? undefined : status === "posted";
   }
 
   /** Reads a session without its messages. */
-  async #openHead(id: string, requester: Owned): Promise<Opened<SessionHead> | undefined> {
-    const store = this.#storeOf(requester);
-    return store && await openHead(store, id);
+  async #openHead(id: string, { owner }: Owned): Promise<OpenedSession<SessionHead> | undefined> {
+    const sessions = this.#sessions;
+    return sessions && await readStored(sessions, { id, owner }, openHead);
   }
 
   // The runs, and the work beside them.
@@ -117,8 +117,21 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return undefined;
   }
 
+  executes(run: string, requester: Owned): boolean {
+    return this.get(run, requester) !== undefined || this.#isLaunching(placeOf(run)?.key);
+  }
+
   isDead(run: string, requester: Owned): boolean {
-    return this.singleProcess && !this.get(run, requester);
+    return this.singleProcess && !this.executes(run, requester);
+  }
+
+  /** Whether a launch, before another one, may have claimed the session of a journal already. */
+  #isLaunching(key: string | undefined, before?: Launch): boolean {
+    for (const launch of this.#launches) {
+      if (launch === before) return false;
+      if (launch.key === key && launch.work.lives) return true;
+    }
+    return false;
   }
 
   report(error: unknown, run?: string): void {
@@ -154,66 +167,94 @@ export class LiveRuns implements RunHost, RecoveringServer {
 
   /** Launches a run, which writes its events to `out`. Resolves when the run is ready. Closes `out` if it cannot be. */
   async launch(input: LaunchInput, requester: Requester, out: EventOutput = nullSink): Promise<LiveRun> {
-    const { run: id, answers, pausedAt } = input;
+    const { session, answers, pausedAt } = input;
     const over = Promise.withResolvers<void>();
     requester.outlive(over.promise); // also while it begins: the client may leave
+    const launch = { key: journalKey(requester.owner, session), work: new SharedWork(this.lease) };
     let report: EndReport | undefined;
     let run: SharedRun | undefined;
     try {
       // 1. Remember that its end has to be reported.
-      report = this.reports && await this.reports.expect(recoveredRun(input, requester));
+      const id = input.run ?? (this.reports && await this.#nextRun(session, requester));
+      report = id !== undefined ? await this.reports?.expect(recoveredRun(id, session, requester)) : undefined;
       this.#expectFree(input, requester);
 
-      // 2. Connect its events: a resume token is added, the report notes the last one, and the log has them before the client.
-      const isNew = input.prompt !== undefined || input.messages !== undefined;
-      const recorder = this.records?.recorder(id, requester, out, (loss) => this.#stopLost(id, started, loss, isNew));
-      const output = recorder ?? out;
-      const watched = report?.watch(output) ?? output;
+      // 2. Connect its events: a resume token is added, and the report notes the last one.
+      const watched = report?.watch(out) ?? out;
       const sink = input.tokenSession?.to(watched) ?? watched;
 
-      // 3. Start it.
-      const started = this.agent.start(this.#startOptions(input, requester), sink);
+      // 3. Start it, and wait until it has its session.
+      this.#launches.add(launch);
+      const started = this.agent.start(this.#startOptions(input, requester, launch), sink);
+      const ready = await started.ready;
 
       // 4. Keep it for other requests, until it is over.
-      run = new SharedRun(started, recorder, this.lease);
-      this.#keep(ownedKey(requester.owner, id), run);
+      run = new SharedRun(ready.run, started, this.lease);
+      this.#keep(ownedKey(requester.owner, ready.run), run);
+      if (this.signal?.aborted) run.handOver(this.#grace); // it has begun since
+      this.#packLater(started, requester);
 
-      // 5. Wait until it is ready, and deliver the report when it is over.
-      if (!await started.ready) throw unrecorded();
-      if (report) this.track(this.#deliver(report, recoveredRun(input, requester), run.over, recorder), requester);
+      // 5. Deliver the report when it is over.
+      const recovered = recoveredRun(ready.run, session, requester);
+      if (report && ready.run !== id) report = await report.move(recovered);
+      if (report) this.track(this.#deliver(report, recovered, run.over), requester);
       return run;
     } catch (error) {
       await run?.over;
-      const isItself = error instanceof SessionError && error.run === id; // another process has begun it
+      const isItself = error instanceof SessionError && error.run !== undefined && error.run === input.run; // another process has begun it
       await report?.abandon({ isGone: answers === undefined && isRefusal(error) && !isItself, pausedAt });
       out.close();
       throw error;
     } finally {
+      this.#launches.delete(launch);
+      launch.work.end();
       over.resolve(run?.over);
     }
+  }
+
+  /** Has the events of a run packed once it has ended, which needs less room. */
+  #packLater({ result }: Started, requester: Requester): void {
+    const { journal } = this.#sessions ?? {};
+    if (!journal?.pack) return;
+    const packed = result.then(async ({ run, status }) => {
+      const place = placeOf(run);
+      if (place && status !== "paused") await journal.pack?.(place.key, place.run);
+    });
+    this.track(packed.catch((error) => this.report(error)), requester);
+  }
+
+  /** Returns the id of the next run of a session. */
+  async #nextRun(session: string, { owner }: Owned): Promise<string | undefined> {
+    const key = journalKey(owner, session);
+    const head = await this.#sessions?.journal.head(key);
+    return runIdOf({ key, run: (head?.run ?? 0) + 1 });
+  }
+
+  /** Ends the run that keeps a session busy, if its process has died. Returns false for any other error. */
+  async releasesLost(error: unknown, session: string, requester: Requester): Promise<boolean> {
+    const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== undefined;
+    const stored = isBusy ? await this.head(session, requester) : undefined;
+    return stored !== undefined && await this.records?.releaseIfLost(stored, requester) === true;
   }
 
   /** Throws if the server shuts down, or if this process executes the run already. */
   #expectFree({ run, session, stop }: LaunchInput, requester: Requester): void {
     if (this.signal?.aborted && stop !== stops.stop) throw shuttingDown(); // a run that was stopped ends here
-    if (this.get(run, requester)) {
+    if (run !== undefined && this.get(run, requester)) {
       throw new SessionError(`Cannot run session "${session}": another run has it`, "busy", run);
     }
   }
 
   /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
-  #startOptions({ tokenSession, claimedUntil, ...input }: LaunchInput, { owner, vars }: Requester) {
+  #startOptions({ tokenSession, ...input }: LaunchInput, { owner, vars }: Requester, launch: Launch) {
     const { run: id } = input;
-    const { records, singleProcess, lease, onError } = this;
-    /** With a log, the records end a lost run before another one begins: otherwise its end would not be logged. */
+    const { singleProcess, lease, onError } = this;
     const lost = (run: string, until = Infinity) => {
       const isItself = run === id;
-      if (!isItself && this.get(run, { owner })) return false;
-      if (singleProcess && (isItself || this.isDead(run, { owner }))) return true;
-      return (isItself && until === claimedUntil) || ((isItself || !records) && Date.now() >= until);
+      if (!isItself && (this.get(run, { owner }) || this.#isLaunching(launch.key, launch))) return false;
+      return singleProcess || Date.now() >= until;
     };
-    const reconcile = records && ((run: RunSnapshot) => records.reconcile(run, { owner }));
-    const store = tokenSession?.store ?? this.#storeOf({ owner });
+    const store = tokenSession?.store ?? this.#sessions;
     const hasParts = input.tools?.length || input.answerFormat;
     return {
       store,
@@ -223,17 +264,10 @@ export class LiveRuns implements RunHost, RecoveringServer {
       onError,
       owner,
       vars,
-      reconcile,
+      records: this.records && { keep: this.#keepTime },
       ...(hasParts && { check: checkClientTools, review: reviewClientParts }),
       ...input,
     };
-  }
-
-  /** Stops a run whose events are not logged any more. */
-  #stopLost(id: string, started: Started, loss: Loss, isNew: boolean): void {
-    if (loss.to === "process") return started.abort(stops.yielded);
-    started.abort(stops.unrecorded, { rollback: isNew && !loss.isRecorded, undo: !loss.isRecorded }); // its client may send the request again
-    this.report(loss.error, id);
   }
 
   /** Keeps a run until it is over. */
@@ -250,38 +284,36 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Reports the end of a run, unless the run continues in another process. Never rejects. */
-  async #deliver(
-    report: EndReport,
-    { run, session, owner }: RecoveredRun,
-    over: Promise<void>,
-    recorder: Recorder | undefined,
-  ): Promise<void> {
+  async #deliver(report: EndReport, { run, session, owner }: RecoveredRun, over: Promise<void>): Promise<void> {
     await over;
-    const continues = async () => recorder?.lostTo === "process" || isRunning(await this.head(session, { owner }), run);
-    await report.deliver(continues, recorder?.lostTo !== "log");
+    await report.deliver(async () => isRunning(await this.head(session, { owner }), run));
   }
 }
 
-function unrecorded(): RecordError {
-  return new RecordError("Cannot run this: its events could not be logged", "unrecorded");
+/** Returns the address of a run for the time after its request. */
+function recoveredRun(run: string, session: string, { owner }: Requester): RecoveredRun {
+  return { run, session, ...(owner !== undefined && { owner }) };
 }
 
-/** Returns the address of a run for the time after its request. */
-function recoveredRun({ run, session }: LaunchInput, { owner }: Requester): RecoveredRun {
-  return { run, session, ...(owner !== undefined && { owner }) };
+/** A launch, and the key of the journal of its session. A launch that the platform has ended lives no more. */
+interface Launch {
+  readonly key: string;
+  readonly work: SharedWork;
 }
 
 /** A run, for all requests. A class, because a server keeps one for each stream. It keeps no request. */
 class SharedRun implements LiveRun {
-  /** Resolves when the run is over and its events are logged. Never rejects. */
+  readonly id: string;
+  /** Resolves when the run is over. Never rejects. */
   readonly over: Promise<void>;
   readonly #started: Started;
   readonly #work: SharedWork;
 
-  constructor(started: Started, recorder: Recorder | undefined, lease: number) {
+  constructor(id: string, started: Started, lease: number) {
+    this.id = id;
     this.#started = started;
     this.#work = new SharedWork(lease);
-    this.over = untilLogged(started, recorder);
+    this.over = started.result.then(() => {}); // it never rejects
   }
 
   get session(): string {
@@ -315,7 +347,7 @@ class SharedRun implements LiveRun {
 
   untilReady(): Promise<number | undefined> {
     const { ready } = this.#started;
-    return this.#work.dispatch(() => ready.then((run) => run ? run.after : undefined, () => undefined));
+    return this.#work.dispatch(() => ready.then(({ after }) => after, () => undefined));
   }
   untilOver(): Promise<void> {
     return this.#work.untilOver();
@@ -331,9 +363,4 @@ class SharedRun implements LiveRun {
       return true;
     });
   }
-}
-
-async function untilLogged({ result }: Started, recorder: Recorder | undefined): Promise<void> {
-  await result; // neither rejects
-  await recorder?.over;
 }

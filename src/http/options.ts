@@ -7,13 +7,12 @@ import type { Context, Env } from "hono";
 import { logError, type NumberedEvent } from "../core/events.ts";
 import { expectChoice, expectTime } from "../core/lib/options.ts";
 import { defaultLimits, limited, type Limits } from "../core/limits.ts";
-import { sessionsIn } from "../core/memory.ts";
+import { memoryJournal } from "../core/memory_journal.ts";
 import type { Started } from "../core/start.ts";
 import type { RunStore, Store } from "../core/store.ts";
 import type { OnFailure } from "./error_response.ts";
 import type { Event } from "../protocol/event.ts";
 import { expectNames } from "../protocol/shape.ts";
-import type { Log } from "../session/log.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
 import type { ResumeTokens } from "../session/resume_token/mod.ts";
 import type { Sink } from "../stream/channel.ts";
@@ -31,20 +30,23 @@ export type Busy = "refuse" | "queue" | "replace";
 
 /** The options of `serve()`. `E` is the environment of the app that serves it: its variables and bindings. */
 export interface ServeOptions<E extends Env = DefaultEnv> {
-  /** The store of the sessions. Default: the memory of this process, which keeps at most 1,000 idle sessions, and loses them at a restart. */
-  readonly store?: Store;
   /**
-   * The log of the runs' events. Events are logged before they are sent, so that a client that reconnects receives the rest, and a request with an
-   * `Idempotency-Key` can be sent again. Default: none; events that a client misses are lost.
+   * The store of the sessions and of the events of their runs: a client that reconnects receives the rest, and a request with an `Idempotency-Key` can be sent
+   * again. Default: the memory of this process, which keeps at most 1,000 idle sessions, and loses them at a restart.
    */
-  readonly log?: Log;
+  readonly store?: Store;
+  /** The events that the store keeps. */
+  readonly events?: {
+    /** Milliseconds after the end of a run that its events, and idempotency keys, are kept at least. Default: 86,400,000, a day. */
+    readonly keep?: number;
+  };
   /** Client dialects that are served beside the native routes. Default: none. */
   readonly wires?: readonly Wire[];
   /** Answers `GET /` for the agent, for example with `playground()`. Default: 404. */
   readonly page?: (agent: ServedAgent<never>) => Response | Promise<Response>;
   /**
-   * Lets clients keep paused runs, in place of a store: `run.paused` contains a resume token, which the client sends with the answers. Sessions are not kept
-   * otherwise. Default: none.
+   * Lets clients keep paused runs: `run.paused` contains a resume token, which the client sends with the answers. With a `store`, each token counts once, and a
+   * client can reconnect; without one, neither sessions nor events are kept. Default: none.
    */
   readonly resumeTokens?: ResumeTokens;
   /**
@@ -84,7 +86,7 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly grace?: number;
   /**
    * Receives the end or the pause of every run at least once, for example with `webhook()`. If it rejects, it is called again after 1, 5 and 25 seconds. If
-   * that fails, if the process dies before, or if the log fails before a pause, `recover()` calls it, unless the sessions are in memory. Default: ends
+   * that fails, or if the process dies before, `recover()` calls it, unless the sessions are in memory. Default: ends
    * are not reported.
    */
   readonly onEnd?: OnEnd;
@@ -154,16 +156,14 @@ export function resolveOptions(
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { limits, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
     options;
-  if (options.store && resumeTokens) {
-    throw new TypeError("Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them");
-  }
-  expectImport("store", options.store, "writer", "durable(adapter) of @jizai/jizai/session/durable");
-  expectImport("log", options.log, "records", "a log with `records` of @jizai/jizai/session/log");
+  expectImport("store", options.store, "journal", "durable(journal) of @jizai/jizai/session/durable");
   limited(defaultLimits, limits);
   if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {
     throw new TypeError("Cannot serve: expected a list of wires in `wires`, such as [aiSdkUi()]");
   }
-  for (const [name, ms] of Object.entries({ heartbeat, lease })) {
+  const { keep = 86_400_000 } = options.events ?? {};
+  expectNames("Cannot serve: `events`", options.events ?? {}, ["keep"]);
+  for (const [name, ms] of Object.entries({ heartbeat, lease, "events.keep": keep })) {
     expectTime(`Cannot serve: \`${name}\``, ms);
   }
   expectChoice("Cannot serve", "busy", options.busy ?? "refuse", ["refuse", "queue", "replace"]);
@@ -175,10 +175,11 @@ export function resolveOptions(
     throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
   }
   /** The sessions of the runs, unless each client keeps its own. */
-  const sessions: RunStore | undefined = resumeTokens ? undefined : options.store ?? sessionsIn();
+  const sessions: RunStore | undefined = options.store ?? (resumeTokens ? undefined : { journal: memoryJournal() });
   return {
     ...options,
     sessions,
+    keep,
     wires,
     onClientGone,
     singleProcess,
@@ -193,7 +194,7 @@ export function resolveOptions(
 
 const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)[] = [
   "store",
-  "log",
+  "events",
   "wires",
   "page",
   "resumeTokens",

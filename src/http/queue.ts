@@ -10,60 +10,63 @@ import { stops } from "../core/position.ts";
 import { SessionError } from "../core/session.ts";
 import type { AdmittedStart } from "./admission.ts";
 import type { LiveRuns } from "./live_runs.ts";
-import type { Busy } from "./options.ts";
+import type { Busy, ServerOptions } from "./options.ts";
 import type { Client, RequestScope } from "./request.ts";
 import { invalid } from "../protocol/shape.ts";
-import { ownedKey } from "../session/owned_store.ts";
-import type { ClaimedKey, KeyClaim } from "../session/record/idempotency_keys.ts";
+import { ownedKey } from "../session/owned_key.ts";
+import { type ClaimedKey, IdempotencyKeys, type KeyClaim } from "../session/record/idempotency_keys.ts";
 import { RecordError } from "../session/record/records.ts";
-import type { EventCursor } from "../session/record/run_host.ts";
 
-// Idempotency: a request that is sent twice with one `Idempotency-Key` begins one run. With a log, the second request joins the run.
+// Idempotency: a request that is sent twice with one `Idempotency-Key` begins one run, which the second request joins.
 
-/** The idempotency keys of a server. Without a log, a request is refused while the run of the same request continues. */
+/** The idempotency keys of a server. Without a store, a request is refused while the run of the same request continues. */
 export class Idempotency {
-  readonly #runs: LiveRuns;
-  /** The requests whose runs begin or continue, by key, if there is no log. */
+  readonly #lease: number;
+  readonly #keys: IdempotencyKeys | undefined;
+  /** The requests whose runs begin or continue, by key, if there is no store. */
   readonly #used = new Map<string, SharedWork>();
 
-  /** Keeps the keys of the requests that start `runs`. */
-  constructor(runs: LiveRuns) {
-    this.#runs = runs;
+  /** Keeps the keys of the requests of a server. */
+  constructor({ lease, keep, sessions }: ServerOptions) {
+    this.#lease = lease;
+    this.#keys = sessions && new IdempotencyKeys(sessions.journal, { lease, expireIn: keep });
   }
 
   /** Claims the key of a request. Throws a `RecordError` if the request cannot join the run that has the key. */
   async claim({ c, client }: RequestScope, start: AdmittedStart): Promise<KeyClaim> {
-    const { cursor, content } = start;
-    const { records } = this.#runs;
+    const { session, content } = start;
     const key = start.key ?? c.req.header("idempotency-key");
-    if (key === undefined) return { status: "first", cursor, keep() {}, release: () => undefined };
+    const unkeyed = {
+      status: "first",
+      session,
+      isFirst: true,
+      keep() {},
+      release: () => Promise.resolve(undefined),
+    } as const;
+    if (key === undefined) return unkeyed;
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
-    if (!records) return this.#claimHere(JSON.stringify([client.owner, key]), cursor);
-    const request = {
-      key,
-      content: JSON.stringify([c.req.path, ...content]),
-      cursor,
-      released: start.key !== undefined,
-    };
-    return await records.claimKey(request, client);
+    if (!this.#keys) return { ...unkeyed, ...this.#claimHere(JSON.stringify([client.owner, key])) };
+    const text = JSON.stringify([c.req.path, ...content]);
+    return await this.#keys.claim({ key, content: text, session, released: start.key !== undefined }, client);
   }
 
   /** Claims a key in this process, until the run is over. */
-  #claimHere(key: string, cursor: ClaimedKey["cursor"]): ClaimedKey {
+  #claimHere(key: string): Pick<ClaimedKey, "keep" | "release"> {
     if (this.#used.get(key)?.lives) {
-      throw new RecordError("Cannot repeat the request: its run continues, and there is no log to join it", "repeated");
+      throw new RecordError(
+        "Cannot repeat the request: its run continues, and there is no store to join it",
+        "repeated",
+      );
     }
-    const work = new SharedWork(this.#runs.lease);
+    const work = new SharedWork(this.#lease);
     this.#used.set(key, work);
     const release = () => {
       work.end();
       if (this.#used.get(key) === work) this.#used.delete(key);
     };
     return {
-      status: "first",
-      cursor,
       keep: (run) => void run.untilOver().then(release), // it never rejects
-      release: () => void release(),
+      release: () => Promise.resolve(void release()),
     };
   }
 }
@@ -103,22 +106,22 @@ export class SessionQueue {
   }
 
   /** Waits for the prompts that came before to the same session: of those that replace others, the last one wins. */
-  async enter({ busy = "refuse" }: AdmittedStart, cursor: ClaimedKey["cursor"], client: Client): Promise<Turn> {
-    if (busy === "refuse" || !cursor) return refusing;
-    const key = ownedKey(client.owner, cursor.session);
+  async enter({ busy = "refuse" }: AdmittedStart, session: string, client: Client): Promise<Turn> {
+    if (busy === "refuse") return refusing;
+    const key = ownedKey(client.owner, session);
     const before = this.#locks.users(key, maxWaiting);
     if (busy === "queue" && before >= maxWaiting) {
-      throw new SessionError(`Cannot run session "${cursor.session}": ${maxWaiting} prompts wait for it`, "busy");
+      throw new SessionError(`Cannot run session "${session}": ${maxWaiting} prompts wait for it`, "busy");
     }
     const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
     let end = () => {};
     try {
       end = await this.#locks.take(key, leaving);
-      if (leaving) await checkWanted(this.#runs, cursor, client);
-      return promptTurn(this.#runs, { busy, cursor, client, end });
+      if (leaving) checkWanted(session, client);
+      return promptTurn(this.#runs, { busy, session, client, end });
     } catch (error) {
       end();
-      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(cursor) : error;
+      throw leaving?.aborted && error === leaving.reason ? clientHasLeft(session) : error;
     }
   }
 }
@@ -126,13 +129,13 @@ export class SessionQueue {
 /** A prompt that has its turn. */
 interface PromptInTurn {
   readonly busy: Busy;
-  readonly cursor: Required<EventCursor>;
+  readonly session: string;
   readonly client: Client;
   readonly end: () => void;
 }
 
 /** Returns the turn of a prompt, which waits for the run that has its session, or stops it. */
-function promptTurn(runs: LiveRuns, { busy, cursor, client, end }: PromptInTurn): Turn {
+function promptTurn(runs: LiveRuns, { busy, session, client, end }: PromptInTurn): Turn {
   let attempts = 0;
   /** The run that had the session and was not found: it may have just ended. */
   let missed: string | undefined;
@@ -157,29 +160,29 @@ function promptTurn(runs: LiveRuns, { busy, cursor, client, end }: PromptInTurn)
     const live = runs.get(run, client);
     if (!live && !runs.records) return "replace";
     await live?.abort(stops.replaced);
-    await (live ?? await runs.records?.close(run, cursor.session, stops.replaced, client))?.untilOver();
+    await (live ?? await runs.records?.close(run, session, stops.replaced, client))?.untilOver();
     return undefined;
   }
 
   return {
     end,
     async waitAfter(error) {
-      const isBusy = error instanceof SessionError && error.code === "busy" && error.run !== cursor.run;
+      const isBusy = error instanceof SessionError && error.code === "busy";
       if (!isBusy || ++attempts === maxAttempts) throw error;
       let mode: "replace" | undefined;
       if (busy === "queue") missed = await untilOver(error);
       else mode = await stopOther(error);
-      await checkWanted(runs, cursor, client);
+      checkWanted(session, client);
       return mode;
     },
   };
 }
 
-/** Throws if the client has left, or if a repetition of the request has launched the run meanwhile. */
-async function checkWanted({ records }: LiveRuns, cursor: Required<EventCursor>, client: Client): Promise<void> {
-  if (client.leaving.aborted || await records?.isRecorded(cursor, client)) throw clientHasLeft(cursor);
+/** Throws if the client has left. */
+function checkWanted(session: string, client: Client): void {
+  if (client.leaving.aborted) throw clientHasLeft(session);
 }
 
-function clientHasLeft({ run, session }: Required<EventCursor>): SessionError {
-  return new SessionError(`Cannot run session "${session}": the client has left`, "busy", run);
+function clientHasLeft(session: string): SessionError {
+  return new SessionError(`Cannot run session "${session}": the client has left`, "busy");
 }

@@ -14,7 +14,7 @@ import type { Idempotency, SessionQueue } from "./queue.ts";
 import type { ResponseFormat } from "./respond.ts";
 import type { AnswersBody, PromptBody } from "./routes.ts";
 import { invalid, type Shape } from "../protocol/shape.ts";
-import { ownedKey } from "../session/owned_store.ts";
+import { ownedKey } from "../session/owned_key.ts";
 import type { Requester, RunAddress } from "../session/record/run_host.ts";
 import type { ChatInput, Prompt, RunParts, WireError } from "../wire/wire.ts";
 

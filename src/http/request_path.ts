@@ -58,7 +58,7 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
   let launched: Launched;
   try {
     // 5. Wait in turn, behind the other prompts of the session.
-    const turn = await server.queue.enter(start, key.cursor, client);
+    const turn = await server.queue.enter(start, key.session, client);
     // 6. Launch the run.
     launched = await launchInTurn(scope, { start, key, turn, format });
   } catch (error) {
@@ -105,6 +105,7 @@ async function launchInTurn(scope: RequestScope, { start, key, turn, format }: R
       try {
         return await launchForClient(scope, { ...await start.input(key), busy }, format);
       } catch (error) {
+        if (await scope.server.runs.releasesLost(error, key.session, scope.client)) continue;
         busy = await turn.waitAfter(error);
       }
     }
@@ -138,10 +139,10 @@ async function launchInBackground(
   { c, server: { runs }, client }: RequestScope,
   input: LaunchInput,
 ): Promise<Launched> {
-  if (!runs.hasStore && !runs.records) {
-    const expected = "the server keeps neither sessions nor events; expected a `log`";
+  if (!runs.records) {
+    const expected = "the server keeps neither sessions nor events; expected a `store`";
     throw new RequestError(400, "invalid", `Cannot run in the background: ${expected}`, "prefer");
   }
   const run = await runs.launch(input, client);
-  return { run, respond: () => accepted(c, input, runs.records !== undefined) };
+  return { run, respond: () => accepted(c, { run: run.id, session: run.session }) };
 }

@@ -5,14 +5,15 @@
  */
 import type { Context } from "hono";
 import type { NumberedEvent } from "../core/events.ts";
+import type { JournalLines, JournalPage } from "../core/journal.ts";
 import { nullSink } from "../core/start.ts";
 import { notFound, reportError } from "./error_response.ts";
 import type { RequestScope } from "./request.ts";
 import { type Event, isLastEvent } from "../protocol/event.ts";
 import { noUsage } from "../protocol/message.ts";
 import { emittedForm } from "../protocol/question.ts";
-import type { Lines, LogPage } from "../session/log.ts";
-import type { EventCursor, LiveRun } from "../session/record/run_host.ts";
+import { RecordError } from "../session/record/records.ts";
+import type { EventCursor, LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { type Sink, SinkFilter } from "../stream/channel.ts";
 import { endOfLines, eventFrames, frame, sse } from "../stream/sse.ts";
 import type { JsonResponse, Reply } from "../wire/wire.ts";
@@ -26,8 +27,8 @@ const headers = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Receives the events of a response, or their lines from a log. */
-export type EventOutput = Sink<NumberedEvent | Lines>;
+/** Receives the events of a response, or their lines from a record. */
+export type EventOutput = Sink<NumberedEvent | JournalLines>;
 
 /** Options of a streamed response. */
 interface OutputOptions {
@@ -57,11 +58,11 @@ export const nativeFormat: ResponseFormat = (c, options) => {
 };
 
 /** Returns the encoder of one native response. It is not a closure of the format, which would keep the request as long as the stream. */
-function nativeEncoder(): (item: NumberedEvent | Lines) => string {
+function nativeEncoder(): (item: NumberedEvent | JournalLines) => string {
   const encode = eventFrames();
   return (item) =>
     "event" in item
-      ? encode(item.event, item.id)
+      ? item.line === undefined ? encode(item.event, item.id) : frame(item.id, item.line)
       : item.lines.map((line, index) => frame(item.first + index, line)).join("");
 }
 
@@ -84,9 +85,9 @@ function wireStream(reply: Extract<Reply, { readonly type: "stream" }>, options:
   const { sink, stream } = sse({
     ...options,
     ...(reply.comments === false && { heartbeat: Infinity }),
-    frame: (item: NumberedEvent | Lines) => encodeEach(item, encode).join(""),
+    frame: (item: NumberedEvent | JournalLines) => encodeEach(item, encode).join(""),
   });
-  const out = new SinkFilter(sink, (item: NumberedEvent | Lines) => sink.write(item), () => {
+  const out = new SinkFilter(sink, (item: NumberedEvent | JournalLines) => sink.write(item), () => {
     const last = end();
     if (last) sink.write(last);
     sink.close();
@@ -127,7 +128,7 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
 }
 
 /**
- * Adds an end to a response whose run has none: the run is handed over to another process, or its log fails. The clients of wires do not reconnect by
+ * Adds an end to a response whose run has none: the run is handed over to another process, or its store fails. The clients of wires do not reconnect by
  * themselves. `end` returns the event to encode last; undefined if the response has its end.
  */
 function closingEncoder<T>(encode: (event: Event, id: number) => T) {
@@ -151,7 +152,7 @@ const unavailable: Event = {
 };
 
 /** Encodes each event of an item. */
-function encodeEach<T>(item: NumberedEvent | Lines, encode: (event: Event, id: number) => T): T[] {
+function encodeEach<T>(item: NumberedEvent | JournalLines, encode: (event: Event, id: number) => T): T[] {
   if ("event" in item) return [encode(item.event, item.id)];
   return item.lines.map((line, index) => encode(emittedForm(JSON.parse(line)), item.first + index));
 }
@@ -161,16 +162,12 @@ export function prefersAsync(c: Context, format: ResponseFormat): boolean {
   return format === nativeFormat && /(^|[,;])\s*respond-async\s*([,;]|$)/i.test(c.req.header("prefer") ?? "");
 }
 
-/** Responds with the address of a run, where its events are, or without a log with that of its session. */
-export function accepted(
-  c: Context,
-  { run, session = "" }: { readonly run: string; readonly session?: string },
-  hasLog: boolean,
-): Response {
+/** Responds with the address of a run, where its events are. */
+export function accepted(c: Context, { run, session = "" }: RunAddress): Response {
   const { pathname } = new URL(c.req.url); // encoded, unlike `c.req.path`
   const base = pathname.replace(/\/(runs|sessions\/[^/]+\/[^/]+)$/, "");
   return c.json({ run, session }, 202, {
-    "location": `${base}/${hasLog ? `runs/${run}` : `sessions/${encodeURIComponent(session)}`}`,
+    "location": `${base}/runs/${run}`,
     "preference-applied": "respond-async",
   });
 }
@@ -183,11 +180,16 @@ export async function respondJoined(
   cursor: EventCursor,
   format: ResponseFormat,
 ): Promise<Response> {
-  if (prefersAsync(scope.c, format)) return accepted(scope.c, cursor, true);
-  return await respondFromRecord(scope, cursor, format);
+  if (prefersAsync(scope.c, format)) return accepted(scope.c, cursor);
+  try {
+    return await respondFromRecord(scope, cursor, format);
+  } catch (error) {
+    if (!(error instanceof RecordError) || error.code !== "unknown") throw error;
+    throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
+  }
 }
 
-/** Responds with the logged events after a cursor, and with those that follow. Responds with 204 if the run is over and no event is left. */
+/** Responds with the recorded events after a cursor, and with those that follow. Responds with 204 if the run is over and no event is left. */
 export async function respondFromRecord(
   { c, server: { options: { heartbeat, onError }, runs: { records } }, client }: RequestScope,
   cursor: EventCursor,
@@ -211,7 +213,7 @@ export async function respondFromRecord(
 const partLength = 65_536;
 
 /** Yields the lines of a page in parts, since a client that does not read would otherwise hold a whole page in each form on the way to it. */
-function* partsOf({ first, lines }: Lines): Iterable<Lines> {
+function* partsOf({ first, lines }: JournalLines): Iterable<JournalLines> {
   for (let start = 0, end = 0; start < lines.length; start = end) {
     end = endOfLines(lines, start, partLength);
     yield { first: first + start, lines: lines.slice(start, end) };
@@ -219,7 +221,7 @@ function* partsOf({ first, lines }: Lines): Iterable<Lines> {
 }
 
 async function send(
-  pages: AsyncIterable<LogPage>,
+  pages: AsyncIterable<JournalPage>,
   out: EventOutput,
   onError: (error: unknown) => void,
 ): Promise<void> {

@@ -47,13 +47,11 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
  * loses the sessions.
  *
  * - `POST /runs`, `{ prompt }` or `{ messages }`, and `session` to continue one: the events of the run, as server-sent events.
- *   With `Prefer: respond-async`, the run continues in the background: 202, with its address in `Location` and `{ run, session }`. Without a `log`, it is the
- *   address of the session.
- * - `GET /runs/:id`, with `Last-Event-ID` or `?after=`: the events after that one, and those that follow; needs a `log`.
+ *   With `Prefer: respond-async`, the run continues in the background: 202, with its address in `Location` and `{ run, session }`.
+ * - `GET /runs/:id`, with `Last-Event-ID` or `?after=`: the events after that one, and those that follow.
  * - `POST /runs/:id/messages`, `{ text }` or `{ parts }`, and `after: "calls"` to skip the calls that have not begun: 202; the run receives the message.
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
- * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204; with a `log` or `?session=`, the run may be paused or executed by another process. If the
- *   log has deleted the first event of the run and of each resumption, `?session=` has to name the session, also for a message and `finish`.
+ * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once the stop is accepted; the run may be paused or executed by another process.
  * - `GET /sessions/:id`: its messages, and the run that has it. With `?limit`, the last messages of its history, and with `?before` those before them.
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on. With `run` and
  *   `at`, the run and the number of its `run.paused` event, a later pause is not answered.
@@ -69,7 +67,7 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
  * needs are the second one. Without them, `c.get()` knows the variables that Hono's middleware declares, such as `jwtPayload` of `hono/jwt`.
  *
  * Errors are answered with `{ error: { code, message, field? } }`. Throws a `RangeError` for an option out of range, and a `TypeError` for an unknown
- * option, for a value that is not an agent, and for `store` together with `resumeTokens`.
+ * option and for a value that is not an agent.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
@@ -101,7 +99,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   }
   const options = resolveOptions(serveOptions);
   const runs = new LiveRuns(agent, options);
-  const server: Server = { options, runs, idempotency: new Idempotency(runs), queue: new SessionQueue(runs) };
+  const server: Server = { options, runs, idempotency: new Idempotency(options), queue: new SessionQueue(runs) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
   const app = new Hono<DefaultEnv>();
   const allowed = new Map<string, readonly string[]>();
@@ -132,7 +130,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
 /** Returns the `recover()` of a server. Its store brings the code. */
 function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: ServerOptions): Recover {
   // its type is `recoveryOf` of the same package
-  const recoverRuns = store && (store.recovery as typeof recoveryOf | undefined)?.(store, runs);
+  const recoverRuns = store && (store.durable?.recovery as typeof recoveryOf | undefined)?.(store, runs);
   return async (recoverOptions) => {
     const limit = recoverOptions?.limit;
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {

@@ -76,13 +76,12 @@ export type { DescribedAgent, PlaygroundOptions, Price, ProposedPrompt, Switch }
  * import { agent, serve } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
  * import { playground } from "@jizai/jizai/playground";
- * import { memoryLog } from "@jizai/jizai/session/log";
  * import { trace } from "@jizai/jizai/trace";
  * import { assertStringIncludes } from "@std/assert";
  *
  * const assistant = agent({ model: scripted("Hello!"), trace });
  * const page = playground({ prompts: ["What can you do?"], prices: { scripted: { input: 3, output: 15 } } });
- * const app = serve(assistant, { page, log: memoryLog(), onClientGone: "detach" });
+ * const app = serve(assistant, { page, onClientGone: "detach" });
  * assertStringIncludes(await (await app.request("/")).text(), "<title>Playground</title>");
  * ```
  */

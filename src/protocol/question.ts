@@ -94,12 +94,12 @@ export function restoreSchemas<A extends Asking>(asking: A): Omit<A, "schemas"> 
   return questions ? { ...fields, questions } : fields;
 }
 
-/** Returns an event as it is logged and sent. */
+/** Returns an event as it is stored and sent. */
 export function sentForm(event: Event): Event {
   return changedPause(event, shareSchemas);
 }
 
-/** Returns an event that was logged or sent as its run emitted it. */
+/** Returns an event that was stored or sent as its run emitted it. */
 export function emittedForm(event: Event): Event {
   return changedPause(event, restoreSchemas);
 }

@@ -1,5 +1,5 @@
 /**
- * Sessions, logs and texts by key in Cloudflare D1.
+ * Sessions and texts by key in Cloudflare D1.
  *
  * @module
  */
@@ -7,14 +7,12 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchKeyValue } from "./batch_sql/key_value.ts";
-import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
-import { type BatchOptions, batchStore, type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/store.ts";
-import type { Log } from "./log.ts";
-export type { BatchOptions as D1Options } from "./batch_sql/store.ts";
-export type { BatchLogOptions as D1LogOptions } from "./batch_sql/log.ts";
-export { schema, type SqlValue } from "./batch_sql/store.ts";
+import { type ExecuteBatch, type Row, schemaStatements } from "./batch_sql/batch.ts";
+import { type SqlJournalOptions, sqlStore } from "./batch_sql/journal.ts";
+export type { SqlJournalOptions as D1Options } from "./batch_sql/journal.ts";
+export { schema, type SqlValue } from "./batch_sql/batch.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The adapters for Cloudflare D1.
 
@@ -58,32 +56,17 @@ export async function migrate(database: D1): Promise<void> {
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { type D1, d1Log, d1Store } from "@jizai/jizai/session/d1";
+ * import { type D1, d1Store } from "@jizai/jizai/session/d1";
  *
  * const assistant = agent({ model: scripted("Hello!") });
  *
  * // database: env.DB of a Worker
- * export const appOn = (database: D1) => serve(assistant, { store: d1Store(database), log: d1Log(database) });
+ * export const appOn = (database: D1) => serve(assistant, { store: d1Store(database) });
  * ```
  */
-export function d1Store(database: D1, options: BatchOptions = {}): Store {
-  expectNames("Cannot create d1Store()", options, ["expireIn"]);
-  return batchStore(batchesOf(database), options);
-}
-
-/**
- * Keeps logs in D1. An addition is one batch. Followers in other processes look for new events every `pollEvery` milliseconds: where their delay matters, keep
- * the log in a Durable Object.
- *
- * ```ts
- * import { type D1, d1Log } from "@jizai/jizai/session/d1";
- *
- * export const logOn = (database: D1) => d1Log(database, { expireIn: 60 * 60 * 1_000 });
- * ```
- */
-export function d1Log(database: D1, options: BatchLogOptions = {}): Log {
-  expectNames("Cannot create d1Log()", options, ["expireIn", "pollEvery", "deltasEvery"]);
-  return batchLog(batchesOf(database), options);
+export function d1Store(database: D1, options: SqlJournalOptions = {}): Store {
+  expectNames("Cannot create d1Store()", options, ["expireIn", "pollEvery", "deltasEvery"]);
+  return sqlStore(batchesOf(database), { pollEvery: 200, ...options });
 }
 
 /**

@@ -1,21 +1,22 @@
 /**
- * Sessions, logs and texts by key in the SQLite storage of a Durable Object.
+ * Sessions and texts by key in the SQLite storage of a Durable Object.
  *
  * @module
  */
-import { sessionsOf } from "../core/session_version.ts";
-import type { Addition, Store } from "../core/store.ts";
+import type { Journal } from "../core/journal.ts";
+import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
+import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
+import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
+import { storeOf } from "./earlier_rows.ts";
 import { expectMethods, sweepEvery } from "./expiry.ts";
-import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
+import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
-import { sqlLog } from "./sql/log.ts";
-import { addSessionTables, logTables, type SqlStorage } from "./sql/storage.ts";
-import { sqlStore } from "./sql/store.ts";
+import { journalTables, type SqlStorage } from "./sql/storage.ts";
 export type { SqlStorage as ObjectStorage } from "./sql/storage.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The storage of a Durable Object.
 
@@ -27,20 +28,13 @@ function expectStorage(storage: SqlStorage): void {
 
 // Options of the adapters for Durable Objects.
 
-/** Options of `durableObjectStore()` and `durableObjectLog()`. */
-export interface DurableObjectOptions {
+/** Options of `durableObjectStore()`. */
+export interface DurableObjectOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted when the object starts. Default: never.
    */
   readonly expireIn?: number;
-}
-
-/** Options of `durableObjectLog()`. */
-export interface DurableObjectLogOptions extends DurableObjectOptions, DeltaOptions {}
-
-/** Options of `durableObjectStore()`. */
-export interface DurableObjectStoreOptions extends DurableObjectOptions {
   /**
    * The object's `ctx.storage`. The store sets its alarm while a run has a lease, so that a killed object starts again. The class needs
    * `alarm() { return app.recover().then(({ over }) => over); }`. Default: the object starts with the next request.
@@ -58,59 +52,52 @@ export interface ObjectAlarm {
   deleteAlarm(): Promise<void>;
 }
 
+/** A time that is later than the end of each lease, in milliseconds. */
+const anyTime = 2 ** 42;
+
 /**
- * Returns a store that keeps an alarm set while a session has a lease. The alarm is set once for each lease, not for each save: a run that lives sets the
+ * Returns journals that keep an alarm set while one of them is due at a time. The alarm is set once for each lease, not for each append: a run that lives sets the
  * next one when it renews its lease. A recovery sets it for the first lease that has not ended yet, also if it finds ended ones.
  */
-function alarmed(store: Store, alarm: ObjectAlarm): Store {
-  let due: number | undefined;
+function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
+  let ringsAt: number | undefined;
 
   async function set(until: number): Promise<void> {
-    if (due !== undefined && due > Date.now() && due <= until) return;
-    due = until;
+    if (ringsAt !== undefined && ringsAt > Date.now() && ringsAt <= until) return;
+    ringsAt = until;
     await alarm.setAlarm(until);
   }
 
   /** Sets the alarm for the first lease that ends after now. An alarm for an ended lease would ring at once, again and again. */
   async function setForNext(): Promise<void> {
-    const ended = new Set(await store.pending(Date.now(), Number.MAX_SAFE_INTEGER));
-    const first = await store.pending(Number.MAX_SAFE_INTEGER, ended.size + 1);
-    const id = first.find((id) => !ended.has(id));
-    const until = id === undefined ? undefined : (await store.head(id))?.until;
-    if (typeof until === "number") await set(until);
+    const ended = new Set(await journal.pending(Number.MAX_SAFE_INTEGER));
+    const first = await journal.pending(ended.size + 1, anyTime);
+    const key = first.find((key) => !ended.has(key));
+    const { due = null } = (key !== undefined && await journal.head(key)) || {};
+    if (due !== null) await set(Math.ceil(Date.now() + due));
   }
 
   async function clear(): Promise<void> {
-    if (due === undefined || (await store.pending(Number.MAX_SAFE_INTEGER, 1)).length > 0) return;
-    due = undefined;
+    if (ringsAt === undefined || (await journal.pending(1, anyTime)).length > 0) return;
+    ringsAt = undefined;
     await alarm.deleteAlarm();
   }
 
-  const appending = {
-    ...store,
-    async append(id: string, addition: Addition) {
-      const isStored = await store.append(id, addition);
-      const { until } = addition;
-      if (isStored && until !== undefined) await (until === null ? clear() : set(until));
-      return isStored;
-    },
-  };
   return {
-    ...store,
-    ...appending,
-    ...sessionsOf(appending),
-    async touch(session, until) {
-      const moved = await store.touch(session, until);
-      if (moved) await set(until);
-      return moved;
+    ...journal,
+    async append(key, append) {
+      const { due } = append;
+      const appended = await journal.append(key, append);
+      if (appended?.stored && due !== undefined) await (due === null ? clear() : set(Math.ceil(Date.now() + due)));
+      return appended;
     },
-    async pending(before, limit) {
-      const ids = await store.pending(before, limit);
-      if (ids.length === 0 || due === undefined || due <= Date.now()) await setForNext();
-      return ids;
+    async pending(limit, within) {
+      const keys = await journal.pending(limit, within);
+      if (keys.length === 0 || ringsAt === undefined || ringsAt <= Date.now()) await setForNext();
+      return keys;
     },
-    async delete(id) {
-      await store.delete(id);
+    async delete(key) {
+      await journal.delete(key);
       await clear();
     },
   };
@@ -119,8 +106,7 @@ function alarmed(store: Store, alarm: ObjectAlarm): Store {
 // Sessions in the storage of a Durable Object.
 
 /**
- * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the rows that have changed: the last
- * ones if a transcript has grown.
+ * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the row of the session, and one for what is new.
  *
  * ```ts
  * import type { Store } from "@jizai/jizai";
@@ -135,39 +121,17 @@ function alarmed(store: Store, alarm: ObjectAlarm): Store {
  * }
  * ```
  */
-export function durableObjectStore(storage: SqlStorage, options: DurableObjectStoreOptions = {}): Store {
-  expectNames("Cannot create durableObjectStore()", options, ["expireIn", "alarm"]);
-  const { expireIn = Infinity, alarm } = options;
+export function durableObjectStore(storage: SqlStorage, options: DurableObjectOptions = {}): Store {
+  expectNames("Cannot create durableObjectStore()", options, ["expireIn", "alarm", "deltasEvery"]);
+  const { alarm, ...journalOptions } = options;
   expectStorage(storage);
-  storage.transactionSync(() => addSessionTables(storage));
-  const store = sqlStore(storage, { expireIn, sweepEvery: Infinity });
-  return alarm ? alarmed(store, alarm) : store;
-}
-
-// Logs in the storage of a Durable Object.
-
-/**
- * Keeps logs in the storage of a Durable Object. Create it once, in the constructor of the object: an addition notifies the followers of the same instance.
- *
- * ```ts
- * import { durableObjectLog, type ObjectStorage } from "@jizai/jizai/session/durable_object";
- * import type { Log } from "@jizai/jizai/session/log";
- *
- * class Conversation {
- *   readonly log: Log;
- *
- *   constructor(ctx: { readonly storage: ObjectStorage }) {
- *     this.log = durableObjectLog(ctx.storage, { expireIn: 60 * 60 * 1_000 });
- *   }
- * }
- * ```
- */
-export function durableObjectLog(storage: SqlStorage, options: DurableObjectLogOptions = {}): Log {
-  expectNames("Cannot create durableObjectLog()", options, ["expireIn", "deltasEvery"]);
-  const { expireIn = Infinity, deltasEvery = deltasEveryDefault } = options;
-  expectStorage(storage);
-  storage.transactionSync(() => logTables.forEach((table) => storage.sql.exec(table)));
-  return sqlLog(storage, { expireIn, deltasEvery, sweepEvery: Infinity, pollEvery: Infinity });
+  storage.transactionSync(() => {
+    for (const statement of journalTables) storage.sql.exec(statement);
+    for (const statement of expiredJournals) storage.sql.exec(statement, Date.now());
+  });
+  const execute = batchesIn(storage);
+  const journal = sqlJournal(execute, journalOptions);
+  return storeOf(alarm ? alarmed(journal, alarm) : journal, sqlEarlierRows(execute));
 }
 
 // Texts by key in the storage of a Durable Object.

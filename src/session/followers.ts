@@ -1,69 +1,32 @@
 /**
- * Following logs: the followers of a run share what is read.
+ * Following runs: the followers of a run share what is read.
  *
  * Each follower belongs to a request, and on Cloudflare Workers a promise or a timer of another request may never settle. So followers share lines, and one of them
  * reads for the others in its own request. They wait for it with promises and timers of their own, and after a while one of them reads again.
  *
  * @module
  */
+import { type Journal, type JournalPage, runIdOf, type RunPlace } from "../core/journal.ts";
 import { startTimer } from "../core/lib/cancellation.ts";
 import { endOfLines } from "../stream/sse.ts";
-import type { Addition, LogPage } from "./log.ts";
 import { pageLength } from "./pieces.ts";
 
-/** Options of `followers()`. */
-export interface FollowersOptions {
-  /** Reads a page. `seen` is the number of the last event that an earlier read has seen; undefined if there was none. */
-  read(run: string, after: number, seen: number | undefined): Promise<LogPage | undefined>;
-  /**
-   * The most milliseconds between two looks for additions of other processes. The next look is after `shortest` milliseconds if the last one has found some, and
-   * otherwise after twice the interval before. Default: never.
-   */
-  readonly longest?: number | undefined;
-  /** The least milliseconds between two looks. Default: `longest`. */
-  readonly shortest?: number | undefined;
-  /** Begins to receive the notifications of a run, as long as it has followers. Default: there are none. */
-  readonly watch?: ((run: string, watcher: Watcher) => Promise<() => unknown>) | undefined;
-}
-
-/** Receives the notifications of a run. */
-export interface Watcher {
-  /** The record may have changed. `end` is its end, if that is known. */
-  notify(end?: End): void;
-  /** No more notifications will come. Each follower throws the error. */
-  fail(error: unknown): void;
-}
-
-/** The end of a record. */
-type End = Omit<LogPage, "first" | "lines">;
-
-/** Returns a notification that a record has another end. An empty one says that it was deleted. */
-export function notificationOf({ last, ended }: End): string {
-  return `${last} ${ended}`;
-}
-
-/** Returns the end of a record that a notification contains. */
-export function endIn(notification: string): End | undefined {
-  const [last, ended] = notification.split(" ");
-  return last ? { last: Number(last), ended: ended === "true" } : undefined;
-}
-
-/** The followers of a log, within one process. */
+/** The followers of the runs in a journal, within one process. */
 export interface Followers {
-  /** Yields the events after event `after` of a run, and those that are added later, as `tail()` of a log does. */
-  tail(run: string, after: number, signal: AbortSignal): AsyncIterable<LogPage>;
-  /** Passes on an addition that this process has made. */
-  add(run: string, addition: Addition): void;
-  /** Lets the followers of a run read, unless they know its end. Default: those of all runs, since notifications may have been lost. */
-  notify(run?: string, end?: End): void;
-  /** Forgets the lines of a record that was deleted. */
-  remove(run: string): void;
+  /**
+   * Yields the events after event `after` of a run, and those that are added later, page by page. Ends when the run is over, when there is no such record, and
+   * when `signal` aborts. `page` is one that the caller has read before.
+   */
+  tail(run: RunPlace, after: number, signal: AbortSignal, page?: JournalPage): AsyncIterable<JournalPage>;
 }
 
-/** The milliseconds for which followers wait for a read of another one, or for the start of the notifications. After that, one of them reads, too. */
+/** The end of a record, and its session. */
+type End = Omit<JournalPage, "first" | "lines">;
+
+/** The milliseconds for which followers wait for a read of another one. After that, one of them reads, too. */
 const patience = 250;
 
-/** The most characters that a log keeps for its followers. */
+/** The most characters that followers keep. */
 const bufferLength = 8 * pageLength;
 
 /** Lines without a gap, which grow at their end. */
@@ -74,7 +37,7 @@ interface Chunk {
   length: number;
 }
 
-/** A read of one follower, or the start of the notifications, for which others wait. */
+/** A read of one follower, for which others wait. */
 class SharedStep {
   readonly #waiting = new Set<(outcome: "over" | "failed") => void>();
 
@@ -105,28 +68,17 @@ class FollowedRun {
   readAt = 0;
   /** The time at which the end became known. */
   knownAt = 0;
-  /** The time of the last addition of this process. */
-  addedAt = 0;
   /** The end of the record; undefined if there is none. */
   end: End | undefined;
-  /** The number of the last event that a read has seen. */
-  seen: number | undefined;
   /** The number of reads that are over. */
   reads = 0;
   failure: { readonly error: unknown } | undefined;
-  /** Resolves to the function that ends the notifications, once they are received. */
-  watched: Promise<() => unknown> | undefined;
-  /** The start of the notifications, until it is over. */
-  starting: SharedStep | undefined;
+  /** Ends the notifications. */
+  unwatch = () => {};
   readonly reading = new Map<number, SharedStep>();
   readonly chunks = new Set<Chunk>();
   /** Functions that end the waits of followers. */
   readonly waiting = new Set<() => void>();
-
-  constructor(
-    /** Milliseconds until the next look. */
-    public interval: number,
-  ) {}
 
   want(): void {
     this.wanted = ++this.clock;
@@ -193,73 +145,66 @@ class LineBuffer {
 }
 
 /**
- * Creates the followers of a log. Those of a run share each read, and the lines that it returns, up to a number of characters for the whole log; a follower that is slower
- * reads for itself. Lines that this process adds are not read.
+ * Creates the followers of the runs in a journal. Those of a run share each read, and the lines that it returns, up to a number of characters for the whole journal; a
+ * follower that is slower reads for itself.
  */
-export function followers({ read, longest = Infinity, shortest = longest, watch }: FollowersOptions): Followers {
+export function followers(journal: Journal): Followers {
+  const { pollEvery = Infinity } = journal;
   const runs = new Map<string, FollowedRun>();
   const buffer = new LineBuffer();
 
-  function join(id: string): FollowedRun {
+  function join(place: RunPlace): FollowedRun {
+    const id = runIdOf(place);
     const known = runs.get(id);
-    const run = known ?? new FollowedRun(shortest);
+    const run = known ?? new FollowedRun();
     run.followers++;
     if (known) return run;
     runs.set(id, run);
-    if (!watch) return run;
-    const starting = run.starting = new SharedStep();
-    const fail = (error: unknown) => {
-      run.failure = { error };
-      run.wake();
-    };
-    run.watched = watch(id, { notify: (end) => notifyRun(run, end), fail });
-    run.watched.catch(fail).then(() => {
-      run.starting = undefined;
-      run.want(); // those that did not wait for the notifications may have missed one
-      starting.end("over");
+    run.unwatch = journal.watch(place.key, {
+      notify: () => run.want(),
+      fail(error) {
+        run.failure = { error };
+        run.wake();
+      },
     });
     return run;
   }
 
-  function leave(id: string, run: FollowedRun): void {
+  function leave(place: RunPlace, run: FollowedRun): void {
     if (--run.followers > 0) return;
+    const id = runIdOf(place);
     if (runs.get(id) === run) runs.delete(id);
     buffer.drop(run);
-    run.watched?.then((end) => end()).catch(() => {}); // a failure to begin was thrown to the followers; what comes after the end is ignored
-  }
-
-  function notifyRun(run: FollowedRun, end?: End): void {
-    const known = end && run.end;
-    if (!known || end.last > known.last || (end.last === known.last && end.ended !== known.ended)) run.want();
+    run.unwatch();
   }
 
   /** Keeps what a read has returned that began at the time `began`. */
-  function learn(run: FollowedRun, began: number, page: LogPage | undefined): void {
+  function learn(run: FollowedRun, began: number, page: JournalPage | undefined): void {
     run.reads++;
     const { end } = run;
-    const [last, lastKnown] = [page?.last ?? 0, end?.last ?? 0];
-    const isLater = began >= run.readAt;
-    const isNewest = last > lastKnown || began >= run.knownAt || // others may overlap
-      (last === lastKnown && isLater && began >= run.addedAt);
+    const last = page ? lastIn(page) : 0;
+    const lastKnown = end?.last ?? 0;
+    const isNewest = last > lastKnown || began >= run.knownAt; // others may overlap
     if (isNewest && last < lastKnown) buffer.drop(run); // the record was deleted, and may have begun again
     if (page) buffer.put(run, page.first, page.lines);
-    if (isLater) {
-      run.readAt = began;
-      run.seen = page?.last;
-      run.interval = page?.lines.length ? shortest : Math.min(2 * run.interval, longest);
-    }
+    if (began >= run.readAt) run.readAt = began;
     if (!isNewest) return;
-    run.end = page && { last, ended: page.ended };
+    run.end = page && { ...endOf(page), last };
     run.knownAt = ++run.clock;
-    if (page?.last !== end?.last || page?.ended !== end?.ended) run.wake();
+    if (last !== lastKnown || page?.over !== end?.over) run.wake();
   }
 
   /** Reads a page for a follower, and for those that wait for `shared`. */
-  async function readPage(id: string, run: FollowedRun, at: number, shared: SharedStep): Promise<LogPage | undefined> {
+  async function readPage(
+    place: RunPlace,
+    run: FollowedRun,
+    at: number,
+    shared: SharedStep,
+  ): Promise<JournalPage | undefined> {
     const began = ++run.clock;
     let outcome: "over" | "failed" = "failed";
     try {
-      const page = await read(id, at, run.seen);
+      const page = await journal.read(place.key, place.run, at);
       if (run.followers > 0) learn(run, began, page);
       outcome = "over";
       return page;
@@ -280,7 +225,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     const timer = startTimer(() => {
       if (run.reads === reads && run.wanted <= run.readAt) run.wanted = ++run.clock; // otherwise another follower looks, or has looked
       resolve();
-    }, run.interval);
+    }, pollEvery);
     run.waiting.add(resolve);
     onWait(resolve);
     await promise;
@@ -288,14 +233,21 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     run.waiting.delete(resolve);
   }
 
-  async function* tail(id: string, after: number, signal: AbortSignal): AsyncGenerator<LogPage> {
+  async function* tail(
+    place: RunPlace,
+    after: number,
+    signal: AbortSignal,
+    known?: JournalPage,
+  ): AsyncGenerator<JournalPage> {
     if (signal.aborted) return;
-    const run = join(id); // before the first read, so that no addition in between is missed
+    const run = join(place); // before the first read, so that no addition in between is missed
+    if (known) learn(run, 0, known); // other reads may be newer
+    known = undefined; // the buffer keeps its lines once
     let endWait = () => {};
     const onWait = (end: () => void) => void (endWait = end);
     let hasLeft = false;
     const leaveOnce = () => {
-      if (!hasLeft) leave(id, run);
+      if (!hasLeft) leave(place, run);
       hasLeft = true;
     };
     const onAbort = () => { // the request may have ended, so that nothing continues after this
@@ -304,7 +256,6 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     };
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      if (run.starting) await run.starting.outcome(onWait);
       const joined = ++run.clock;
       /** The last event of the record when a read found no line after `at`. */
       let emptyUntil = 0;
@@ -312,14 +263,15 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
       for (let at = after; !signal.aborted;) {
         if (run.failure) throw run.failure.error;
         const { end } = run;
+        if (at > after && end && end.last < at) return; // an older state, or another record: nothing continues what was read
         const wanted = Math.max(joined, run.wanted);
         const lines = buffer.linesAfter(run, at);
         const shared = run.reading.get(at);
-        if (lines) {
+        if (lines && end) {
           at += lines.length;
-          yield { first: at - lines.length + 1, lines, last: Math.max(end?.last ?? 0, at), ended: end?.ended === true };
+          yield { ...end, first: at - lines.length + 1, lines, last: Math.max(end.last, at) };
         } else if (run.readAt >= wanted && Math.max(at, emptyUntil) >= (end?.last ?? 0)) {
-          if (!end || end.ended) return;
+          if (!end || end.over) return;
           await untilWanted(run, onWait);
         } else if (shared && !isAlone) {
           const outcome = await shared.outcome(onWait);
@@ -329,7 +281,7 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
           const step = new SharedStep();
           if (!shared) run.reading.set(at, step);
           isAlone = false;
-          const reading = readPage(id, run, at, step);
+          const reading = readPage(place, run, at, step);
           endWait = () => endRead(run, at, step, "over"); // another follower reads
           const page = await reading;
           if (!page || signal.aborted) return;
@@ -346,27 +298,14 @@ export function followers({ read, longest = Infinity, shortest = longest, watch 
     }
   }
 
-  return {
-    tail,
-    add(id, { after, lines, ended }) {
-      const run = runs.get(id);
-      if (!run) return;
-      const last = after + lines.length;
-      if (run.end?.last !== after) return notifyRun(run, { last, ended });
-      run.knownAt = run.addedAt = ++run.clock;
-      if (lines.length > 0) buffer.put(run, after + 1, lines);
-      run.end = { last, ended };
-      run.wake();
-    },
-    notify(id, end) {
-      const notified = id === undefined ? runs.values() : [runs.get(id)];
-      for (const run of notified) if (run) notifyRun(run, end);
-    },
-    remove(id) {
-      const run = runs.get(id);
-      if (!run) return;
-      buffer.drop(run);
-      run.want();
-    },
-  };
+  return { tail };
+}
+
+/** Returns the number of the last event that a page tells of: a database may read the head of a record before its lines. */
+function lastIn({ first, lines, last }: JournalPage): number {
+  return lines.length > 0 ? Math.max(last, first + lines.length - 1) : last;
+}
+
+function endOf({ first: _, lines: __, ...end }: JournalPage): End {
+  return end;
 }

@@ -1,9 +1,9 @@
 /**
- * Journals as rows: the parts that databases share. Heads by column name, pages of events, and events in less room.
+ * Journals as rows: the parts that databases share. Heads by column name, notifications, pages of events, and events in less room.
  *
  * @module
  */
-import { type JournalHead, type JournalPage, runStates } from "../core/journal.ts";
+import { type Journal, type JournalHead, type JournalPage, type JournalWatcher, runStates } from "../core/journal.ts";
 import { type LinesPiece, pageLength, textOfLines } from "./pieces.ts";
 
 // Heads.
@@ -23,6 +23,45 @@ export function headOf(row: Readonly<Record<string, unknown>>, now: number): Jou
     waiting: Number(waiting),
     due: due === null ? null : Number(due) - now,
     head: String(head),
+  };
+}
+
+// Options of stores.
+
+/** An option of the stores of databases. */
+export interface DeltaOptions {
+  /**
+   * Milliseconds for which events that show no progress, such as deltas, wait for those that follow, so that one append stores them together. Live clients receive them
+   * in the same steps. The first one after a pause does not wait, and no other event does. Default: 100.
+   */
+  readonly deltasEvery?: number;
+}
+
+/** The default of `deltasEvery`. */
+export const deltasEveryDefault = 100;
+
+// Notifications.
+
+/** Subscribes to the changes of a key or channel. Resolves to the function that ends it. */
+export type Subscribe = (key: string, watcher: JournalWatcher) => PromiseLike<() => unknown>;
+
+/** Returns a watch for the changes of this process, which `watch` tells, and of others, for which it subscribes. It notifies once the subscription has begun. */
+export function subscribedWatch(watch: Journal["watch"], subscribe: Subscribe): Journal["watch"] {
+  return (key, { notify, fail }) => {
+    let hasEnded = false;
+    const watcher: JournalWatcher = {
+      notify: (isPost) => void (hasEnded || notify(isPost)),
+      fail: (error) => void (hasEnded || fail(error)),
+    };
+    const end = watch(key, watcher);
+    const subscription = Promise.resolve(subscribe(key, watcher));
+    subscription.then(() => watcher.notify(), watcher.fail);
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      end();
+      subscription.then((unsubscribe) => unsubscribe()).catch(() => {}); // the watcher has left, and a failure to begin was passed to it
+    };
   };
 }
 
@@ -112,12 +151,21 @@ function joinedLines(
 ): { readonly first: number; readonly lines: readonly string[] } {
   const lines: string[] = [];
   let length = 0;
+  let end: number | undefined;
   for (const [first, text] of textsOf(rows)) {
     if (length >= pageLength) break;
-    for (const line of linesIn(text).slice(Math.max(after + 1 - first, 0))) lines.push(line);
+    if (first > (end ?? first)) throw lostEvents();
+    const added = linesIn(text);
+    end = first + added.length;
+    for (const line of added.slice(Math.max(after + 1 - first, 0))) lines.push(line);
     length += text.length;
   }
   return { first: Math.max(after + 1, rows[0]?.first ?? 0), lines };
+}
+
+/** Returns the error of a run whose events are not whole: without it, they would have wrong numbers. */
+function lostEvents(): Error {
+  return new Error("Cannot read events: the database has lost events that it had accepted");
 }
 
 /** Returns the texts of additions by the numbers of their first events. */

@@ -1,5 +1,5 @@
 /**
- * Sessions, logs and texts by key in libSQL, such as Turso, with the client `@libsql/client`.
+ * Sessions and texts by key in libSQL, such as Turso, with the client `@libsql/client`.
  *
  * @module
  */
@@ -7,21 +7,12 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchKeyValue } from "./batch_sql/key_value.ts";
-import { batchLog, type BatchLogOptions } from "./batch_sql/log.ts";
-import {
-  type BatchOptions,
-  batchStore,
-  type ExecuteBatch,
-  type Row,
-  schemaStatements,
-  type SqlValue,
-} from "./batch_sql/store.ts";
-import type { Log } from "./log.ts";
-export type { BatchOptions as LibsqlOptions } from "./batch_sql/store.ts";
-export type { BatchLogOptions as LibsqlLogOptions } from "./batch_sql/log.ts";
-export { schema, type SqlValue } from "./batch_sql/store.ts";
+import { type ExecuteBatch, type Row, schemaStatements, type SqlValue } from "./batch_sql/batch.ts";
+import { type SqlJournalOptions, sqlStore } from "./batch_sql/journal.ts";
+export type { SqlJournalOptions as LibsqlOptions } from "./batch_sql/journal.ts";
+export { schema, type SqlValue } from "./batch_sql/batch.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The adapters for libSQL.
 
@@ -60,32 +51,18 @@ export async function migrate(client: LibsqlClient): Promise<void> {
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { type LibsqlClient, libsqlLog, libsqlStore } from "@jizai/jizai/session/libsql";
+ * import { type LibsqlClient, libsqlStore } from "@jizai/jizai/session/libsql";
  *
  * const assistant = agent({ model: scripted("Hello!") });
  *
  * // client: createClient({ url }) of @libsql/client
  * export const appOn = (client: LibsqlClient) =>
- *   serve(assistant, { store: libsqlStore(client), log: libsqlLog(client) });
+ *   serve(assistant, { store: libsqlStore(client) });
  * ```
  */
-export function libsqlStore(client: LibsqlClient, options: BatchOptions = {}): Store {
-  expectNames("Cannot create libsqlStore()", options, ["expireIn"]);
-  return batchStore(batchesOf(client), options);
-}
-
-/**
- * Keeps logs in libSQL. An addition is one batch. Followers in other processes look for new events every `pollEvery` milliseconds.
- *
- * ```ts
- * import { type LibsqlClient, libsqlLog } from "@jizai/jizai/session/libsql";
- *
- * export const logOn = (client: LibsqlClient) => libsqlLog(client, { expireIn: 60 * 60 * 1_000 });
- * ```
- */
-export function libsqlLog(client: LibsqlClient, options: BatchLogOptions = {}): Log {
-  expectNames("Cannot create libsqlLog()", options, ["expireIn", "pollEvery", "deltasEvery"]);
-  return batchLog(batchesOf(client), options);
+export function libsqlStore(client: LibsqlClient, options: SqlJournalOptions = {}): Store {
+  expectNames("Cannot create libsqlStore()", options, ["expireIn", "pollEvery", "deltasEvery"]);
+  return sqlStore(batchesOf(client), { pollEvery: 200, ...options });
 }
 
 /**

@@ -4,8 +4,7 @@
  * @module
  */
 import { UnreadableError } from "../core/store.ts";
-import type { Entry } from "../core/entries.ts";
-import type { JournalEntry } from "../core/journal.ts";
+import type { JournalEntry, NumberedJournalEntry } from "../core/journal.ts";
 
 /** Splits `text` into pieces of at most `length` code units. No piece ends within a surrogate pair. */
 export function piecesOf(text: string, length: number): string[] {
@@ -41,18 +40,18 @@ export interface EntriesPiece {
  * Returns the entries from `first` to `last` of their pieces, which are in order. There may be others before and behind. Throws an `UnreadableError` if one is missing, which
  * names the session `id`.
  */
-export function entriesOf<E extends JournalEntry = Entry>(
+export function entriesOf(
   id: string,
   pieces: readonly EntriesPiece[],
   { first, last }: { readonly first: number; readonly last: number },
-): readonly (readonly [number: number, entry: E])[] {
+): readonly NumberedJournalEntry[] {
   const texts = new Map<number, string>();
   for (const { first, text } of pieces) texts.set(first, (texts.get(first) ?? "") + text);
-  const entries: (readonly [number: number, entry: E])[] = [];
+  const entries: NumberedJournalEntry[] = [];
   for (const [at, text] of texts) {
     for (const [index, line] of text.slice(0, -1).split("\n").entries()) {
       const number = at + index;
-      if (number >= first && number <= last) entries.push([number, parsed<E>(id, line)]);
+      if (number >= first && number <= last) entries.push([number, parsed(id, line)]);
     }
   }
   if (entries.length !== Math.max(last - first + 1, 0)) {
@@ -61,7 +60,7 @@ export function entriesOf<E extends JournalEntry = Entry>(
   return entries;
 }
 
-function parsed<E>(id: string, line: string): E {
+function parsed(id: string, line: string): JournalEntry {
   try {
     return JSON.parse(line);
   } catch (cause) {
@@ -74,7 +73,7 @@ export function textOfLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** A piece of one addition to a log. */
+/** A piece of the event lines of one append. */
 export interface LinesPiece {
   /** The number of the first event of the addition. */
   readonly first: number;
@@ -91,7 +90,7 @@ interface LineCollector {
   lines(): { readonly first: number; readonly lines: readonly string[] };
 }
 
-/** The number of characters of a page of a log. A page ends with the first addition, or in memory with the first event, that exceeds it. */
+/** The number of characters of a page of events. A page ends with the first append, or in memory with the first event, that exceeds it. */
 export const pageLength = 500_000;
 
 /**

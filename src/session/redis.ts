@@ -1,19 +1,17 @@
 /**
- * Sessions, logs and texts by key in Redis, by the client ioredis or by the package `redis`.
+ * Sessions and texts by key in Redis, by the client ioredis or by the package `redis`.
  *
  * @module
  */
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
-import { endIn, type Watcher } from "./followers.ts";
-import type { DeltaOptions, Log } from "./log.ts";
-import { channelOf, scriptLog } from "./redis_scripts/log.ts";
-import { type RedisOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
-import { scriptStore } from "./redis_scripts/store.ts";
-export type { RedisOptions } from "./redis_scripts/script.ts";
+import type { JournalWatcher } from "../core/journal.ts";
+import { scriptStore } from "./redis_scripts/journal.ts";
+import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
+export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The Redis client that the caller passes.
 
@@ -69,7 +67,7 @@ export interface NodeRedisSubscriber {
 }
 
 /**
- * Makes a client of the package `redis` usable for `redisStore()`, `redisLog()` and `redisKeyValue()`.
+ * Makes a client of the package `redis` usable for `redisStore()` and `redisKeyValue()`.
  *
  * ```ts
  * import { nodeRedis, type NodeRedisClient, redisStore } from "@jizai/jizai/session/redis";
@@ -155,61 +153,44 @@ function emitWarning(message: string): void {
  * ```ts
  * import { agent, serve } from "@jizai/jizai";
  * import { scripted } from "@jizai/jizai/model/scripted";
- * import { type RedisClient, redisLog, redisStore } from "@jizai/jizai/session/redis";
+ * import { type RedisClient, redisStore } from "@jizai/jizai/session/redis";
  *
  * const assistant = agent({ model: scripted("Hello!") });
  *
  * // redis: new Redis(url) of ioredis
- * export const appOn = (redis: RedisClient) => serve(assistant, { store: redisStore(redis), log: redisLog(redis) });
+ * export const appOn = (redis: RedisClient) => serve(assistant, { store: redisStore(redis) });
  * ```
  */
-export function redisStore(redis: RedisClient, options: RedisOptions & RedisWarningOptions = {}): Store {
-  expectNames("Cannot create redisStore()", options, ["prefix", "expireIn", "onWarning"]);
+export function redisStore(redis: RedisClient, options: RedisStoreOptions & RedisWarningOptions = {}): Store {
+  expectNames("Cannot create redisStore()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery", "onWarning"]);
   void warnOfRisks(redis, options); // never rejects
-  return scriptStore(scriptsOf(redis), options);
+  return scriptStore(scriptsOf(redis), { pollEvery: 1_000, ...options, subscribe: subscriptionsOf(redis) });
 }
 
-// Logs in Redis.
+/** The subscriptions of clients: stores of one client share a connection. */
+const subscribers = new WeakMap<RedisClient, Subscribe>();
 
-/** Options of `redisLog()`. */
-export interface RedisLogOptions extends RedisOptions, RedisWarningOptions, DeltaOptions {
-  /** Milliseconds between two looks for events of other processes, in case a notification is lost. Default: 1,000. */
-  readonly pollEvery?: number;
+function subscriptionsOf(redis: RedisClient): Subscribe {
+  const subscribe = subscribers.get(redis) ?? subscriptions(redis);
+  subscribers.set(redis, subscribe);
+  return subscribe;
 }
+
+/** Subscribes to a channel. Resolves to the function that ends it. */
+type Subscribe = (channel: string, watcher: JournalWatcher) => Promise<() => unknown>;
 
 /**
- * Keeps logs in Redis. An addition is one script, and notifies the followers in every process. While a run is followed, one more connection is open. Use a
- * server with the settings that `redisStore()` names. If the server has lost events, runs and streams that depend on them end with an error.
- *
- * ```ts
- * import { type RedisClient, redisLog } from "@jizai/jizai/session/redis";
- *
- * // redis: new Redis(url) of ioredis
- * export const logOn = (redis: RedisClient) => redisLog(redis, { expireIn: 60 * 60 * 1_000 });
- * ```
- */
-export function redisLog(redis: RedisClient, options: RedisLogOptions = {}): Log {
-  expectNames("Cannot create redisLog()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery", "onWarning"]);
-  const { pollEvery = 1_000 } = options;
-  void warnOfRisks(redis, options); // never rejects
-  const { prefix = "jizai" } = options;
-  const subscribe = subscriptions(redis);
-  const watch = (id: string, watcher: Watcher) => subscribe(channelOf(prefix, id), watcher);
-  return scriptLog(scriptsOf(redis), options, { longest: pollEvery, watch });
-}
-
-/**
- * Returns the function that subscribes to the channel of a run. All channels share one connection, which is closed after the last of them. The function resolves to the one
+ * Returns the function that subscribes to the channel of a journal. All channels share one connection, which is closed after the last of them. The function resolves to the one
  * that ends the subscription.
  */
-function subscriptions(redis: RedisClient): (channel: string, watcher: Watcher) => Promise<() => unknown> {
-  const watchers = new Map<string, Set<Watcher>>();
+function subscriptions(redis: RedisClient): Subscribe {
+  const watchers = new Map<string, Set<JournalWatcher>>();
   let subscriber: RedisSubscriber | undefined;
 
   function connect(): RedisSubscriber {
     const connection = redis.duplicate();
     connection.on("message", (channel = "", payload = "") => {
-      for (const watcher of watchers.get(channel) ?? []) watcher.notify(endIn(payload));
+      for (const watcher of watchers.get(channel) ?? []) watcher.notify(payload === "post");
     });
     connection.on("ready", () => { // messages are lost while the connection is down
       for (const ofRun of watchers.values()) for (const watcher of ofRun) watcher.notify();
@@ -219,7 +200,7 @@ function subscriptions(redis: RedisClient): (channel: string, watcher: Watcher) 
   }
 
   /** Ends a subscription. Its outcome does not matter: a message without a watcher is ignored. */
-  function end(channel: string, watcher: Watcher): void {
+  function end(channel: string, watcher: JournalWatcher): void {
     const ofRun = watchers.get(channel);
     ofRun?.delete(watcher);
     if (ofRun?.size !== 0) return;

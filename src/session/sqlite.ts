@@ -1,19 +1,18 @@
 /**
- * Sessions, logs and texts by key in an SQLite file: `node:sqlite`, or a driver with the same methods.
+ * Sessions and texts by key in an SQLite file: `node:sqlite`, or a driver with the same methods.
  *
  * @module
  */
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
+import { batchesIn, sqlStore } from "./batch_sql/journal.ts";
 import { expectMethods, schemaText, sweepEvery } from "./expiry.ts";
-import { type DeltaOptions, deltasEveryDefault, type Log } from "./log.ts";
+import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
-import { sharedTransactions, sqlLog } from "./sql/log.ts";
-import { addSessionTables, logTables, sessionTables, type SqlStorage } from "./sql/storage.ts";
-import { sqlStore } from "./sql/store.ts";
+import { journalTables, sharedTransactions, type SqlStorage } from "./sql/storage.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The SQLite database that the caller opens, and its schema.
 
@@ -36,24 +35,26 @@ export interface SqliteStatement {
   run(...bindings: (string | number | null)[]): unknown;
 }
 
-/** Options of `sqliteStore()`. */
-export interface SqliteOptions {
+/** Options of the adapters. */
+export interface SqliteOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted by later writes. Default: never.
    */
   readonly expireIn?: number;
+  /** Milliseconds between two looks for changes of other processes. Those of this process are noticed at once. Default: 100. */
+  readonly pollEvery?: number;
 }
 
 const missing =
   'Cannot use the database: expected a DatabaseSync of "node:sqlite", which Deno and Node 22.13 or later have, ' +
   'or a Database of the package "libsql"';
 
-/** The schema as SQL. It changes nothing in a database that has the schema. An older schema needs `migrate()`. */
-export const schema: string = /* @__PURE__ */ schemaText(sessionTables, logTables, valueTables); // bundlers leave out an unused one
+/** The schema as SQL. It changes nothing in a database that has the schema. */
+export const schema: string = /* @__PURE__ */ schemaText(journalTables, valueTables); // bundlers leave out an unused one
 
 /**
- * Creates the tables, columns and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
+ * Creates the tables and indexes that are missing, and turns on the write-ahead log, so that readers in other processes do not block a writer.
  *
  * ```ts
  * import { migrate } from "@jizai/jizai/session/sqlite";
@@ -66,18 +67,15 @@ export function migrate(database: SqliteDatabase): void {
   const storage = wrap(database);
   database.exec("PRAGMA journal_mode = WAL");
   storage.transactionSync(() => {
-    addSessionTables(storage);
-    for (const statement of [...logTables, ...valueTables]) storage.sql.exec(statement);
+    for (const statement of [...journalTables, ...valueTables]) storage.sql.exec(statement);
   });
 }
 
-/** Returns the storage of a database. Throws if one of the tables is missing, or is of an older schema. */
-function storageOf(database: SqliteDatabase, tables = ["jizai_session", "jizai_log"]): SqlStorage {
+/** Returns the storage of a database. Throws if the table is missing. */
+function storageOf(database: SqliteDatabase, table: string): SqlStorage {
   const storage = wrap(database);
   try {
-    for (const table of tables) {
-      storage.sql.exec(`SELECT ${table === "jizai_session" ? "ends" : "1"} FROM ${table} LIMIT 0`);
-    }
+    storage.sql.exec(`SELECT 1 FROM ${table} LIMIT 0`);
   } catch (cause) {
     throw new Error("Cannot use the database: it does not have the schema; expected a call of migrate() before", {
       cause,
@@ -133,39 +131,9 @@ function wrap(database: SqliteDatabase): SqlStorage {
  * ```
  */
 export function sqliteStore(database: SqliteDatabase, options: SqliteOptions = {}): Store {
-  expectNames("Cannot create sqliteStore()", options, ["expireIn"]);
-  const { expireIn = Infinity } = options;
-  return sqlStore(storageOf(database), { expireIn, sweepEvery });
-}
-
-// Logs in an SQLite file.
-
-/** Options of `sqliteLog()`. */
-export interface SqliteLogOptions extends SqliteOptions, DeltaOptions {
-  /** Milliseconds between two looks for events that other processes have added. Events of this process arrive at once. Default: 100. */
-  readonly pollEvery?: number;
-}
-
-/**
- * Keeps logs in SQLite. Several processes of one machine can share a file. Throws if the schema is missing: call `migrate()` before.
- *
- * ```ts
- * import { migrate, sqliteLog } from "@jizai/jizai/session/sqlite";
- * import { assertEquals } from "@std/assert";
- * import { DatabaseSync } from "node:sqlite";
- *
- * const database = new DatabaseSync(":memory:", { timeout: 5_000 }); // or a path
- * migrate(database);
- * const log = sqliteLog(database, { expireIn: 60 * 60 * 1_000 });
- * await log.append("r1", { after: 0, lines: [`{"type":"a"}`, `{"type":"b"}`], ended: false });
- * assertEquals(await log.read("r1", 1), { first: 2, lines: [`{"type":"b"}`], last: 2, ended: false });
- * ```
- */
-export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = {}): Log {
-  expectNames("Cannot create sqliteLog()", options, ["expireIn", "pollEvery", "deltasEvery"]);
-  const { expireIn = Infinity, pollEvery = 100, deltasEvery = deltasEveryDefault } = options;
-  const storage = storageOf(database);
-  return sqlLog(storage, { expireIn, deltasEvery, sweepEvery, pollEvery, transact: sharedTransactions(storage) });
+  expectNames("Cannot create sqliteStore()", options, ["expireIn", "pollEvery", "deltasEvery"]);
+  const storage = storageOf(database, "jizai_journal");
+  return sqlStore(batchesIn(storage, sharedTransactions(storage)), { pollEvery: 100, ...options });
 }
 
 // Texts by key in an SQLite file.
@@ -184,5 +152,5 @@ export function sqliteLog(database: SqliteDatabase, options: SqliteLogOptions = 
  * ```
  */
 export function sqliteKeyValue(database: SqliteDatabase): KeyValue {
-  return sqlKeyValue(storageOf(database, ["jizai_value"]), sweepEvery);
+  return sqlKeyValue(storageOf(database, "jizai_value"), sweepEvery);
 }

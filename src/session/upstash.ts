@@ -1,18 +1,16 @@
 /**
- * Sessions, logs and texts by key in Upstash Redis, by its REST API: for platforms that open no other connections.
+ * Sessions and texts by key in Upstash Redis, by its REST API: for platforms that open no other connections.
  *
  * @module
  */
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
-import type { DeltaOptions, Log } from "./log.ts";
-import { scriptLog } from "./redis_scripts/log.ts";
-import { type RedisOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
-import { scriptStore } from "./redis_scripts/store.ts";
-export type { RedisOptions } from "./redis_scripts/script.ts";
+import { scriptStore } from "./redis_scripts/journal.ts";
+import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
+export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "./log.ts";
+export type { DeltaOptions } from "./journal_rows.ts";
 
 // The adapters for Upstash Redis.
 
@@ -20,12 +18,6 @@ export type { DeltaOptions, Log } from "./log.ts";
 export interface UpstashClient {
   /** Executes a Lua script. */
   eval(script: string, keys: string[], values: (string | number)[]): Promise<unknown>;
-}
-
-/** Options of `upstashLog()`. */
-export interface UpstashLogOptions extends RedisOptions, DeltaOptions {
-  /** Milliseconds between two looks for events of other processes. Default: 200. */
-  readonly pollEvery?: number;
 }
 
 function scriptsOf(redis: UpstashClient): RunScript {
@@ -36,30 +28,15 @@ function scriptsOf(redis: UpstashClient): RunScript {
  * Keeps sessions in Upstash Redis. Each operation is one request. Create the database without eviction.
  *
  * ```ts
- * import { type UpstashClient, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
+ * import { type UpstashClient, upstashStore } from "@jizai/jizai/session/upstash";
  *
  * // redis: Redis.fromEnv() of @upstash/redis
- * export const on = (redis: UpstashClient) => ({ store: upstashStore(redis), log: upstashLog(redis) });
+ * export const storeOn = (redis: UpstashClient) => upstashStore(redis);
  * ```
  */
-export function upstashStore(redis: UpstashClient, options: RedisOptions = {}): Store {
-  expectNames("Cannot create upstashStore()", options, ["prefix", "expireIn"]);
+export function upstashStore(redis: UpstashClient, options: RedisStoreOptions = {}): Store {
+  expectNames("Cannot create upstashStore()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery"]);
   return scriptStore(scriptsOf(redis), options);
-}
-
-/**
- * Keeps logs in Upstash Redis. An addition is one request. Followers in other processes look for new events every `pollEvery` milliseconds.
- *
- * ```ts
- * import { type UpstashClient, upstashLog } from "@jizai/jizai/session/upstash";
- *
- * export const logOn = (redis: UpstashClient) => upstashLog(redis, { expireIn: 60 * 60 * 1_000 });
- * ```
- */
-export function upstashLog(redis: UpstashClient, options: UpstashLogOptions = {}): Log {
-  expectNames("Cannot create upstashLog()", options, ["prefix", "expireIn", "pollEvery", "deltasEvery"]);
-  const { pollEvery = 200 } = options;
-  return scriptLog(scriptsOf(redis), options, { longest: pollEvery });
 }
 
 /**

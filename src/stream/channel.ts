@@ -16,12 +16,6 @@ export interface Sink<T> {
   readonly full: Promise<void> | undefined;
   /** True if so much is buffered that a writer should leave out what it can, also before the first read. Default: false. */
   readonly congested?: boolean;
-  /** Begins to log the items, after item number `after`. Resolves when the first ones are logged, to false if they never will be. Only a sink with a log has it. */
-  startAfter?(after: number): Promise<boolean> | undefined;
-  /** Resolves when the items so far are logged, to false if they never will be. Only a sink with a log has it. */
-  settled?(): Promise<boolean>;
-  /** Stops logging, because another process continues the log. Only a sink with a log has it. */
-  yield?(): void;
   /** Ends the stream after the items that were written. */
   close(): void;
 }
@@ -190,14 +184,5 @@ export class SinkFilter<T, U> implements Sink<T> {
   }
   get congested(): boolean {
     return this.#target.congested ?? false;
-  }
-  startAfter(after: number): Promise<boolean> | undefined {
-    return this.#target.startAfter?.(after);
-  }
-  settled(): Promise<boolean> {
-    return this.#target.settled?.() ?? Promise.resolve(true);
-  }
-  yield(): void {
-    this.#target.yield?.();
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Tools for tests of agents, middleware, stores and logs. They work with any test runner. Importing this module turns on `agent({ strict: true })`.
+ * Tools for tests of agents, middleware, and adapters of journals. They work with any test runner. Importing this module turns on `agent({ strict: true })`.
  *
  * @module
  */
@@ -24,12 +24,10 @@ export {
 } from "./evaluate.ts";
 export { fileLaws } from "./laws/file_laws.ts";
 export type { LawOptions, Make } from "./laws/laws.ts";
+export { journalLaws } from "./laws/journal_laws.ts";
 export { keyValueLaws } from "./laws/key_value_laws.ts";
-export { logLaws } from "./laws/log_laws.ts";
 export { outline } from "./outline.ts";
-export { storeLaws } from "./laws/store_laws.ts";
 export { testMiddleware, type TestOptions } from "./middleware/test_middleware.ts";
 export type { Files } from "../protocol/files.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
-export type { Log } from "../session/log.ts";
-export type { StoreAdapter } from "../core/store.ts";
+export type { Journal } from "../core/journal.ts";

@@ -5,12 +5,11 @@
  */
 import { agent, memory, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { responses } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
-import { ownedKey } from "../../src/session/owned_store.ts";
+import { ownedKey } from "../../src/session/owned_key.ts";
 import { piecesOf } from "../support/requests.ts";
 import type { Chance } from "../support/seeded.ts";
 import { type Attack, expect } from "./attack.ts";
@@ -45,7 +44,6 @@ function target() {
   const model = scripted({ calls: [["work", {}]] }, ...Array.from({ length: 90 }, () => "Hello."));
   const app = serve(agent({ model, tools: [work] }), {
     store: memory(),
-    log: memoryLog(),
     wires: [agUi(), aiSdkUi(), aiSdkMessages(), responses()],
     owner: (c) => decodeURIComponent(c.req.header("x-user") ?? ""),
   });

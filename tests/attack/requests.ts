@@ -5,7 +5,6 @@
  */
 import { agent, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
@@ -139,7 +138,6 @@ function target() {
   const steps = [{ calls: [["drop", { table: "a" }]] as const }, "Done."];
   const model = scripted(...Array.from({ length: 100 }, () => steps).flat());
   const app = serve(agent({ model, tools: [drop] }), {
-    log: memoryLog(),
     wires: [agUi(), aiSdkUi(), chatCompletions(), responses()],
     onError: (error) => failures.push(error),
   });

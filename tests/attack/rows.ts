@@ -5,8 +5,8 @@
  */
 import { agent, memory, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { durable } from "@jizai/jizai/session/durable";
-import { type Log, type LogPage, memoryLog } from "@jizai/jizai/session/log";
+import { durable, type Journal } from "@jizai/jizai/session/durable";
+import { journalKey, runIdOf } from "../../src/core/journal.ts";
 import { waiting } from "../support/halting.ts";
 import { processOf } from "../support/process.ts";
 import { first, framesOf, piecesOf, post } from "../support/requests.ts";
@@ -22,22 +22,22 @@ function damaged(text: string, { below, one }: Chance): string {
   return text.replace(/(?<=[:[,])("[^"]*"(?!:)|-?\d+|\{\}|\[\])/g, (found) => left-- === 0 ? value : found);
 }
 
-/** Returns a log whose record of a run is damaged in one of its lines. `shown` receives the line. */
-function damagedLog(log: Log, isBad: (run: string) => boolean, chance: Chance, shown: (line: string) => void): Log {
-  const { below } = chance;
-  const cut = (line: string) => line.slice(0, below(line.length));
-  const spoil = (run: string, page: LogPage | undefined) => {
-    if (!page || !isBad(run) || page.lines.length === 0) return page;
-    const at = below(page.lines.length);
-    const line = cut(page.lines[at] ?? "");
-    shown(line);
-    return { ...page, lines: page.lines.with(at, line) };
-  };
+/** Returns a journal in which an event of one run is damaged. `shown` receives its line. */
+function damagedJournal(
+  journal: Journal,
+  isBad: (run: string) => boolean,
+  { below }: Chance,
+  shown: (line: string) => void,
+): Journal {
   return {
-    ...log,
-    read: async (run, after) => spoil(run, await log.read(run, after)),
-    async *tail(run, after, signal) {
-      for await (const page of log.tail(run, after, signal)) yield spoil(run, page) ?? page;
+    ...journal,
+    async read(key, run, after) {
+      const page = await journal.read(key, run, after);
+      if (!page || !isBad(runIdOf({ key, run })) || page.lines.length === 0) return page;
+      const at = below(page.lines.length);
+      const line = (page.lines[at] ?? "").slice(0, below(page.lines[at]?.length ?? 0));
+      shown(line);
+      return { ...page, lines: page.lines.with(at, line) };
     },
   };
 }
@@ -45,9 +45,12 @@ function damagedLog(log: Log, isBad: (run: string) => boolean, chance: Chance, s
 /** Damages a line of the record of a run. Fails if a client reads it, or if another run is not readable. */
 async function damageRecord(chance: Chance): Promise<void> {
   let [bad, line] = ["", ""];
-  const log = damagedLog(memoryLog(), (run) => run === bad, chance, (found) => line = found);
+  const journal = damagedJournal(memory().journal, (run) => run === bad, chance, (found) => line = found);
   const make = () =>
-    serve(agent({ model: scripted("One two three.", "Done.") }), { store: durable(memory()), log, onError() {} });
+    serve(agent({ model: scripted("One two three.", "Done.") }), {
+      store: durable(journal),
+      onError() {},
+    });
   const app = make();
   const runs: string[] = [];
   for (let count = 0; count < 2; count++) {
@@ -74,22 +77,24 @@ export const rows: Attack = {
   name: "rows",
   async attempt(chance) {
     await damageRecord(chance);
-    const kept = durable(memory());
+    const kept = durable(memory().journal);
     const sessions: string[] = [];
     for (let count = 0; count < 3; count++) {
-      const { app, kill } = processOf({ store: kept, log: memoryLog() }, agent({ model: waiting("Half") }));
+      const { app, kill } = processOf({ store: kept }, agent({ model: waiting("Half") }));
       const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
       sessions.push(first("run.started", framesOf(await pieces.until("Half"))).session);
       kill();
     }
     const [bad = "", ...good] = sessions;
-    const head = damaged((await kept.head(bad))?.head ?? "", chance);
-    const spoil = <S extends { readonly head: string }>(id: string, stored: S | undefined) =>
-      stored && (id === bad && stored.head.includes('"run"') ? { ...stored, head } : stored);
+    const { journal } = kept;
+    const key = journalKey(undefined, bad);
+    const head = damaged((await journal.head(key))?.head ?? "", chance);
+    const spoil = <S extends { readonly head: string }>(of: string, stored: S | undefined) =>
+      stored && (of === key && stored.head.includes('"run"') ? { ...stored, head } : stored);
     const store = durable({
-      ...kept,
-      head: async (id) => spoil(id, await kept.head(id)),
-      open: async (id) => spoil(id, await kept.open(id)),
+      ...journal,
+      head: async (of) => spoil(of, await journal.head(of)),
+      open: async (of) => spoil(of, await journal.open(of)),
     });
     const app = serve(agent({ model: scripted(...Array.from({ length: 9 }, () => "Done.")) }), {
       store,

@@ -20,12 +20,12 @@ import { otel } from "@jizai/jizai/middleware/otel";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
+import { placeOf } from "../../src/core/journal.ts";
 import { maskable, maskings } from "../support/masked_texts.ts";
 import { recorder } from "../support/recorder.ts";
 import type { Chance } from "../support/seeded.ts";
@@ -100,19 +100,20 @@ function expectClean(where: string, ...texts: readonly string[]): void {
   }
 }
 
-/** A store that remembers the records that contained the secret, at any moment. It does not throw: the engine would try again. */
+/** A store that remembers the appends and posts that contained the secret. It does not throw: the engine would try again. */
 function watchedStore(): { readonly store: Store; readonly leaked: string[] } {
-  const store = durable(memory());
+  const { journal } = memory();
   const leaked: string[] = [];
-  const watched: Store = {
-    ...store,
-    save(session) {
-      const text = JSON.stringify(session);
-      if (text.includes(secret)) leaked.push(text);
-      return store.save(session);
-    },
+  const watch = (stored: unknown) => {
+    const text = JSON.stringify(stored);
+    if (text.includes(secret)) leaked.push(text);
   };
-  return { store: watched, leaked };
+  const store = durable({
+    ...journal,
+    append: (key, append) => (watch(append), journal.append(key, append)),
+    post: (key, post) => (watch(post), journal.post(key, post)),
+  });
+  return { store, leaked };
 }
 
 /** A middleware right inside of `redact()` that remembers the secrets that it receives. */
@@ -182,9 +183,8 @@ async function leakInto(chance: Chance): Promise<void> {
   const { attacked, models, written, spans } = target(chance, steer);
   const sealed = resumeTokens({ keys: [{ id: "k", secret: "a secret of at least thirty-two bytes" }] });
   const [path, bodyOf] = chance.one(Object.entries(prompts) as [[string, (prompt: string) => object]]);
-  const log = memoryLog();
   const wires = [agUi(), aiSdkUi(), aiSdkMessages(), chatCompletions(), responses()];
-  const options = { store, log, wires, onError: () => {} };
+  const options = { store, wires, onError: () => {} };
   const [app, elsewhere] = [serve(attacked, options), serve(attacked, options)]; // as two processes
   const post = (to: string, body: unknown, server = app) =>
     server.request(to, {
@@ -213,7 +213,8 @@ async function leakInto(chance: Chance): Promise<void> {
     expectClean("the joined texts of a message", ...texts);
     expectClean("GET /sessions", await (await app.request(`/sessions/${encodeURIComponent(id)}`)).text());
     expectClean("GET /chat", await (await app.request(`/chat/${encodeURIComponent(id)}`)).text());
-    if (session?.last) expectClean("the log", JSON.stringify(await log.read(session.last.run, 0)));
+    const place = session?.last && placeOf(session.last.run);
+    if (place) expectClean("the stored events", JSON.stringify(await store.journal.read(place.key, place.run, 0)));
   }
   const requests = models.flatMap((model) => model.requests);
   expectClean(

@@ -16,7 +16,6 @@ import {
   tool,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 import * as z from "zod";
 import type { Chance } from "../support/seeded.ts";
@@ -151,7 +150,7 @@ export const values: Attack = {
   name: "values",
   async attempt(chance) {
     const errors: unknown[] = [];
-    const store = durable(memory());
+    const store = durable(memory().journal);
     const model = scripted(
       { calls: [["look", { key: "\ud800" }], ["look", {}]] },
       "Done.",
@@ -162,7 +161,7 @@ export const values: Attack = {
     const use = [strangeMiddleware(chance)];
     const attacked = agent({ model, tools: [strangeTool(chance)], use });
     const onError = (error: unknown) => void errors.push(error);
-    const app = serve(attacked, { store, log: memoryLog(), onError, session: () => "s" });
+    const app = serve(attacked, { store, onError, session: () => "s" });
     const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
     const last = events.at(-1);
     expect(

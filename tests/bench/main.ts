@@ -11,12 +11,12 @@ import { crowdMeasures } from "./parts/crowd.ts";
 import { deltaMeasures } from "./parts/deltas.ts";
 import { followerMeasures } from "./parts/followers.ts";
 import { linearMeasures } from "./parts/linear.ts";
-import { logMeasures } from "./parts/logs.ts";
 import { longRunMeasures } from "./parts/long_runs.ts";
 import { middlewareMeasures } from "./parts/middleware.ts";
 import { modelMeasures } from "./parts/models.ts";
 import { outputMeasures } from "./parts/outputs.ts";
 import { postMeasures } from "./parts/posts.ts";
+import { recordMeasures } from "./parts/records.ts";
 import { recoverMeasures } from "./parts/recover.ts";
 import { replayMeasures } from "./parts/replays.ts";
 import { rpcMeasures } from "./parts/rpc.ts";
@@ -38,7 +38,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   workerd: workerdMeasures,
   long_runs: longRunMeasures,
   linear: linearMeasures,
-  logs: logMeasures,
+  records: recordMeasures,
   models: modelMeasures,
   outputs: outputMeasures,
   screens: screenMeasures,

@@ -1,6 +1,6 @@
 /**
  * Prints the weight of bundles, minified and compressed, beside a budget for each. Exits with 1 if one is over its budget. `deno task size guard` compares
- * the weights with their ceilings instead, and exits with 1 only if one has grown. `deno task size run.ts features/log.ts` breaks down the minified bytes of
+ * the weights with their ceilings instead, and exits with 1 only if one has grown. `deno task size run.ts features/store.ts` breaks down the minified bytes of
  * those bundles by folder, and `deno task size files run.ts` also by file.
  *
  * Each row is a file in `bundles/`, bundled as a user would deploy it. From its size the size of another bundle is subtracted: for a feature, the same
@@ -33,20 +33,20 @@ const served = "served.ts";
 const sharedByModels = "models/base.ts";
 
 const rows: readonly Row[] = [
-  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 42.35 },
+  { what: "an agent with one tool, run, beyond Zod", bundle: "run.ts", without: zod, budget: 11, ceiling: 48.8 },
   {
     what: "served, sessions in memory, beyond Hono and Zod",
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 54.4,
+    ceiling: 64.2,
   },
   {
     what: "served with everything, beyond Hono and Zod",
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 71,
+    ceiling: 72.8,
   },
   {
     what: "served with zod/mini, compared with Zod",
@@ -55,30 +55,29 @@ const rows: readonly Row[] = [
     budget: -12,
     ceiling: -15.4,
   },
-  { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 4 },
-  { what: "log", bundle: "features/log.ts", without: served, budget: 3, ceiling: 6.95 },
-  { what: "sessions and logs in SQLite", bundle: "features/sqlite.ts", without: served, budget: 6.5, ceiling: 12.9 },
+  { what: "store", bundle: "features/store.ts", without: served, budget: 3, ceiling: 2.85 },
+  { what: "sessions in SQLite", bundle: "features/sqlite.ts", without: served, budget: 6.5, ceiling: 8.7 },
   {
-    what: "sessions and logs in Postgres",
+    what: "sessions in Postgres",
     bundle: "features/postgres.ts",
     without: served,
     budget: 6.5,
-    ceiling: 14,
+    ceiling: 8.6,
   },
-  { what: "sessions and logs in Redis", bundle: "features/redis.ts", without: served, budget: 7.5, ceiling: 15.05 },
-  { what: "sessions and logs in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 12.95 },
+  { what: "sessions in Redis", bundle: "features/redis.ts", without: served, budget: 7.5, ceiling: 9 },
+  { what: "sessions in D1", bundle: "features/d1.ts", without: served, budget: 6.5, ceiling: 8.35 },
   { what: "compaction", bundle: "features/compaction.ts", without: served, budget: 2, ceiling: 2.95 },
-  { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1, ceiling: 2.55 },
+  { what: "subagents", bundle: "features/subagents.ts", without: served, budget: 1, ceiling: 2.75 },
   {
     what: "streamed output",
     bundle: "features/streamed_output.ts",
     without: "features/output.ts",
     budget: 2,
-    ceiling: 2,
+    ceiling: 2.05,
   },
   { what: "screen", bundle: "features/screen.ts", without: served, budget: 2, ceiling: 2.15 },
-  { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5, ceiling: 2.25 },
-  { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5, ceiling: 1.25 },
+  { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5, ceiling: 2.3 },
+  { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5, ceiling: 1.15 },
   { what: "mods", bundle: "features/mods.ts", without: served, budget: 16, ceiling: 20.85 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.25 },
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.4 },
@@ -87,9 +86,9 @@ const rows: readonly Row[] = [
   { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.45 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 0.65 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.4 },
-  { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.55 },
+  { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.9 },
   { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3, ceiling: 3.7 },
-  { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.9 },
+  { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.95 },
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 6.35 },
   { what: "wire: Responses API", bundle: "wires/responses.ts", without: served, budget: 3, ceiling: 7 },
   { what: "wire: AG-UI", bundle: "wires/ag_ui.ts", without: served, budget: 3, ceiling: 4 },

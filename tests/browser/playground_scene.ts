@@ -6,7 +6,6 @@
 import { agent, type Middleware, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { playground, type PlaygroundOptions } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { trace } from "@jizai/jizai/trace";
 import * as z from "zod";
 import { order } from "../support/asking.ts";
@@ -43,7 +42,6 @@ export function open(
   return visit(
     serve(assistant, {
       page,
-      log: memoryLog(),
       onClientGone: "detach",
       ...report,
       ...(owner && { owner }),

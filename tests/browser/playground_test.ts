@@ -2,7 +2,6 @@ import { agent, memory, serve, textOf, tool } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assert, assertEquals } from "@std/assert";
 import { Hono, type MiddlewareHandler } from "hono";
 import * as z from "zod";
@@ -67,7 +66,7 @@ async function talking(
   },
 ) {
   const assistant = agent({ model: scripted(...steps), tools, use: [logger(() => {})], trace });
-  const served = serve(assistant, { page: playground(), log: memoryLog(), onClientGone: "detach" });
+  const served = serve(assistant, { page: playground(), onClientGone: "detach" });
   return await visit(new Hono().use(before).route(at, served), at || "/");
 }
 
@@ -295,7 +294,7 @@ Deno.test(
 async function restarting(...scripts: readonly (readonly ScriptedAnswer[])[]) {
   const models = scripts.map((steps) => scripted(...steps));
   const [first, ...later] = models.map((model) =>
-    serve(agent({ model, tools: [order], trace }), { page: playground(), log: memoryLog(), onClientGone: "detach" })
+    serve(agent({ model, tools: [order], trace }), { page: playground(), onClientGone: "detach" })
   );
   let app = first!;
   const visiting = await visit({ fetch: (request) => app.fetch(request) });
@@ -375,7 +374,6 @@ Deno.test("playground: a person takes the tour, and turns a middleware off", inB
   const app = serve(assistant(embedded({ pause: 0 }), { pace: 0, trace }), {
     page: playground({ prompts, switches }),
     vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
-    log: memoryLog(),
     onClientGone: "detach",
   });
   await using talk = await visit(app);

@@ -16,7 +16,6 @@ import { retry } from "@jizai/jizai/middleware/retry";
 import { ModelError } from "@jizai/jizai";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { trace } from "@jizai/jizai/trace";
 import * as z from "zod";
 import { assistant } from "../../examples/assistant/assistant.ts";
@@ -108,7 +107,7 @@ function app(...steps: readonly ScriptedStep[]) {
     prompts: ["Plan a weekend in Rome", "What is the weather in Oslo on Friday?", "Which trips have I booked?"],
     prices: { "claude-sonnet": { input: 3, output: 15, cached: 0.3 } },
   });
-  return serve(assistant, { page, log: memoryLog(), onClientGone: "detach", onError: () => {} });
+  return serve(assistant, { page, onClientGone: "detach", onError: () => {} });
 }
 
 /** Returns the app of the tour. */
@@ -116,7 +115,6 @@ function tour() {
   return serve(assistant(embedded({ pause: 1 }), { trace, pace: 60 }), {
     page: playground({ prompts, switches }),
     vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }),
-    log: memoryLog(),
     onClientGone: "detach",
     onError: () => {},
   });

@@ -1,6 +1,5 @@
 import { agent, serve, tool } from "@jizai/jizai";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
@@ -34,7 +33,7 @@ async function talking(...steps: readonly ScriptedAnswer[]) {
     },
   });
   const assistant = agent({ model: scripted(...steps), tools: [order, wait] });
-  const served = serve(assistant, { wires: [aiSdkUi(), aiSdkMessages()], log: memoryLog(), onClientGone: "detach" });
+  const served = serve(assistant, { wires: [aiSdkUi(), aiSdkMessages()], onClientGone: "detach" });
   const app = new Hono()
     .get("/", (c) => c.html(html))
     .get("/page.js", (c) => c.body(script, 200, { "content-type": "text/javascript" }))

@@ -54,21 +54,21 @@ Deno.test("the history of a compacted session has each message once, and no page
   const options = { session: "s", store, owner: "ada" };
   await assistant.run({ ...options, prompt: "Third" }).result;
   await assistant.run({ ...options, prompt: "x".repeat(400) }).result;
-  const { owner, compactions, messages = [] } = await store.load("s") ?? {};
+  const { owner, compactions, messages = [] } = await store.load("s", { owner: "ada" }) ?? {};
   const summary = "summing All of it.";
   assertEquals([owner, compactions, ...short(messages)], ["ada", 2, summary, "user", "assistant Four."]);
-  const { messages: all = [], before } = await store.history("s") ?? {};
+  const { messages: all = [], before } = await store.history("s", { owner: "ada" }) ?? {};
   assertEquals(short(all), [...whole, summary, "user Third", "assistant Three.", "user", "assistant Four."]); // the second summary has the same text
   assertEquals(before, undefined);
   const pages: string[][] = [];
   for (let before: number | undefined = Infinity; before !== undefined;) {
-    const page = await store.history("s", { limit: 3, before });
+    const page = await store.history("s", { owner: "ada", limit: 3, before });
     pages.unshift(short(page?.messages ?? []));
     before = page?.before;
   }
   assertEquals(pages.flat(), short(all));
   assertEquals(pages.slice(1).map(({ length }) => length), Array(pages.length - 1).fill(3));
-  assertEquals(await store.list(), ["s"]);
+  assertEquals(await store.list({ owner: "ada" }), ["s"]);
 });
 
 Deno.test("a run can continue from the transcript before a compaction, in a session that is forked there", async () => {
@@ -110,7 +110,7 @@ Deno.test("a store that rejects the compacted transcript fails the run, and lose
   const store = await storeWithHistory();
   const reject = (session: Session, save: () => Promise<number | undefined>) =>
     session.compactions ? Promise.reject(new FinalError("full")) : save();
-  const full = durable({ ...store, ...saving(store, reject) });
+  const full = durable(saving(store, reject));
   const assistant = compacting({ model: scripted(), use: [summing] });
   const { status, messages } = await compact(assistant, { session: "s", store: full }).result;
   assertEquals([status, short(messages)], ["failed", ["summing All of it.", "assistant Two"]]);
@@ -167,7 +167,7 @@ Deno.test("compact() compacts a session without a run, and a run continues it", 
   const { status, text, usage, messages } = await handle.result;
   assertEquals([handle.session, status, text, usage], ["s", "done", "", { input: 0, output: 0 }]);
   assertEquals(short(messages), ["summing All of it.", "assistant Two"]);
-  const { version: _, last, compactions, ...kept } = await store.load("s") ?? {};
+  const { version: _, last, compactions, readUntil: __, ...kept } = await store.load("s") ?? {};
   assertEquals(last?.event.type, "run.finished");
   assertEquals(kept, { id: "s", messages, state: [["kept", 1]], rules: [{ tool: "look" }] });
   assertEquals(compactions, 1);
@@ -185,7 +185,7 @@ Deno.test("compact() of an unknown session, or of another owner's, is refused", 
     assertEquals(refusal(await result), ["failed", "unknown", `Cannot compact session "${session}": there is none`]);
     assertEquals(await Array.fromAsync(events), []);
   }
-  assertEquals(await store.list(), ["s"]);
+  assertEquals([await store.list({ owner: "ada" }), await store.list({ owner: "bob" })], [["s"], []]);
 });
 
 Deno.test("compact() during a run is refused, and a run during compact() is refused", async () => {

@@ -8,15 +8,15 @@ import {
   emptyTranscript,
   type Entry,
   historyOf,
-  type NumberedEntry,
   type StoredTranscript,
   transcriptOf,
 } from "../../src/core/entries.ts";
+import type { NumberedJournalEntry } from "../../src/core/journal.ts";
 import { seeded, seeds, withSeed } from "../support/seeded.ts";
 
 /** A session as a store keeps it. */
 class Stored {
-  readonly entries: NumberedEntry[] = [];
+  readonly entries: NumberedJournalEntry[] = [];
   transcript: StoredTranscript = emptyTranscript;
 
   save(messages: readonly Message[], isCompaction = false): readonly Entry[] {

@@ -575,14 +575,11 @@ Deno.test("a run that ends after the calls may drop all results of its batch", a
 Deno.test("a run that is stopped while its calls are saved executes none of them, and their hooks receive that they did not run", async () => {
   const log: string[] = [];
   const kept = memory();
-  const store = durable({
-    ...kept,
-    ...saving(kept, (session, save) => {
-      const { position } = session.run ?? {};
-      if (position?.at === "tools" && position.calls.some(({ state }) => state === "running")) run.stop("enough");
-      return save();
-    }),
-  });
+  const store = durable(saving(kept, (session, save) => {
+    const { position } = session.run ?? {};
+    if (position?.at === "tools" && position.calls.some(({ state }) => state === "running")) run.stop("enough");
+    return save();
+  }));
   const run = agent({
     model: scripted({ calls: three }, "Done."),
     tools: [weather(({ city }) => log.push(`run ${city}`))],

@@ -24,7 +24,6 @@ import {
 import { asTool } from "@jizai/jizai/subagents";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertThrows } from "@std/assert";
 import * as z from "zod";
 import { resultFields, resultWith, unreadable } from "../support/hostile_values.ts";
@@ -65,8 +64,7 @@ async function served(execute: AnyTool["execute"], use: readonly Middleware[] = 
   const model = scripted({ calls: [["look", {}], ["fine", {}]] }, "Done.", "Again.");
   const reported: string[] = [];
   const app = serve(agent({ model, tools: [look, fine], use: [...use] }), {
-    store: durable(memory()),
-    log: memoryLog(),
+    store: durable(memory().journal),
     onError: (error) => void reported.push(String(error)),
     session: () => "s",
   });
@@ -177,8 +175,7 @@ Deno.test("an output that JSON cannot hold fails the run with a clear error, and
   const output = z.object({ n: z.string().transform((text) => BigInt(text)) });
   const reported: string[] = [];
   const app = serve(agent({ model: scripted('{"n":"12"}', '{"n":"12"}'), output }), {
-    store: durable(memory()),
-    log: memoryLog(),
+    store: durable(memory().journal),
     onError: (error) => void reported.push(String(error)),
     session: () => "s",
   });
@@ -193,8 +190,7 @@ Deno.test("an output that a hook replaces with a value that JSON cannot hold is 
   const reported: string[] = [];
   const replacing: Middleware = { name: "replacing", prompt: async (_, next) => ({ ...await next(), output: 1n }) };
   const app = serve(agent({ model: scripted("Done."), use: [replacing] }), {
-    store: durable(memory()),
-    log: memoryLog(),
+    store: durable(memory().journal),
     onError: (error) => void reported.push(String(error)),
   });
   const last = (await eventsOf(post(app, "/runs", { prompt: "Go" }))).at(-1);
@@ -238,7 +234,7 @@ async function beside(execute: () => unknown) {
   const { status, messages } = await agent({ model, tools: [hostile, other] }).run({
     prompt: "Go",
     session: "s",
-    store: durable(memory()),
+    store: durable(memory().journal),
     onError: (error) => void errors.push(error),
   }).result;
   const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);

@@ -2,7 +2,6 @@
  * Random runs that end as undisturbed ones: with a process that dies after any save, and with a pause at any point.
  */
 import type { Message, PersonAnswer, Question, RunResult, Session } from "@jizai/jizai";
-import type { LeasedSession } from "@jizai/jizai/session/durable";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { repairTranscript } from "../../src/core/transcript.ts";
@@ -42,16 +41,15 @@ async function live(seed: number, chance: Chance, death?: Death): Promise<Life> 
     session,
     store: {
       ...store,
-      ...saving(store, (_, save) => {
+      journal: saving(store, (_, save) => {
         marks.push(done.length);
         return save();
-      }),
-      async touch(session: LeasedSession, until: number) {
+      }, async (renew) => {
         const mark = done.length;
-        const moved = await store.touch(session, until);
-        if (moved) marks.push(mark);
-        return moved;
-      },
+        const renewed = await renew();
+        if (renewed?.stored) marks.push(mark);
+        return renewed;
+      }),
     },
     lease: chance.one([9, 60_000]),
     lost: () => true,

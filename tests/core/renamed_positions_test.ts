@@ -4,9 +4,10 @@
  */
 import { agent, type Answer, memory, type Middleware, type Session, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { durable, type NumberedEntry } from "@jizai/jizai/session/durable";
+import { durable, type NumberedJournalEntry } from "@jizai/jizai/session/durable";
 import { asTool } from "@jizai/jizai/subagents";
 import { assertEquals } from "@std/assert";
+import { journalKey } from "../../src/core/journal.ts";
 import { recordingStore } from "../support/recording_store.ts";
 import { lines } from "../support/transcript_lines.ts";
 
@@ -38,7 +39,7 @@ const parent = headOf(
     '"callId":"call_1/","path":["child"]}]}',
 );
 const call = { id: "call_1", name: "child", input: { prompt: "Hi" } };
-const parentEntries: readonly NumberedEntry[] = [
+const parentEntries: readonly NumberedJournalEntry[] = [
   [1, { type: "message", message: { role: "user", parts: [{ type: "text", text: "Hi" }] } }],
   [2, {
     type: "value",
@@ -58,19 +59,16 @@ const parentEntries: readonly NumberedEntry[] = [
 ];
 
 /** A store with a recorded session "s". */
-async function recorded(head: string, entries: readonly NumberedEntry[] = []): Promise<Store> {
-  const store = durable(memory());
+async function recorded(head: string, entries: readonly NumberedJournalEntry[] = []): Promise<Store> {
+  const store = durable(memory().journal);
   const { run, lease } = JSON.parse(head);
-  await store.append("s", {
+  const state = run.exit ? "paused" : "running";
+  await store.journal.append(journalKey(undefined, "s"), {
     from: undefined,
     to: { holder: "writer_1", n: 1 },
-    head,
-    entries: entries.map(([, entry]) => entry),
-    first: 1,
-    base: 1,
-    until: lease?.until ?? null,
-    owner: undefined,
-    run: run.exit ? "paused" : "running",
+    change: { run: 1, state, base: 1, waiting: 0, head, last: 0, entries: entries.map(([, entry]) => entry) },
+    due: lease ? lease.until - Date.now() : null,
+    created: { session: "s" },
   });
   return store;
 }
@@ -152,15 +150,15 @@ Deno.test("a process that knows the earlier names reads its own sessions, and re
   assertEquals([reviewing, accepting, asking, parent].map(isRefused), [false, false, false, false]);
   const heads: string[] = [];
   const saved: Session[] = [];
-  const inner = durable(memory());
+  const inner = durable(memory().journal);
   const store = durable({
-    ...inner,
-    async append(id, addition) {
-      heads.push(addition.head);
-      const isStored = await inner.append(id, addition);
-      const session = await inner.load(id);
+    ...inner.journal,
+    async append(key, append) {
+      heads.push(append.change?.head ?? "");
+      const outcome = await inner.journal.append(key, append);
+      const session = await inner.load("s");
       if (session) saved.push(session);
-      return isStored;
+      return outcome;
     },
   });
   const review: Middleware = { name: "review", input: (_, next) => next() };
@@ -177,5 +175,5 @@ Deno.test("a process that knows the earlier names refuses a run whose child is a
   const model = scripted({ calls: [["child", { prompt: "Hi" }]] }, "Done.");
   await agent({ model, tools: [child] }).run({ prompt: "Hi", session: "s", store }).result;
   assertEquals(saved.at(-1)?.run?.position.at, "tools");
-  assertEquals(isRefused((await store.head("s"))?.head ?? ""), true);
+  assertEquals(isRefused((await store.journal.head(journalKey(undefined, "s")))?.head ?? ""), true);
 });

@@ -3,10 +3,17 @@
  */
 import { memory, user } from "@jizai/jizai";
 import { durable } from "@jizai/jizai/session/durable";
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { journalKey } from "../../src/core/journal.ts";
+import { noCounters } from "../../src/core/position.ts";
 import { changeHead, openHead, openSession, SessionVersion } from "../../src/core/session_version.ts";
 import { callingAgent, countedAdapters } from "../support/growth.ts";
 import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
+
+const key = journalKey(undefined, "s");
+
+/** The parts of a change of a session without a run and mail. */
+const unposted = { run: 0, waiting: 0, readUntil: 0 };
 
 /** Returns state whose large value contains another one, which changes less often. */
 function stateOf(chance: Chance, inner: string) {
@@ -18,7 +25,7 @@ Deno.test("a head is read alone as with its session, after saves of the run and 
   for (const seed of seeds(60)) {
     await withSeed(seed, async () => {
       const chance = seeded(seed);
-      const store = memory();
+      const { journal } = memory();
       let version = SessionVersion.none;
       let messages = [user("0")];
       let inner = "x".repeat(1_500);
@@ -27,24 +34,28 @@ Deno.test("a head is read alone as with its session, after saves of the run and 
         if (chance.below(3) === 0) inner = chance.one(["y", "z"]).repeat(1_500);
         state = stateOf(chance, inner);
         const isOther = step > 1 && chance.below(3) === 0;
-        if (isOther) { // as a process that puts mail into the session
-          const { session, version: seen } = await openHead(store, "s");
-          assertEquals(await changeHead(store, "s", seen, { ...session!, id: "s", state }), true);
-          version = version.followedBy((await openHead(store, "s")).version);
+        if (isOther) { // as a process that gives a pause another number
+          const seen = await openHead(journal, key);
+          assert(seen);
+          assertEquals(await changeHead(journal, key, seen, { ...seen.session, state }), true);
+          version = version.followedBy((await openHead(journal, key))?.version ?? version);
         } else {
           messages = chance.below(5) === 0
             ? messages.slice(0, 1 + chance.below(messages.length))
             : [...messages, user(`${step}`)];
-          const next = version.next({ id: "s", state, messages }, { holder: "writer", isWriter: true });
-          for (let time = 0; time < 2; time++) assertEquals(await store.append("s", next.addition), true); // its acknowledgement was lost
+          const next = version.next({ id: "s", state, messages }, { ...unposted, holder: "writer" });
+          for (let time = 0; time < 2; time++) { // its acknowledgement was lost
+            const append = { ...next, ...(!next.from && { created: { session: "s" } }) };
+            assertEquals((await journal.append(key, append))?.stored, true);
+          }
           version = next.version;
         }
-        const { session, version: opened } = await openSession(store, "s");
-        const { session: head, version: ofHead } = await openHead(store, "s");
-        assertEquals(session, { id: "s", version: step, state, messages });
-        assertEquals<unknown>({ ...head, messages }, session);
-        for (const each of [opened, ofHead]) {
-          assertEquals([each.mark, each.writer, each.last], [version.mark, version.writer, version.last]);
+        const opened = await openSession(journal, key);
+        const head = await openHead(journal, key);
+        assertEquals(opened?.session, { id: "s", version: step, state, messages });
+        assertEquals<unknown>({ ...head?.session, messages }, opened?.session);
+        for (const each of [opened, head]) {
+          assertEquals([each?.version.mark, each?.version.last], [version.mark, version.last]);
         }
       }
     });
@@ -52,20 +63,17 @@ Deno.test("a head is read alone as with its session, after saves of the run and 
 });
 
 Deno.test("a session is unreadable if a large value of its head is missing, or if a newer version has written it", async () => {
-  const { addition } = SessionVersion.none.next(
-    { id: "s", state: [["a", "x".repeat(2_000)]], messages: [user("Hi")] },
-    { holder: "a" },
-  );
-  const damaged = memory();
-  await damaged.append("s", {
-    ...addition,
-    entries: addition.entries.map(() => ({ type: "message", message: user("Hi") })),
-  });
-  const newer = memory();
-  await newer.append("s", { ...addition, head: addition.head.replace('"format":1', '"format":3') });
+  const session = { id: "s", state: [["a", "x".repeat(2_000)]], messages: [user("Hi")] } as const;
+  const { change, ...marks } = SessionVersion.none.next(session, { ...unposted, holder: "a" });
+  const created = { session: "s" };
+  const [damaged, newer] = [memory().journal, memory().journal];
+  const entries = change.entries.map(() => ({ type: "message", message: user("Hi") } as const));
+  await damaged.append(key, { ...marks, created, change: { ...change, entries } });
+  const head = change.head.replace('"format":1', '"format":3');
+  await newer.append(key, { ...marks, created, change: { ...change, head } });
   for (const open of [openHead, openSession]) {
-    await assertRejects(() => open(damaged, "s"), Error, 'Cannot read session "s": its entry 2 is missing');
-    await assertRejects(() => open(newer, "s"), Error, "in format 3; expected 2 or lower");
+    await assertRejects(() => open(damaged, key), Error, 'Cannot read session "s": its entry 2 is missing');
+    await assertRejects(() => open(newer, key), Error, "in format 3; expected 2 or lower");
   }
 });
 
@@ -84,37 +92,27 @@ Deno.test("a session that was opened cannot be changed: neither its list of mess
 
 Deno.test("a fork has the transcript as it was after an entry, and neither the run nor its mail", async () => {
   const store = memory();
-  const run = {
-    id: "r",
-    startedAt: 0,
-    position: { at: "model", turn: 1 },
-    state: [],
-    answers: [],
-    before: 0,
-    events: 0,
-  };
+  const position = { at: "model", turn: 1 } as const;
+  const none = { counters: noCounters, usage: { input: 0, output: 0 }, state: [], answers: [] };
+  const run = { id: "r", startedAt: 0, position, ...none, before: 0, events: 0 };
   const whole = { id: "s", messages: ["a", "b", "c"].map((text) => user(text)), state: [["kept", 1]] as const };
-  const session = { ...whole, run: { ...run, counters: {}, usage: {} } };
-  const { addition } = SessionVersion.none.next(session as typeof whole, { holder: "a" });
-  await store.append("s", addition);
+  const mail = [{ type: "finish" }] as const;
+  assertEquals(await store.save({ ...whole, version: 0, run, mail }), 1);
+  assertEquals((await store.load("s"))?.mail, mail);
   assertEquals(await store.fork("s", "fork", { at: 2 }), true);
   assertEquals(await store.load("fork"), { ...whole, id: "fork", version: 1, messages: whole.messages.slice(0, 2) });
 });
 
 Deno.test("a run stores its lease with its first save, and not again before a third of it has passed", async () => {
-  const kept = memory();
-  const ends: (number | null | undefined)[] = [];
+  const { journal } = memory();
+  const dues: (number | null | undefined)[] = [];
   const store = durable({
-    ...kept,
-    append(id, addition) {
-      ends.push(addition.until);
-      return kept.append(id, addition);
+    ...journal,
+    append(key, append) {
+      dues.push(append.due);
+      return journal.append(key, append);
     },
   });
   await callingAgent().run({ prompt: "Go", session: "s", store }).result;
-  assertEquals([typeof ends[0], ends.at(-1), ends.slice(1, -1).filter((end) => end !== undefined)], [
-    "number",
-    null,
-    [],
-  ]);
+  assertEquals([dues[0], dues.at(-1), dues.slice(1, -1).filter((due) => due !== undefined)], [30_000, null, []]);
 });

@@ -2,7 +2,7 @@
  * Large values of a session's head, and references to them.
  */
 import { assertEquals } from "@std/assert";
-import { outline, referencesIn, restore } from "../../src/core/session_version.ts";
+import { outline, referencesIn, restore } from "../../src/core/large_values.ts";
 import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 
 /** Returns a random value. Some texts are long, and some members look like references. */

@@ -1,7 +1,6 @@
 import { agent, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { client, ClientError } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { assertEquals, assertRejects } from "@std/assert";
 import { Hono } from "hono";
@@ -14,7 +13,7 @@ const prefer = { prefer: "respond-async" };
 function app(options: ServeOptions = {}) {
   const drop = tool({ name: "drop", description: "", input: z.object({}), ask: true, execute: () => "Dropped." });
   const model = scripted({ calls: [["drop", {}]] }, "It is gone.", "Again.");
-  return serve(agent({ model, tools: [drop] }), { log: memoryLog(), ...options });
+  return serve(agent({ model, tools: [drop] }), { ...options });
 }
 
 for (const preference of ["respond-async", "wait=10, Respond-Async", "respond-async; wait=3"]) {
@@ -36,14 +35,16 @@ for (const preference of ["respond-async", "wait=10, Respond-Async", "respond-as
   });
 }
 
-Deno.test("POST /runs with Prefer: respond-async, without a log, responds with the address of the session", async () => {
+Deno.test("POST /runs with Prefer: respond-async, without a store, responds with the address of the run", async () => {
   const made = agent({ model: scripted("Hello!") });
   const served = serve(made, { session: (c) => c.req.query("room") });
   const response = await post(served, "/runs?room=a%20b", { prompt: "Hi" }, prefer);
   const location = response.headers.get("location");
-  assertEquals([response.status, location], [202, "/sessions/a%20b"]);
+  const { run } = await response.json();
+  assertEquals([response.status, location], [202, `/runs/${run}`]);
+  assertEquals((await eventsOf(served.request(`${location}`))).at(-1)?.type, "run.finished");
   await served.settled();
-  const { messages } = await (await served.request(`${location}`)).json();
+  const { messages } = await (await served.request("/sessions/a%20b")).json();
   assertEquals(messages.length, 2);
 });
 

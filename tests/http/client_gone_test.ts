@@ -1,12 +1,22 @@
-import { agent, type ClientGone, type Event, memory, type Model, serve, type ServeOptions, tool } from "../../mod.ts";
+import {
+  agent,
+  type ClientGone,
+  type Event,
+  memory,
+  type Model,
+  serve,
+  type ServeOptions,
+  type Store,
+  tool,
+} from "../../mod.ts";
 import { scripted, type ScriptedModel } from "../../src/model/scripted.ts";
-import { memoryLog } from "../../src/session/memory_log.ts";
+import { resumeTokens } from "../../src/session/resume_token/mod.ts";
 import { assertEquals, assertLess } from "@std/assert";
 import * as z from "zod";
 import { type App, piecesOf, post } from "../support/requests.ts";
 
-/** A run whose tool waits until it is released. */
-function scene(options: ServeOptions) {
+/** A run whose tool waits until it is released. `reported.progress` counts how often its progress is encoded. */
+function scene(options: ServeOptions, store: Store | null = memory()) {
   const gate = Promise.withResolvers<void>();
   const working = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<Event>();
@@ -28,12 +38,11 @@ function scene(options: ServeOptions) {
     },
   });
   const model = scripted({ text: "Working.", calls: [["work", {}]] }, "Done.", "Again.");
-  const store = memory();
   const observe = (event: Event) => {
     events.push(event.type);
     if (/^run\.(finished|aborted|failed)$/.test(event.type)) ended.resolve(event);
   };
-  const app = serve(agent({ model, tools: [work], observe }), { store, ...options });
+  const app = serve(agent({ model, tools: [work], observe }), { ...(store && { store }), ...options });
 
   /** Begins a run, and disconnects during the tool's work. Returns its session. */
   async function leave(from: App = app): Promise<string> {
@@ -55,7 +64,7 @@ for (const options of stopped) {
     await leave();
     const { type, ...rest } = await ended;
     assertEquals([type, "reason" in rest && rest.reason], ["run.aborted", "client-gone"]);
-    assertEquals([reported.aborted, reported.progress, model.left], [true, 0, 2]);
+    assertEquals([reported.aborted, reported.progress, model.left], [true, 1, 2]); // for the record of the run
   });
 }
 
@@ -79,8 +88,8 @@ Deno.test('onClientGone: "drain" ends a run after its turn if its client disconn
     "session.closed",
     "run.finished",
   ]);
-  assertEquals([reported.aborted, reported.progress, model.left], [false, 0, 2]);
-  const kept = await store.load(session);
+  assertEquals([reported.aborted, reported.progress, model.left], [false, 1, 2]);
+  const kept = await store?.load(session);
   assertEquals([kept?.run, kept?.messages.map(({ role }) => role)], [undefined, ["user", "assistant", "tool"]]);
 });
 
@@ -101,9 +110,20 @@ Deno.test('onClientGone: "detach" continues the run without encoding its events'
   release();
   const last = await ended;
   assertEquals("text" in last && last.text, "Done.");
-  assertEquals([reported.aborted, reported.progress, model.left], [false, 0, 1]);
-  const kept = await store.load(session);
+  assertEquals([reported.aborted, reported.progress, model.left], [false, 1, 1]);
+  const kept = await store?.load(session);
   assertEquals(kept?.messages.map(({ role }) => role), ["user", "assistant", "tool", "assistant"]);
+});
+
+Deno.test('onClientGone: "detach" continues a run that has no record without encoding its events', async () => {
+  const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+  const options = { onClientGone: "detach", resumeTokens: resumeTokens({ keys }) } as const;
+  const { model, reported, leave, ended, release } = scene(options, null);
+  await leave();
+  release();
+  const last = await ended;
+  assertEquals("text" in last && last.text, "Done.");
+  assertEquals([reported.aborted, reported.progress, model.left], [false, 0, 1]);
 });
 
 Deno.test("onClientGone is called for each request", async () => {
@@ -119,7 +139,6 @@ Deno.test("onClientGone is called for each request", async () => {
 Deno.test("onClientGone is called only for requests that launch a run", async () => {
   const asked: string[] = [];
   const app = serve(agent({ model: scripted("Hello!") }), {
-    log: memoryLog(),
     onClientGone(c) {
       asked.push(`${c.req.method} ${c.req.path}`);
       return "detach";
@@ -254,7 +273,7 @@ Deno.test("serve() does not read the signal of a request that cannot wait for a 
   });
   let asked = 0;
   Object.defineProperty(request, "signal", { get: () => void asked++ });
-  const response = await serve(agent({ model: scripted("Hello!") }), { log: memoryLog() }).fetch(request);
+  const response = await serve(agent({ model: scripted("Hello!") }), {}).fetch(request);
   await response.text();
   assertEquals([response.status, asked], [200, 0]);
 });

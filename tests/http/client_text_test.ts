@@ -19,7 +19,6 @@ import { compaction } from "@jizai/jizai/middleware/compaction";
 import { moderation } from "@jizai/jizai/middleware/moderation";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
@@ -240,7 +239,7 @@ Deno.test("a refused edit leaves the pause as it was, and other answers are acce
 
 Deno.test("a refused edit does not use up the resume token of its pause", async () => {
   const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
-  for (const log of [undefined, memoryLog()]) {
+  for (const store of [undefined, memory()]) {
     const paid: unknown[] = [];
     const { pay, model } = shop([], "Done.");
     const noted: Middleware = {
@@ -249,7 +248,7 @@ Deno.test("a refused edit does not use up the resume token of its pause", async 
     };
     const app = serve(agent({ model, tools: [pay], use: [refusing("edit"), noted] }), {
       resumeTokens: resumeTokens({ keys }),
-      ...(log && { log }),
+      ...(store && { store }),
     });
     const events = await eventsOf(post(app, "/runs", { prompt: "Pay" }));
     const { resumeToken } = first("run.paused", events);

@@ -1,10 +1,11 @@
 import { agent, memory, type Model, type RunEnd, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import type { Log } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { failingAppends, typesIn, watchedEvents } from "../support/events_journal.ts";
 import { processOf, type Shared, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 
@@ -30,11 +31,11 @@ function outline(ends: readonly RunEnd[]) {
   }));
 }
 
-/** The number of sessions that the store lists, and of the reports that wait in it. */
-async function entriesOf({ store }: Shared) {
-  const sessions = await store.list();
-  const leased = await store.pending(Number.MAX_SAFE_INTEGER, 100);
-  return { sessions: sessions.length, reports: leased.filter((id) => !sessions.includes(id)).length };
+/** The number of sessions that the store lists, and of the reports that wait in it, which it does not list. */
+async function entriesOf({ store: { journal } }: Shared, owner?: string) {
+  const sessions = await journal.list({ owner });
+  const leased = await Promise.all((await journal.pending(100, 2 ** 42)).map((key) => journal.head(key)));
+  return { sessions: sessions.length, reports: leased.filter((head) => head?.session === undefined).length };
 }
 
 Deno.test("onEnd receives the pause and the end of a run, with its owner, and nothing is left in the store", async () => {
@@ -53,7 +54,7 @@ Deno.test("onEnd receives the pause and the end of a run, with its owner, and no
     { owner: "ada", id: "RUN:end", type: "run.finished" },
   ]);
   assertEquals(ends.map((end) => [end.run, end.session]), [[run, session], [run, session]]);
-  assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
+  assertEquals(await entriesOf(among, "ada"), { sessions: 1, reports: 0 });
 });
 
 Deno.test("onEnd is called again after 1, 5 and 25 seconds if it rejects, and then by recover()", async () => {
@@ -89,7 +90,7 @@ Deno.test("a report that fails takes no place in a store in memory, and is given
   const store = memory({ max: 2 });
   const app = serve(agent({ model: scripted("One.", "Two.") }), { store, onEnd, onError() {} });
   for (const prompt of ["Hi", "Hello"]) await eventsOf(post(app, "/runs", { prompt }));
-  assertEquals([(await store.list()).length, await store.pending(Number.MAX_SAFE_INTEGER, 10)], [2, []]);
+  assertEquals([(await store.list()).length, await store.journal.pending(10, 2 ** 42)], [2, []]);
   await advance(time, 31_000);
   assertEquals(calls(), 8);
   await (await app.recover()).over;
@@ -200,18 +201,14 @@ Deno.test("onEnd receives the end of a run that ends while its pause is still be
   const { ends, onEnd } = receiver();
   const among = shared();
   const ending = Promise.withResolvers<void>();
-  const log: Log = {
-    ...among.log,
-    async append(run, addition) {
-      if (addition.lines.some((line) => line.startsWith('{"type":"run.finished"'))) {
-        ending.resolve();
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      return await among.log.append(run, addition);
-    },
-  };
-  const { app } = processOf(among, asking(), {
-    log,
+  const { journal } = watchedEvents(among.store, async (key, append) => {
+    if (typesIn(append).includes("run.finished")) {
+      ending.resolve();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return await among.store.journal.append(key, append);
+  });
+  const { app } = processOf({ store: durable(journal) }, asking(), {
     async onEnd(end) {
       if (end.event.type === "run.paused") await ending.promise;
       await onEnd(end);
@@ -278,14 +275,15 @@ Deno.test("onEnd receives the end of a run that was resumed while its process re
   const assistant = asking();
   const removing = Promise.withResolvers<void>();
   const resumed = Promise.withResolvers<void>();
-  const store = {
-    ...among.store,
-    async delete(id: string) {
+  const { journal } = among.store;
+  const store = durable({
+    ...journal,
+    async delete(key) {
       removing.resolve();
       await resumed.promise;
-      await among.store.delete(id);
+      await journal.delete(key);
     },
-  };
+  });
   const one = processOf({ ...among, store }, assistant, { onEnd() {} });
   const approve = await pausedRun(one.app);
   await removing.promise;
@@ -322,22 +320,21 @@ Deno.test("onEnd receives a pause from recover() no more once it was delivered, 
   assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
 });
 
-for (const reason of ["were refused", "could not be logged"]) {
+for (const reason of ["were refused", "could not be stored"]) {
   Deno.test(`onEnd receives a pause that was delivered no more, although answers ${reason} since`, async () => {
     using time = new FakeTime();
     const among = shared();
     const { ends, onEnd } = receiver();
     let isDown = false;
-    const append: Log["append"] = (...given) =>
-      isDown ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
-    const { app } = processOf({ ...among, log: { ...among.log, append } }, asking(), { onEnd, onError() {} });
+    const store = durable(failingAppends(among.store, (_, { events }) => isDown && events !== undefined));
+    const { app } = processOf({ store }, asking(), { onEnd, onError() {} });
     const approve = await pausedRun(app);
     await advanceUntilSettled(time, app.settled());
     const [session = ""] = await among.store.list();
-    isDown = reason === "could not be logged";
+    isDown = reason === "could not be stored";
     const answers = [{ callId: isDown ? "call_1" : "unknown", type: "approve" }];
     const refusal = await advanceUntilSettled(time, post(app, `/sessions/${session}/answers`, { answers }));
-    assertEquals(refusal.status, isDown ? 503 : 409);
+    assertEquals(refusal.status, isDown ? 500 : 409);
     isDown = false;
     assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
     await advanceUntilSettled(time, approve(app));
@@ -365,13 +362,13 @@ Deno.test("onEnd is not called for a prompt that was refused, nor at a hand-over
   assertEquals(outline(ends), [{ id: "RUN:end", type: "run.finished" }]);
 });
 
-Deno.test("onEnd receives nothing of a prompt that could not be logged, which leaves nothing in the store", async () => {
+Deno.test("onEnd receives nothing of a prompt that could not be stored, which leaves nothing in the store", async () => {
   using time = new FakeTime();
   const among = shared();
   const { ends, onEnd } = receiver();
-  const log: Log = { ...among.log, append: () => Promise.reject(new Error("The log is down")) };
-  const { app } = processOf({ ...among, log }, agent({ model: scripted("Done.") }), { onEnd, onError() {} });
-  assertEquals((await advanceUntilSettled(time, post(app, "/runs", { prompt: "Hi" }))).status, 503);
+  const store = durable(failingAppends(among.store, (_, { events }) => events !== undefined));
+  const { app } = processOf({ store }, agent({ model: scripted("Done.") }), { onEnd, onError() {} });
+  assertEquals((await advanceUntilSettled(time, post(app, "/runs", { prompt: "Hi" }))).status, 500);
   await advance(time, 4 * lease);
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
   assertEquals([ends, await entriesOf(among)], [[], { sessions: 0, reports: 0 }]);

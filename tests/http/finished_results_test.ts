@@ -1,5 +1,5 @@
 /**
- * The results of calls that a client has read, although the process died before it saved them.
+ * The results of calls that a client has read, although the process died at once.
  *
  * @module
  */
@@ -13,7 +13,8 @@ import {
   tool,
   ToolError,
 } from "@jizai/jizai";
-import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { durable, type Journal } from "@jizai/jizai/session/durable";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -21,15 +22,15 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
-import { type Framed, post } from "../support/requests.ts";
+import { eventsOf, type Framed, post } from "../support/requests.ts";
 
-/** The stores and logs that outlive a process. */
+/** The stores that outlive a process. */
 const places: Readonly<Record<string, () => Shared>> = {
   memory: shared,
   SQLite() {
     const database = new DatabaseSync(":memory:");
     migrate(database);
-    return { store: sqliteStore(database), log: sqliteLog(database) };
+    return { store: sqliteStore(database) };
   },
 };
 
@@ -39,24 +40,22 @@ interface Options {
   readonly use?: readonly Middleware[];
 }
 
-/** Starts a process that dies when the log has the `count`th result, before the store has it. */
-function dying(among: Shared, options: Options, steps: readonly ScriptedStep[], count = 1) {
+/** Starts a process that dies when the journal has the `count`th result, before a client reads it. */
+function dying({ store }: Shared, options: Options, steps: readonly ScriptedStep[], count = 1) {
   const died = Promise.withResolvers<void>();
   let results = 0;
-  const log: Shared["log"] = {
-    ...among.log,
-    async append(run, addition) {
-      const appended = await among.log.append(run, addition);
-      results += addition.lines.filter((line) => line.startsWith(`{"type":"tool.finished"`)).length;
-      if (results >= count) {
-        process.kill();
-        died.resolve();
-      }
-      return appended;
-    },
+  const append: Journal["append"] = async (key, append) => {
+    const appended = await store.journal.append(key, append);
+    const lines = append.events?.lines ?? [];
+    results += lines.filter((line) => line.startsWith(`{"type":"tool.finished"`)).length;
+    if (results >= count) {
+      process.kill();
+      died.resolve();
+    }
+    return appended;
   };
   const made = agent({ ...options, model: scripted(...steps) });
-  const process: Process = processOf({ ...among, log }, made, { singleProcess: true });
+  const process: Process = processOf({ store: durable({ ...store.journal, append }) }, made, { singleProcess: true });
   return { app: process.app, died: died.promise };
 }
 
@@ -84,12 +83,9 @@ async function survive(
   return await outcomeOf(among, run, session);
 }
 
-async function outcomeOf({ store, log }: Shared, run: string, session: string): Promise<Outcome> {
-  const events: Framed[] = [];
-  for (let page = await log.read(run, 0); page; page = await log.read(run, events.length)) {
-    for (const line of page.lines) events.push({ id: events.length + 1, ...JSON.parse(line) });
-    if (events.length >= page.last) break;
-  }
+async function outcomeOf({ store }: Shared, run: string, session: string): Promise<Outcome> {
+  const reader = processOf({ store }, agent({ model: scripted() }));
+  const events = await eventsOf(reader.app.request(`/runs/${run}`));
   return { events, messages: (await store.load(session))?.messages ?? [] };
 }
 
@@ -190,13 +186,13 @@ for (const [place, open] of Object.entries(places)) {
     assertEquals([shownResults(outcome), storedResults(outcome), done, reviews], [[result], [result], [7], 1]);
   });
 
-  Deno.test(`a result that clients do not receive is called done after a crash, with ${place}`, async () => {
+  Deno.test(`a result that clients do not receive reaches the model after a crash, with ${place}`, async () => {
     const { send, done } = counted(true);
     const silent: Middleware = { name: "silent", tool: async (_, next) => ({ ...await next(), silent: true }) };
     const call = { id: "c1", name: "send", input: { n: 7 } };
     const outcome = await survive(open(), { tools: [send], use: [silent] }, { calls: [call] });
     assertEquals([shownResults(outcome), done], [[{ ...ok("c1", ""), parts: [] }], [7]]);
-    assertEquals(storedResults(outcome), [ok("c1", "It is done. Its result is not available.")]);
+    assertEquals(storedResults(outcome), [ok("c1", "sent 7, as number 1")]);
   });
 
   Deno.test(`results that were read before two crashes stay, with ${place}`, async () => {

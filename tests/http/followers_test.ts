@@ -2,7 +2,7 @@
  * Clients that follow a run in another process share its reads. The database counts the statements that it executes.
  */
 import { agent, type Model, serve } from "@jizai/jizai";
-import { type D1, d1Log, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { type D1, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
@@ -32,7 +32,7 @@ async function databases() {
         return Promise.resolve(rows.map((results) => ({ results })));
       },
     };
-    return { counts, stores: { store: d1Store(d1), log: d1Log(d1) }, d1 };
+    return { counts, stores: { store: d1Store(d1) }, d1 };
   };
   await migrate(connect().d1);
   return connect;

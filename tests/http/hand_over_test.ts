@@ -1,13 +1,15 @@
 /**
- * Shutdowns that hand runs over to another process, first with a log that works, then with one that fails.
+ * Shutdowns that hand runs over to another process, first with a store that works, then with one that fails.
  */
 import { agent, type Middleware, type Model, serve, type ServeOptions, state, type Store, tool } from "@jizai/jizai";
 import { fold, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { failingAppends, recordOf } from "../support/events_journal.ts";
 import { processOf, type Shared, shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
@@ -19,12 +21,6 @@ const input = z.object({});
 function closing(among: Shared, assistant: Parameters<typeof processOf>[1], options: ServeOptions = {}) {
   const shutdown = new AbortController();
   return { ...processOf(among, assistant, { signal: shutdown.signal, ...options }), shutdown: () => shutdown.abort() };
-}
-
-/** All events of a run, from its record. */
-async function recordOf({ log }: Shared, run: string): Promise<readonly Framed[]> {
-  const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
-  return lines.map((line, index) => ({ id: first + index, ...JSON.parse(line) }));
 }
 
 /** The type of each event, and the field that distinguishes events of that type. */
@@ -65,45 +61,43 @@ function slow() {
 }
 
 Deno.test("settled() resolves when the runs in the background were handed over", async () => {
-  for (const hasLog of [true, false]) {
-    const { store, log } = shared();
-    const gate = Promise.withResolvers<void>();
-    const begun = Promise.withResolvers<void>();
-    const isSaving = Promise.withResolvers<void>();
-    const slowStore: Store = {
-      ...store,
-      ...saving(store, async (session, save) => {
-        if (session.lease?.released) {
-          isSaving.resolve();
-          await gate.promise;
-        }
-        return await save();
-      }),
-    };
-    const work = tool({
-      name: "work",
-      description: "",
-      input,
-      execute(_, { signal }) {
-        begun.resolve();
-        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-      },
-    });
-    const shutdown = new AbortController();
-    const options = { store: slowStore, ...(hasLog && { log }), signal: shutdown.signal, grace: 0 };
-    const app = serve(agent({ model: scripted({ calls: [["work", {}]] }), tools: [work] }), options);
-    const { session } = await (await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" })).json();
-    await begun.promise;
-    let isSettled = false;
-    shutdown.abort();
-    const settled = app.settled().then(() => isSettled = true);
-    await isSaving.promise;
-    await new Promise((resolve) => setTimeout(resolve));
-    assertEquals(isSettled, false);
-    gate.resolve();
-    await settled;
-    assertEquals((await store.load(session))?.lease?.released, true);
-  }
+  const { store } = shared();
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const isSaving = Promise.withResolvers<void>();
+  const slowStore: Store = {
+    ...store,
+    journal: saving(store, async (session, save) => {
+      if (session.lease?.released) {
+        isSaving.resolve();
+        await gate.promise;
+      }
+      return await save();
+    }),
+  };
+  const work = tool({
+    name: "work",
+    description: "",
+    input,
+    execute(_, { signal }) {
+      begun.resolve();
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  const shutdown = new AbortController();
+  const options = { store: slowStore, signal: shutdown.signal, grace: 0 };
+  const app = serve(agent({ model: scripted({ calls: [["work", {}]] }), tools: [work] }), options);
+  const { session } = await (await post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" })).json();
+  await begun.promise;
+  let isSettled = false;
+  shutdown.abort();
+  const settled = app.settled().then(() => isSettled = true);
+  await isSaving.promise;
+  await new Promise((resolve) => setTimeout(resolve));
+  assertEquals(isSettled, false);
+  gate.resolve();
+  await settled;
+  assertEquals((await store.load(session))?.lease?.released, true);
 });
 
 Deno.test("a shutdown waits for a response within grace, and hands the run over after it", async () => {
@@ -130,7 +124,7 @@ Deno.test("a shutdown waits for a response within grace, and hands the run over 
   const two = processOf(among, agent({ model: scripted("Twice."), use: [watch] }));
   const { runs, over } = await two.app.recover();
   await advanceUntilSettled(time, over);
-  const record = await recordOf(among, run);
+  const record = await recordOf(among.store, run);
   assertEquals([runs, seen], [[run], []]);
   assertEquals(outline(record.slice(all.length)), [
     ...again,
@@ -223,7 +217,7 @@ for (
     const two = processOf(among, working(idempotent, done, 0, scripted("Done.")));
     const { runs, over } = await two.app.recover();
     await advanceUntilSettled(time, over);
-    const record = await recordOf(among, run);
+    const record = await recordOf(among.store, run);
     assertEquals([runs, done], [[run], Array.from({ length: times }, () => "1:0")]);
     assertEquals(outline(record).filter((line) => line.startsWith("tool.finished")), [`tool.finished ${status}`]);
     assertEquals(outline(record).at(-1), "run.finished Done.");
@@ -243,7 +237,7 @@ Deno.test("a run that was handed over continues within two seconds where a proce
   one.shutdown();
   await advanceUntilSettled(time, pieces.rest());
   const released = Date.now();
-  while (outline(await recordOf(among, run)).at(-1) !== "run.finished Whole.") await advance(time, 100);
+  while (outline(await recordOf(among.store, run)).at(-1) !== "run.finished Whole.") await advance(time, 100);
   clearInterval(timer);
   assert(Date.now() - released <= 2_000, `It took ${Date.now() - released} ms`);
 });
@@ -265,7 +259,7 @@ Deno.test("a hand-over does not count as a death of the run", async () => {
   }
   const last = processOf(among, agent({ model: scripted("Whole.") }));
   await advanceUntilSettled(time, last.app.recover().then(({ over }) => over));
-  const record = await recordOf(among, run);
+  const record = await recordOf(among.store, run);
   assertEquals(outline(record).at(-1), "run.finished Whole.");
   assertEquals(record.map(({ id }) => id), record.map((_, index) => index + 1));
 });
@@ -298,7 +292,7 @@ Deno.test("a run whose state is not JSON at a hand-over is reported, and continu
   const { runs, over } = await two.app.recover();
   await advanceUntilSettled(time, over);
   assertEquals(runs, [run]);
-  assertEquals(outline(await recordOf(among, run)).slice(-1), ["run.finished Done."]);
+  assertEquals(outline(await recordOf(among.store, run)).slice(-1), ["run.finished Done."]);
 });
 
 Deno.test("stop() ends a run during a shutdown, and a run in memory is aborted", async () => {
@@ -312,7 +306,7 @@ Deno.test("stop() ends a run during a shutdown, and a run in memory is aborted",
   one.shutdown();
   await two.app.request(`/runs/${run}/stop`, { method: "POST" });
   await advanceUntilSettled(time, pieces.rest());
-  const record = await recordOf(among, run);
+  const record = await recordOf(among.store, run);
   assertEquals(outline(record).filter((line) => line === "run.aborted").length, 1);
   assertEquals((await two.app.recover()).runs, []);
 });
@@ -334,9 +328,9 @@ Deno.test("a wire, whose clients do not reconnect, ends with the code unavailabl
   }
 });
 
-// A shutdown while the log fails.
+// A shutdown while the store fails.
 
-Deno.test("a shutdown waits no longer than grace and a second for a log that fails, and another process continues the run", async () => {
+Deno.test("a shutdown waits no longer than grace and a second for a store that fails, and another process continues the run", async () => {
   using time = new FakeTime();
   const among = shared();
   const more = Promise.withResolvers<void>();
@@ -350,11 +344,10 @@ Deno.test("a shutdown waits no longer than grace and a second for a log that fai
     },
   };
   let down = false;
-  const append: typeof among.log.append = (...given) =>
-    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+  const store = durable(failingAppends(among.store, () => down));
   const shutdown = new AbortController();
   const options = { signal: shutdown.signal, grace: 3_000, onError() {} };
-  const one = processOf({ ...among, log: { ...among.log, append } }, agent({ model }), options);
+  const one = processOf({ store }, agent({ model }), options);
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
   const { run, session } = first("run.started", framesOf(await pieces.until("Half")));
   down = true;
@@ -365,6 +358,7 @@ Deno.test("a shutdown waits no longer than grace and a second for a log that fai
   await advanceUntilSettled(time, one.app.settled());
   assertEquals(Date.now() - before <= 2_500, true);
   assertEquals(storedRun(await among.store.load(session)), { id: run, status: "running" });
+  await advance(time, 30_000); // its lease
   const two = processOf(among, agent({ model: scripted("Whole.") }));
   const { runs, over } = await two.app.recover();
   assertEquals(runs, [run]);
@@ -373,18 +367,17 @@ Deno.test("a shutdown waits no longer than grace and a second for a log that fai
   await pieces.rest();
 });
 
-Deno.test("a call whose result could not be logged before a shutdown has in the session the result that clients read in the log", async () => {
+Deno.test("a call whose result could not be stored before a shutdown has in the session the result that clients read", async () => {
   using time = new FakeTime();
   const among = shared();
   const result = Promise.withResolvers<string>();
   let down = false;
-  const append: typeof among.log.append = (...given) =>
-    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+  const store = durable(failingAppends(among.store, () => down));
   const pay = tool({ name: "pay", description: "", input: z.object({}), execute: () => result.promise });
   const paying = () => agent({ model: scripted({ calls: [["pay", {}]] }, "Done."), tools: [pay] });
   const shutdown = new AbortController();
   const options = { signal: shutdown.signal, grace: 3_000, onError() {} };
-  const one = processOf({ ...among, log: { ...among.log, append } }, paying(), options);
+  const one = processOf({ store }, paying(), options);
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
   const { run, session } = first("run.started", framesOf(await pieces.until("tool.started")));
   down = true;
@@ -393,6 +386,7 @@ Deno.test("a call whose result could not be logged before a shutdown has in the 
   result.resolve("Paid");
   await advanceUntilSettled(time, one.app.settled());
   down = false;
+  await advance(time, 30_000); // its lease
   const two = processOf(among, agent({ model: scripted("Whole."), tools: [pay] }));
   const { runs, over } = await two.app.recover();
   assertEquals(runs, [run]);

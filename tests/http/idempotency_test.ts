@@ -1,10 +1,11 @@
 import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { journalKey } from "../../src/core/journal.ts";
 import { drop } from "../support/asking.ts";
 import { compacting } from "../support/compacting.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -34,7 +35,7 @@ async function prompt(app: App, key: string, body: object = { prompt: "Hi" }): P
 
 Deno.test("POST /runs with the same key returns the same run, while it runs and after its end", async () => {
   const { model, release } = twoStep();
-  const app = serve(agent({ model }), { log: memoryLog(), onClientGone: "detach" });
+  const app = serve(agent({ model }), { onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   const before = framesOf(await one.until("model.started"));
   const two = eventsOf(prompt(app, "k1"));
@@ -47,7 +48,7 @@ Deno.test("POST /runs with the same key returns the same run, while it runs and 
 });
 
 Deno.test("POST /runs sent several times at once with the same key begins one run", async () => {
-  const alone = { store: memory(), log: memoryLog() };
+  const alone = { store: memory() };
   for (const among of [shared(), alone]) {
     const model = scripted("Hello!");
     const apps = among === alone
@@ -61,9 +62,13 @@ Deno.test("POST /runs sent several times at once with the same key begins one ru
 
 Deno.test("POST /runs with the same key never begins a second run, also once the record of the first is deleted", async () => {
   const model = scripted("One.", "Two.", "Three.", "Four.");
-  const app = serve(agent({ model }), { log: memoryLog({ max: 2 }) });
-  const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
+  const store = memory();
+  const app = serve(agent({ model }), { store });
+  const events = await eventsOf(prompt(app, "k1"));
+  const { session } = first("run.started", events);
   for (const text of ["Ho", "Hu"]) await eventsOf(post(app, "/runs", { prompt: text, session }));
+  assertEquals(await eventsOf(prompt(app, "k1")), events);
+  await store.journal.trim(journalKey(undefined, session), 3);
   assertEquals(await refusalOf(prompt(app, "k1")), [410, {
     code: "forgotten",
     message: "Cannot repeat the request: the record of its run has been deleted",
@@ -76,18 +81,14 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
   const kept = memory();
   const hang = Promise.withResolvers<void>();
   const hanging = Promise.withResolvers<void>();
-  let saves = 0;
-  const store = durable({
-    ...kept,
-    ...saving(kept, async (_, save) => {
-      const saved = await save();
-      if (++saves === 3) await (hanging.resolve(), hang.promise); // the claim of the second prompt
-      return saved;
-    }),
-  });
+  let claims = 0;
+  const store = durable(saving(kept, async ({ run }, save) => {
+    const saved = await save();
+    if (run && ++claims === 1) await (hanging.resolve(), hang.promise);
+    return saved;
+  }));
   await store.save({ id: "s", version: 0, messages: [] });
-  const served = serve(agent({ model: scripted("One.", "Two.") }), { store, log: memoryLog(), lease: 5_000 });
-  saves = 2;
+  const served = serve(agent({ model: scripted("One.", "Two.") }), { store, lease: 5_000 });
   const body = { prompt: "Hi", session: "s" };
   const claiming = prompt(served, "k1", body);
   await hanging.promise;
@@ -101,7 +102,7 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
 });
 
 Deno.test("POST /runs refuses a key that another request has used", async () => {
-  const app = serve(agent({ model: scripted("Hello!", "Again!") }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted("Hello!", "Again!") }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   for (const body of [{ prompt: "Ho" }, { prompt: "Hi", session }, { messages: [{ role: "user", parts: [] }] }]) {
     assertEquals(await refusalOf(prompt(app, "k1", body)), reused);
@@ -112,7 +113,7 @@ Deno.test("POST /runs refuses a key that another request has used", async () => 
 });
 
 Deno.test("POST /runs refuses an invalid key", async () => {
-  const app = serve(agent({ model: scripted() }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted() }), {});
   for (const key of ["", "k".repeat(256)]) {
     const message = "Cannot read idempotency-key: expected 1 to 255 characters";
     const error = { code: "invalid", message, field: "idempotency-key" };
@@ -123,7 +124,7 @@ Deno.test("POST /runs refuses an invalid key", async () => {
 Deno.test("POST /runs may be repeated with its key after a refusal", async () => {
   const gate = Promise.withResolvers<void>();
   const model = scripted("First.", { before: () => gate.promise, text: "Slow." }, "Later.");
-  const app = serve(agent({ model }), { log: memoryLog() });
+  const app = serve(agent({ model }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   const slow = await prompt(app, "k2", { prompt: "Slowly", session });
   const body = { prompt: "Later", session };
@@ -138,7 +139,7 @@ Deno.test("POST /runs may be repeated with its key after a refusal", async () =>
 
 Deno.test("POST /sessions/:id/answers with the same key returns the events after the pause again", async () => {
   const model = scripted({ calls }, { text: "More.", calls }, "Done.");
-  const app = serve(agent({ model, tools: [drop] }), { log: memoryLog() });
+  const app = serve(agent({ model, tools: [drop] }), {});
   const before = await eventsOf(prompt(app, "k1"));
   const { session } = first("run.started", before);
   const answer = (key: string, callId: string) => {
@@ -158,7 +159,8 @@ Deno.test("POST /sessions/:id/answers with the same key returns the events after
 });
 
 Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may be repeated with its key", async () => {
-  const { store, log } = shared();
+  const { store } = shared();
+  const { journal } = store;
   const looked = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();
   const done = Promise.withResolvers<void>();
@@ -170,19 +172,18 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may 
     execute: () => done.promise.then(() => "Dropped"),
   });
   const dropping = () => agent({ model: scripted({ calls: [...calls, ...calls] }, "Done."), tools: [slowly] });
-  const one = processOf({ store, log }, dropping()).app;
+  const one = processOf({ store }, dropping()).app;
   /** A slow process: another one takes the session between its load and its save. */
   const late = processOf({
-    store: {
-      ...store,
-      async head(id) {
-        const session = await store.head(id);
+    store: durable({
+      ...journal,
+      async head(key) {
+        const head = await journal.head(key);
         looked.resolve();
         await taken.promise;
-        return session;
+        return head;
       },
-    },
-    log,
+    }),
   }, dropping()).app;
   const { session, run } = first("run.started", await eventsOf(post(one, "/runs", { prompt: "Drop" })));
   const send = (app: App, callId: string, key: string) =>
@@ -204,7 +205,7 @@ Deno.test("POST /sessions/:id/answers loses against concurrent answers, and may 
 });
 
 Deno.test("POST /sessions/:id/answers that was refused leaves its key free", async () => {
-  const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted({ calls }, "Done."), tools: [drop] }), {});
   const { session } = first("run.started", await eventsOf(prompt(app, "k1")));
   const answer = (callId: string) => {
     const answers = [{ callId, type: "approve" }];
@@ -221,12 +222,13 @@ Deno.test("POST /sessions/:id/answers that was refused leaves its key free", asy
   assertEquals(await refusalOf(answer("call_9")), reused);
 });
 
-Deno.test("serve() without a log begins a run once while it runs", async () => {
+Deno.test("serve() without a store begins a run once while it runs", async () => {
   const { model, release } = twoStep();
-  const app = serve(agent({ model }), { onClientGone: "detach" });
+  const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+  const app = serve(agent({ model }), { resumeTokens: resumeTokens({ keys }), onClientGone: "detach" });
   const one = piecesOf(await prompt(app, "k1"));
   await one.until("model.started");
-  const message = "Cannot repeat the request: its run continues, and there is no log to join it";
+  const message = "Cannot repeat the request: its run continues, and there is no store to join it";
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
   await one.cancel();
   assertEquals(await refusalOf(prompt(app, "k1")), [409, { code: "repeated", message }]);
@@ -236,7 +238,7 @@ Deno.test("serve() without a log begins a run once while it runs", async () => {
 });
 
 Deno.test("serve() keeps the keys of different owners apart", async () => {
-  const options: readonly ServeOptions[] = [{ log: memoryLog() }, {}];
+  const options: readonly ServeOptions[] = [{}, shared()];
   for (const more of options) {
     const model = scripted("Hello, Ada!", "Hello, Bob!");
     const app = serve(agent({ model }), { ...more, owner: (c) => c.req.header("x-user") });
@@ -249,7 +251,7 @@ Deno.test("serve() keeps the keys of different owners apart", async () => {
 });
 
 Deno.test("POST /sessions/:id/compact with the same key returns the same run", async () => {
-  const app = serve(compacting({ model: scripted("Hello!") }), { log: memoryLog() });
+  const app = serve(compacting({ model: scripted("Hello!") }), {});
   const { session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
   const compact = (body: object) => post(app, `/sessions/${session}/compact`, body, { "idempotency-key": "k1" });
   const events = await eventsOf(compact({}));

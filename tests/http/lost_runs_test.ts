@@ -1,11 +1,13 @@
 import { agent, type Middleware, type Model, type ServeOptions, type Session, tool, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { drop } from "../support/asking.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { waiting } from "../support/halting.ts";
+import { failingAppends } from "../support/events_journal.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedReason, storedRun } from "../support/stored_run.ts";
@@ -153,27 +155,15 @@ Deno.test("POST /runs with the same key resumes the run that a dead process had 
 Deno.test("POST /runs with the same key begins the run that a dead process had not begun", async () => {
   using time = new FakeTime();
   const among = shared();
-  for (const [key, point] of [["k1", "claim"], ["k2", "record"]] as const) {
+  for (const [key, point] of [["k1", "key"], ["k2", "claim"]] as const) {
     const doomed: { one?: Process } = {};
-    const one = processOf({
-      store: {
-        ...among.store,
-        ...saving(among.store, async (_, save) => {
-          if (point === "claim") doomed.one?.kill();
-          return await save();
-        }),
-      },
-      log: {
-        ...among.log,
-        append: async (run, addition) => {
-          if (point === "record" && !run.startsWith("key:")) {
-            doomed.one?.kill();
-            return false;
-          }
-          return await among.log.append(run, addition);
-        },
-      },
-    }, agent({ model: stuck }));
+    const journal = saving(among.store, async (session, save) => {
+      const isClaim = session.run !== undefined;
+      if (isClaim !== (point === "claim")) return await save();
+      doomed.one?.kill();
+      return isClaim ? undefined : await save();
+    });
+    const one = processOf({ store: durable(journal) }, agent({ model: stuck }));
     doomed.one = one;
     void post(one.app, "/runs", { prompt: "Hi" }, { "idempotency-key": key });
     await advance(time, lease);
@@ -188,14 +178,14 @@ Deno.test("POST /runs with the same key begins the run that a dead process had n
   }
 });
 
-/** A run whose process dies when it saves or logs a session that matches `when`. */
+/** A run whose process dies when it has saved a session that matches `when`. */
 async function dying(when: (session: Session) => boolean, model: Model) {
   const among = shared();
   const doomed: { one?: Process } = {};
   const died = Promise.withResolvers<void>();
   const store = {
     ...among.store,
-    ...saving(among.store, async (session, save) => {
+    journal: saving(among.store, async (session, save) => {
       const version = await save();
       if (when(session)) {
         doomed.one?.kill();
@@ -204,15 +194,15 @@ async function dying(when: (session: Session) => boolean, model: Model) {
       return version;
     }),
   };
-  const one = processOf({ store, log: among.log }, agent({ model, tools: [drop] }));
+  const one = processOf({ store }, agent({ model, tools: [drop] }));
   doomed.one = one;
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Hi" }));
-  const received = framesOf(await pieces.until("model.started"));
+  const received = framesOf(await pieces.until("session.opened"));
   await died.promise;
-  return { among, received, ...first("run.started", received) };
+  return { among, ...first("run.started", received) };
 }
 
-Deno.test("GET /runs/:id returns the end of a run whose process died before it logged the end", async () => {
+Deno.test("GET /runs/:id returns the end of a run whose process died before it sent the end", async () => {
   using time = new FakeTime();
   const { among, run } = await dying((session) => session.last !== undefined, scripted("Hello!"));
   const { app, model } = other(among);
@@ -221,7 +211,7 @@ Deno.test("GET /runs/:id returns the end of a run whose process died before it l
   await time.runMicrotasks();
 });
 
-Deno.test("GET /runs/:id returns run.paused if the process died before it logged the event", async () => {
+Deno.test("GET /runs/:id returns run.paused if the process died before it sent the event", async () => {
   using time = new FakeTime();
   const isPaused = ({ run }: Session) => run?.exit?.status === "paused";
   for (const action of ["follow", "answer"]) {
@@ -251,13 +241,13 @@ Deno.test("GET /runs/:id ends a paused run whose process died while it stopped t
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
-    ...saving(among.store, async (_, save) => {
+    journal: saving(among.store, async (_, save) => {
       const version = await save();
       doomed.one?.kill();
       return version;
     }),
   };
-  doomed.one = processOf({ store, log: among.log }, agent({ model: scripted(), tools: [drop] }));
+  doomed.one = processOf({ store }, agent({ model: scripted(), tools: [drop] }));
   void post(doomed.one.app, `/runs/${run}/stop`);
   await advance(time, lease);
   assertEquals(storedReason(await among.store.load(session)), "stop");
@@ -267,19 +257,19 @@ Deno.test("GET /runs/:id ends a paused run whose process died while it stopped t
   assertEquals(rest.map(({ id }) => id), numbered(received.length + 1, received.length + rest.length));
 });
 
-Deno.test("GET /runs/:id returns a stored prompt whose process died before it logged the event", async () => {
+Deno.test("GET /runs/:id returns a stored prompt whose process died before it sent the event", async () => {
   using time = new FakeTime();
   const among = shared();
   const doomed: { one?: Process } = {};
   const store = {
     ...among.store,
-    ...saving(among.store, async (session, save) => {
+    journal: saving(among.store, async (session, save) => {
       const version = await save();
       if (session.messages.length > 0) doomed.one?.kill();
       return version;
     }),
   };
-  doomed.one = processOf({ store, log: among.log }, agent({ model: scripted() }));
+  doomed.one = processOf({ store }, agent({ model: scripted() }));
   const { run } = first(
     "run.started",
     framesOf(await piecesOf(await post(doomed.one.app, "/runs", { prompt: "Hi" })).until("session.opened")),
@@ -289,20 +279,22 @@ Deno.test("GET /runs/:id returns a stored prompt whose process died before it lo
   assertEquals(rest.slice(0, 5).map(({ type }) => type), [
     "run.started",
     "session.opened",
+    "prompt.accepted",
     "run.started",
     "session.opened",
-    "prompt.accepted",
   ]);
   assertEquals(ends(rest), ["run.finished", "Whole."]);
 });
 
-Deno.test("GET /runs/:id reports a run as lost if its session does not know it", async () => {
+Deno.test("GET /runs/:id answers 404 for a lost run whose session was deleted, and ends the stream of a client that follows it", async () => {
   using time = new FakeTime();
-  const { among, one, received, run, session } = await middle(shared(), { singleProcess: true });
+  const { among, one, received, run, session } = await middle();
+  const { app } = other(among);
+  const following = await follow({ app }, run, received.length);
   one.kill();
   await among.store.delete(session);
-  const { app } = other(among);
-  assertEquals(ends(await eventsOf(follow({ app }, run, received.length))), ["run.aborted", "lost"]);
+  assertEquals(await eventsOf(following), []);
+  assertEquals(await codeOf(follow({ app }, run, received.length)), [404, "unknown"]);
   await time.runMicrotasks();
 });
 
@@ -369,11 +361,9 @@ Deno.test("POST /runs/:id/stop stops a run in another process, a lost run and a 
     const { app, model, reasons } = other(among);
     assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
     const rest = await advanceUntilSettled(time, eventsOf(follow({ app }, run, received.length)));
-    assertEquals([ends(rest), reasons, model.requests.length], [["run.aborted", "stop"], ["stop"], 0]);
-    if (!dead) {
-      await advance(time, lease); // until the other process renews its lease
-      await pieces.rest();
-    }
+    const ended = [["run.aborted", "stop"], dead ? ["stop"] : [], 0]; // a run that works ends in its own process
+    assertEquals([ends(rest), reasons, model.requests.length], ended);
+    if (!dead) assertEquals(ends(framesOf(await pieces.rest())), ["run.aborted", "stop"]);
     assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // the run has stopped
     assertEquals((await among.store.load(session))?.run, undefined);
   }
@@ -389,14 +379,22 @@ Deno.test("POST /runs/:id/stop stops a run in another process, a lost run and a 
   assertEquals(await late, [409, { code: "not-paused", message }]);
 });
 
-Deno.test("POST /runs/:id/stop waits between its attempts if the run's own process saves it at each of them", async () => {
+/** A run whose process died, and whose lease has ended. */
+async function lost(time: FakeTime) {
+  const begun = await middle();
+  begun.one.kill();
+  await advance(time, lease);
+  return begun;
+}
+
+Deno.test("POST /runs/:id/stop waits between its attempts if another process saves a lost run at each of them", async () => {
   using time = new FakeTime();
-  const { among, run } = await middle();
+  const { among, run } = await lost(time);
   const { store } = among;
   const attempts: number[] = [];
   const contended = {
     ...store,
-    ...saving(store, async (session, save) => {
+    journal: saving(store, async (session, save) => {
       if (session.lease?.closing !== "stop") return await save();
       attempts.push(Date.now());
       return attempts.length < 5 ? undefined : await save();
@@ -409,20 +407,19 @@ Deno.test("POST /runs/:id/stop waits between its attempts if the run's own proce
   assertEquals([ends(rest), reasons], [["run.aborted", "stop"], ["stop"]]);
 });
 
-Deno.test("POST /runs/:id/stop fails if another process has the run at each attempt, and if the end cannot be logged", async () => {
+Deno.test("POST /runs/:id/stop of a lost run fails if another process has it at each attempt, and if its end cannot be stored", async () => {
   using time = new FakeTime();
-  const { among, run } = await middle();
-  const { store, log } = among;
-  const busy = other({ ...among, store: { ...store, append: () => Promise.resolve(false) } });
+  const { among: { store }, run } = await lost(time);
+  const busy = other({ store: durable({ ...store.journal, append: () => Promise.resolve(undefined) }) });
   assertEquals(await advanceUntilSettled(time, refusalOf(post(busy.app, `/runs/${run}/stop`))), [409, {
     code: "busy",
     message: `Cannot stop run "${run}": another process changed it during each attempt`,
   }]);
   const errors: unknown[] = [];
-  const append = () => Promise.reject(new Error("The log is down"));
-  const unlogged = other({ store, log: { ...log, append } }, { onError: (error) => void errors.push(`${error}`) });
-  assertEquals(await advanceUntilSettled(time, codeOf(post(unlogged.app, `/runs/${run}/stop`))), [500, "internal"]);
-  assertEquals(new Set(errors), new Set(["Error: The log is down"]));
+  const onError = (error: unknown) => void errors.push(`${error}`);
+  const unstored = other({ store: durable(failingAppends(store, () => true)) }, { onError });
+  assertEquals(await advanceUntilSettled(time, codeOf(post(unstored.app, `/runs/${run}/stop`))), [500, "internal"]);
+  assertEquals(new Set(errors), new Set(["Error: The store is down"]));
 });
 
 Deno.test("POST /runs/:id/stop?rollback keeps nothing of a run that runs elsewhere, that was lost, or that waits for a person", async () => {
@@ -494,21 +491,20 @@ Deno.test("POST /runs/:id/stop answers 404 for unknown runs", async () => {
   }
 });
 
-Deno.test("a run whose log another process writes at its end does not change the session", async () => {
-  const { store, log } = shared();
-  const contested: typeof log = {
-    ...log,
-    async append(run, addition) {
-      const { after, lines } = addition;
-      if (lines.some((line) => line.includes("Done."))) await log.append(run, { after, lines: ["{}"], ended: false });
-      return await log.append(run, addition);
-    },
-  };
-  const { app } = processOf({ store, log: contested }, agent({ model: scripted("Done.") }));
+Deno.test("a run whose session another process takes at its end does not change the session", async () => {
+  const { store } = shared();
+  const journal = saving(store, async (session, save) => {
+    const kept = session.last && await store.load(session.id);
+    if (kept) await store.save(kept);
+    return await save();
+  });
+  const { app } = processOf({ store: durable(journal) }, agent({ model: scripted("Done.") }));
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
-  const { session, run } = first("run.started", framesOf(await pieces.rest()));
+  const received = framesOf(await pieces.rest());
+  const { session, run } = first("run.started", received);
   const kept = await store.load(session);
   assertEquals([storedRun(kept), kept?.last], [{ id: run, status: "running" }, undefined]);
+  assertEquals(received.some(({ type }) => type === "run.finished"), false);
 });
 
 Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () => {
@@ -518,7 +514,7 @@ Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () 
   const ended = Promise.withResolvers<void>();
   const store = {
     ...among.store,
-    ...saving(among.store, async (session, save) => {
+    journal: saving(among.store, async (session, save) => {
       if (storedRun(session)?.status === "paused") {
         pausing.resolve();
         await go.promise;
@@ -529,9 +525,9 @@ Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () 
     }),
   };
   const asking = agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] });
-  const { app } = processOf({ store, log: among.log }, asking);
+  const { app } = processOf({ store }, asking);
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
-  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  const { run, session } = first("run.started", framesOf(await pieces.until("session.opened")));
   await pausing.promise;
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
   go.resolve();

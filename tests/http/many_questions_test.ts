@@ -11,7 +11,6 @@ import {
 } from "@jizai/jizai";
 import { client } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { assert, assertEquals } from "@std/assert";
@@ -50,8 +49,8 @@ function served(made: ReturnType<typeof agent>) {
     },
     /** Returns how often the store has the schema of the tool. */
     async copies() {
-      const [id = ""] = await store.list();
-      return JSON.stringify(await store.load(id)).split('"field_199"').length - 1;
+      const [id = ""] = await store.list({ owner: "me" });
+      return JSON.stringify(await store.load(id, { owner: "me" })).split('"field_199"').length - 1;
     },
   };
 }
@@ -120,7 +119,7 @@ Deno.test("the events of a pause with 500 questions contain the schema of a tool
   for (const [make, copies] of [[direct, 1], [nested, 2]] as const) {
     const unlogged = await post(serve(make()), "/runs", { prompt: "Go" });
     assertEquals((await unlogged.text()).split('"field_199"').length - 1, copies);
-    const app = serve(make(), { store: memory(), log: memoryLog() });
+    const app = serve(make(), { store: memory() });
     const sent = await (await post(app, "/runs", { prompt: "Go" })).text();
     assertEquals(sent.split('"field_199"').length - 1, copies);
     assertEquals(sent.split('"$ref":"#/schemas/0"').length - 1, 500 * copies);
@@ -135,8 +134,7 @@ Deno.test("client(), onEnd and the AG-UI wire have the schema of each question",
   const other = tool({ name: "other", description: "", input: z.object({}), ask: true, execute: () => "" });
   const make = () => agent({ model: scripted({ calls: two }, "Done."), tools: [wide([]), other] });
   const ends: RunEnd[] = [];
-  const log = memoryLog();
-  const options = { store: memory(), log, wires: [agUi()], onEnd: (end: RunEnd) => void ends.push(end) };
+  const options = { store: memory(), wires: [agUi()], onEnd: (end: RunEnd) => void ends.push(end) };
   const app = serve(make(), options);
   const fetchFrom = (url: string | URL | Request, init?: RequestInit) =>
     Promise.resolve(app.request(url as string, init));

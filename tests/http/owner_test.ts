@@ -1,7 +1,7 @@
 import { agent, memory, serve, type ServeOptions, textOf, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog, ownedStore } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { HTTPException } from "hono/http-exception";
 import { drop } from "../support/asking.ts";
@@ -16,7 +16,6 @@ function app(options: ServeOptions = {}) {
     "Really.",
   );
   const served = serve(agent({ model, tools: [drop] }), {
-    log: memoryLog(),
     owner: (c) => Promise.resolve(c.req.header("x-user")),
     ...options,
   });
@@ -141,12 +140,10 @@ Deno.test("serve() accepts a resume token from its owner only", async () => {
 });
 
 Deno.test("serve() lets two owners use the same session id, and each sees only its own session", async () => {
-  for (const log of [memoryLog(), undefined]) {
-    const store = memory();
+  for (const store of [memory(), durable(memory().journal)]) {
     const model = scripted("Hello Ada!", "Hello Bob!", "Ada again!");
     const app = serve(agent({ model }), {
       store,
-      ...(log && { log }),
       owner: (c) => c.req.header("x-user"),
       session: (c) => c.req.query("room"),
     });
@@ -162,7 +159,7 @@ Deno.test("serve() lets two owners use the same session id, and each sees only i
     await send("ada", "Hi again");
     assertEquals(await shown("ada"), ["I am Ada", "Hello Ada!", "Hi again", "Ada again!"]);
     assertEquals(await shown("bob"), ["I am Bob", "Hello Bob!"]);
-    assertEquals(await ownedStore(store, "bob").list(), ["s1"]);
+    assertEquals(await store.list({ owner: "bob" }), ["s1"]);
   }
 });
 
@@ -171,11 +168,11 @@ Deno.test("serve() separates owners and ids with special characters", async () =
   const store = memory();
   const sessions = names.flatMap((owner) => names.map((id) => [owner, id] as const));
   for (const [owner, id] of sessions) {
-    await ownedStore(store, owner).save({ id, owner, version: 0, messages: [user(`${owner} / ${id}`)] });
+    await store.save({ id, owner, version: 0, messages: [user(`${owner} / ${id}`)] });
   }
   for (const [owner, id] of sessions) {
-    assertEquals((await ownedStore(store, owner).load(id))?.messages, [user(`${owner} / ${id}`)]);
-    assertEquals((await ownedStore(store, owner).list({ limit: 1_000 })).toSorted(), names.toSorted());
+    assertEquals((await store.load(id, { owner }))?.messages, [user(`${owner} / ${id}`)]);
+    assertEquals((await store.list({ owner, limit: 1_000 })).toSorted(), names.toSorted());
   }
 });
 

@@ -4,8 +4,10 @@ import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
+import { placeOf } from "../../src/core/journal.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { waiting } from "../support/halting.ts";
+import { failingAppends, recordOf } from "../support/events_journal.ts";
 import { type Process, processOf, type Shared, shared } from "../support/process.ts";
 import { eventsOf, first, type Framed, framesOf, piecesOf, post } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
@@ -20,12 +22,6 @@ async function dead(among: Shared, options: ServeOptions = {}, prompt = "Hi") {
   const received = framesOf(await piecesOf(await post(process.app, "/runs", { prompt })).until("Half"));
   process.kill();
   return first("run.started", received);
-}
-
-/** All events of a run, from its record. */
-async function recordOf({ log }: Shared, run: string): Promise<readonly Framed[]> {
-  const { lines = [], first = 1 } = await log.read(run, 0) ?? {};
-  return lines.map((line, index) => ({ id: first + index, ...JSON.parse(line) }));
 }
 
 function endOf(events: readonly Framed[]): readonly unknown[] {
@@ -51,7 +47,7 @@ Deno.test("recover() continues a run whose process died, to its end, without a r
   const { runs, over } = await app.recover();
   assertEquals([runs, (await app.recover()).runs], [[run], []]);
   await advanceUntilSettled(time, over);
-  const events = await recordOf(among, run);
+  const events = await recordOf(among.store, run);
   assertEquals([endOf(events), reasons], [["run.finished", "Whole."], ["lost"]]);
   assertEquals(events.filter(({ type }) => type === "run.started").length, 2);
   assertEquals(storedRun(await among.store.load(session)), undefined);
@@ -68,17 +64,17 @@ Deno.test("recover() of several processes at once takes a run over once", async 
   const taken = await Promise.all(apps.map((app) => app.recover()));
   assertEquals(taken.flatMap(({ runs }) => runs), [run]);
   await advanceUntilSettled(time, Promise.all(taken.map(({ over }) => over)));
-  assertEquals([endOf(await recordOf(among, run)), model.requests.length], [["run.finished", "Whole."], 1]);
+  assertEquals([endOf(await recordOf(among.store, run)), model.requests.length], [["run.finished", "Whole."], 1]);
 });
 
-for (const moment of ["load", "touch", "recoveryVars"] as const) {
+for (const moment of ["head", "recoveryVars", "open"] as const) {
   Deno.test(`recover() leaves a run to other processes at once if its process shuts down at ${moment}`, async () => {
     using time = new FakeTime();
     const among = shared();
     const { run } = await dead(among);
     await advance(time, lease);
     const shutdown = new AbortController();
-    const { store } = among;
+    const { journal } = among.store;
     const ended = Promise.withResolvers<void>();
     const shutDownAt = (reached: string) => {
       if (reached !== moment) return;
@@ -88,11 +84,11 @@ for (const moment of ["load", "touch", "recoveryVars"] as const) {
     const errors: unknown[] = [];
     const ending = serve(agent({ model: scripted("Late.") }), {
       ...among,
-      store: {
-        ...store,
-        head: (id) => store.head(id).finally(() => shutDownAt("load")),
-        touch: (...lease) => store.touch(...lease).finally(() => shutDownAt("touch")),
-      },
+      store: durable({
+        ...journal,
+        head: (key) => journal.head(key).finally(() => shutDownAt("head")),
+        open: (key) => journal.open(key).finally(() => shutDownAt("open")),
+      }),
       vars: () => ({}),
       recoveryVars: () => Promise.resolve({}).finally(() => shutDownAt("recoveryVars")),
       signal: shutdown.signal,
@@ -104,8 +100,8 @@ for (const moment of ["load", "touch", "recoveryVars"] as const) {
     const { runs, over } = await app.recover();
     assertEquals(runs, [run]);
     await advanceUntilSettled(time, over);
-    assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
-    assertEquals([(await late).runs, errors], [[], []]);
+    assertEquals(endOf(await recordOf(among.store, run)), ["run.finished", "Whole."]);
+    assertEquals([(await late).runs, errors], [moment === "open" ? [run] : [], []]); // it had begun, and was handed over
   });
 }
 
@@ -231,10 +227,10 @@ Deno.test("recover() ends a run that keeps dying after limits.recoveries, and th
     await advance(time, 10_000);
   }
   assertEquals(asked.filter((prompt) => prompt === "kill").length, 3);
-  const ends = await Promise.all(runs.map(async (run) => endOf(await recordOf(among, run))));
+  const ends = await Promise.all(runs.map(async (run) => endOf(await recordOf(among.store, run))));
   assertEquals(ends, prompts.map((prompt) => ["run.finished", prompt === "kill" ? "recoveries" : prompt]));
   for (const run of runs) {
-    const ids = (await recordOf(among, run)).map(({ id }) => id);
+    const ids = (await recordOf(among.store, run)).map(({ id }) => id);
     assertEquals(ids, ids.map((_, index) => index + 1));
   }
 });
@@ -265,7 +261,7 @@ Deno.test("recover() continues four runs at a time that have died before, also i
   assertEquals([begun.length, begun.every((run) => runs.includes(run)), (await app.recover()).runs], [4, true, []]);
   await advanceUntilSettled(time, over);
   assertEquals(most, 4);
-  for (const run of runs) assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Done."]);
+  for (const run of runs) assertEquals(endOf(await recordOf(among.store, run)), ["run.finished", "Done."]);
   const late = await dead(among, {}, "four");
   await advance(time, lease);
   const { runs: taken, over: end } = await app.recover();
@@ -285,7 +281,7 @@ for (const point of ["session", "abort"] as const) {
       const killing: Middleware = {
         name: "killing",
         [point]() {
-          if (!isDead) deaths++; // a dead process here still waits for its log, and reaches the time limit of its run
+          if (!isDead) deaths++; // a dead process here still waits for its store, and reaches the time limit of its run
           isDead = true;
           process.kill();
           return new Promise<never>(() => {});
@@ -297,24 +293,22 @@ for (const point of ["session", "abort"] as const) {
       await advance(time, 10_000);
     }
     assertEquals(deaths, 4); // three recoveries, and the end
-    const events = await recordOf(among, run);
+    const events = await recordOf(among.store, run);
     assertEquals(endOf(events), ["run.finished", "recoveries"]);
     assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
     assertEquals(storedRun(await among.store.load(session)), undefined);
   });
 }
 
-Deno.test("recover() ends no run if the log is down; the run continues after the next lease", async () => {
+Deno.test("recover() ends no run if the store is down; the run continues after the next lease", async () => {
   using time = new FakeTime();
   const among = shared();
   const { run, session } = await dead(among);
   await advance(time, lease);
   let down = true;
-  const append: typeof among.log.append = (...given) =>
-    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
-  const log = { ...among.log, append };
+  const store = durable(failingAppends(among.store, () => down));
   const model = scripted("Whole.", "Whole.", "Whole.");
-  const { app } = processOf({ ...among, log }, agent({ model }), { onError() {} });
+  const { app } = processOf({ store }, agent({ model }), { onError() {} });
   assertEquals((await advanceUntilSettled(time, app.recover())).runs, []);
   await advanceUntilSettled(time, app.settled());
   assertEquals(storedRun(await among.store.load(session)), { id: run, status: "running" });
@@ -323,10 +317,10 @@ Deno.test("recover() ends no run if the log is down; the run continues after the
   const { runs, over } = await app.recover();
   assertEquals(runs, [run]);
   await advanceUntilSettled(time, over);
-  assertEquals(endOf(await recordOf(among, run)), ["run.finished", "Whole."]);
+  assertEquals(endOf(await recordOf(among.store, run)), ["run.finished", "Whole."]);
 });
 
-Deno.test("recover() does not clean up after a run that was handed over, although the log was down meanwhile", async () => {
+Deno.test("recover() does not clean up after a run that was handed over, although the store was down meanwhile", async () => {
   using time = new FakeTime();
   const among = shared();
   const closing = new AbortController();
@@ -336,8 +330,7 @@ Deno.test("recover() does not clean up after a run that was handed over, althoug
   closing.abort();
   await advanceUntilSettled(time, pieces.rest());
   let down = true;
-  const append: typeof among.log.append = (...given) =>
-    down ? Promise.reject(new Error("The log is down")) : among.log.append(...given);
+  const store = durable(failingAppends(among.store, () => down));
   const reasons: string[] = [];
   const watch: Middleware = {
     name: "watch",
@@ -347,23 +340,23 @@ Deno.test("recover() does not clean up after a run that was handed over, althoug
     },
   };
   const assistant = agent({ model: scripted("Whole."), use: [watch] });
-  const { app } = processOf({ ...among, log: { ...among.log, append } }, assistant, { onError() {} });
+  const { app } = processOf({ store }, assistant, { onError() {} });
   assertEquals((await advanceUntilSettled(time, app.recover())).runs, []);
   await advanceUntilSettled(time, app.settled());
   down = false;
   await advance(time, lease);
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
-  assertEquals([reasons, endOf(await recordOf(among, run))], [[], ["run.finished", "Whole."]]);
+  assertEquals([reasons, endOf(await recordOf(among.store, run))], [[], ["run.finished", "Whole."]]);
 });
 
-Deno.test("recover() runs no hook of a run whose record the log refuses, and continues the others within its limit", async () => {
+Deno.test("recover() runs no hook of a run whose claim the store refuses, and continues the others within its limit", async () => {
   using time = new FakeTime();
   const among = shared();
   const refused = await dead(among);
   const other = await dead(among);
   let refuses = true;
-  const append: typeof among.log.append = (run, addition) =>
-    refuses && run === refused.run ? Promise.reject(new Error("The log is full")) : among.log.append(run, addition);
+  const { key: refusedKey } = placeOf(refused.run) ?? {};
+  const store = durable(failingAppends(among.store, (key) => refuses && key === refusedKey));
   const hooks: string[] = [];
   const watch: Middleware = {
     name: "watch",
@@ -377,21 +370,50 @@ Deno.test("recover() runs no hook of a run whose record the log refuses, and con
     },
   };
   const assistant = agent({ model: scripted("Whole.", "Whole."), use: [watch] });
-  const { app } = processOf({ ...among, log: { ...among.log, append } }, assistant, { onError() {} });
+  const { app } = processOf({ store }, assistant, { onError() {} });
   const recover = async () => {
     await advance(time, lease);
     await advanceUntilSettled(time, app.recover({ limit: 1 }).then(({ over }) => over));
   };
   for (let calls = 0; calls < 4; calls++) await recover();
   assertEquals(hooks, [`abort ${other.run}`, `session ${other.run}`]);
-  assertEquals(endOf(await recordOf(among, other.run)), ["run.finished", "Whole."]);
+  assertEquals(endOf(await recordOf(among.store, other.run)), ["run.finished", "Whole."]);
   refuses = false;
   await recover();
   assertEquals(hooks.slice(2), [`abort ${refused.run}`, `session ${refused.run}`]);
-  assertEquals(endOf(await recordOf(among, refused.run)), ["run.finished", "Whole."]);
+  assertEquals(endOf(await recordOf(among.store, refused.run)), ["run.finished", "Whole."]);
 });
 
-for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory())]] as const) {
+Deno.test("recover() continues other runs although those that were lost first cannot begin", async () => {
+  using time = new FakeTime();
+  const among = shared();
+  const owners = ["ada", "bob", "cy"];
+  const lost: string[] = [];
+  for (const name of owners) {
+    lost.push((await dead(among, { owner: () => name })).run);
+    await advance(time, 1_000);
+  }
+  await advance(time, lease);
+  const errors: unknown[] = [];
+  const app = serve(agent({ model: scripted("Whole.") }), {
+    ...among,
+    onError: (error) => errors.push(String(error)),
+    vars: () => ({}),
+    recoveryVars({ owner }) {
+      if (owner !== "cy") throw new Error(`no ${owner}`);
+      return {};
+    },
+  });
+  const taken: (readonly string[])[] = [];
+  for (let calls = 0; calls < 2; calls++) {
+    const { runs, over } = await app.recover({ limit: 2 });
+    taken.push(runs);
+    await advanceUntilSettled(time, over);
+  }
+  assertEquals([taken, errors], [[[], lost.slice(2)], ["Error: no ada", "Error: no bob"]]);
+});
+
+for (const [named, store] of [["in memory", memory()], ["of a durable store", durable(memory().journal)]] as const) {
   Deno.test(`recover() ${named} refuses a limit that is not a whole number of at least 1`, async () => {
     const app = serve(agent({ model: scripted() }), { store });
     for (const limit of [1.5, Infinity, NaN, 0, -1]) {

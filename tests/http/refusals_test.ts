@@ -1,10 +1,10 @@
 import { agent, memory, type Model, type ModelEvent, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { durable, type Journal } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
+import { CapacityError } from "../../src/core/bounded_cache.ts";
 import { drop } from "../support/asking.ts";
-import { entriesOf, listedLog } from "../support/leftovers.ts";
+import { entriesOf, listedStore } from "../support/leftovers.ts";
 import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 
 let keys = 0;
@@ -15,13 +15,12 @@ async function keyed(app: Parameters<typeof post>[0], path: string, body: object
 }
 
 Deno.test("a request that is refused leaves no key, no session and no report behind", async () => {
-  const store = durable(memory());
-  const { log, records } = listedLog(memoryLog());
+  const { store, keys: journals } = listedStore(durable(memory().journal));
   const model = scripted({ calls: [["drop", { table: "a" }]] });
-  const app = serve(agent({ model, tools: [drop] }), { store, log, onEnd() {} });
+  const app = serve(agent({ model, tools: [drop] }), { store, onEnd() {} });
   const { session, run } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
   await app.settled();
-  const [sessions, logged] = [await entriesOf(store), [...records]];
+  const before = [await entriesOf(store), [...journals]];
   const callId = "call_1";
   const refusals: readonly (readonly [number, string, object])[] = [
     [404, "/runs", { prompt: "Hi", session: "none" }],
@@ -36,12 +35,12 @@ Deno.test("a request that is refused leaves no key, no session and no report beh
   for (const [status, path, body] of refusals) {
     const response = await keyed(app, path, body);
     assertEquals([path, body, response.status], [path, body, status]);
-    assertEquals([await entriesOf(store), [...records]], [sessions, logged]);
+    assertEquals([await entriesOf(store), [...journals]], before);
   }
 });
 
-Deno.test("requests that are refused take no room of memoryLog() from the runs of others", async () => {
-  const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog({ maxBytes: 20_000 }) });
+Deno.test("requests that are refused take no room of memory() from the runs of others", async () => {
+  const app = serve(agent({ model: scripted("Hello!") }), { store: memory({ maxBytes: 30_000 }) });
   for (let sent = 0; sent < 300; sent++) {
     const [status] = await refusalOf(keyed(app, "/runs", { prompt: "Hi", session: "s".repeat(400) }));
     assertEquals(status, 404);
@@ -51,7 +50,7 @@ Deno.test("requests that are refused take no room of memoryLog() from the runs o
 
 Deno.test("idempotency keys that fill their own room take none from runs without a key, and begin no second run", async () => {
   const model = scripted(...Array.from({ length: 100 }, () => "Hello!"));
-  const app = serve(agent({ model }), { log: memoryLog({ maxBytes: 40_000, maxOwnerBytes: Infinity }) });
+  const app = serve(agent({ model }), { store: memory({ maxBytes: 60_000 }) });
   const send = () => post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "the first" });
   await eventsOf(send());
   let refused: Response | undefined;
@@ -68,7 +67,8 @@ Deno.test("idempotency keys that fill their own room take none from runs without
     assertEquals((await eventsOf(post(app, "/runs", { prompt: "Hi" }))).at(-1)?.type, "run.finished");
   }
   const asked = model.requests.length;
-  assertEquals((await eventsOf(send())).at(-1)?.type, "run.finished"); // its session knows its end
+  const message = "Cannot repeat the request: the record of its run has been deleted";
+  assertEquals(await refusalOf(send()), [410, { code: "forgotten", message }]); // its session has made room
   assertEquals(model.requests.length, asked);
 });
 
@@ -87,24 +87,26 @@ function long(count: number, length: number): Model {
   };
 }
 
-for (const [named, store] of [["in memory", memory()], ["that is durable", durable(memory())]] as const) {
-  Deno.test(`a prompt that a full log refuses leaves nothing in a store ${named}`, async () => {
+for (const make of [memory, () => durable(memory().journal)]) {
+  const named = make === memory ? "in memory" : "that is durable";
+  Deno.test(`a prompt for which there is no room leaves nothing in a store ${named}`, async () => {
+    const { store, keys } = listedStore(make());
+    const full = new CapacityError("Cannot store more in memory: it is full; try again later");
+    const append: Journal["append"] = (key, append) =>
+      append.created?.session === undefined ? store.journal.append(key, append) : Promise.reject(full);
     const app = serve(agent({ model: scripted() }), {
-      store,
-      log: memoryLog({ maxBytes: 100 }),
+      store: { ...store, journal: { ...store.journal, append } },
       onEnd() {},
       onError() {},
     });
-    assertEquals(await refusalOf(post(app, "/runs", { prompt: "Hi" })), [503, {
-      code: "unrecorded",
-      message: "Cannot run this: its events could not be logged",
-    }]);
-    assertEquals(await entriesOf(store), []);
+    const { code, message } = full;
+    assertEquals(await refusalOf(keyed(app, "/runs", { prompt: "Hi" })), [503, { code, message }]);
+    assertEquals([await entriesOf(store), [...keys]], [[], []]);
   });
 }
 
-Deno.test("a log in memory that is full cuts no stream: the run loses its first events", async () => {
-  const app = serve(agent({ model: long(200, 1_000) }), { log: memoryLog({ maxBytes: 600_000 }) });
+Deno.test("a store in memory that is full cuts no stream: the run loses its first events", async () => {
+  const app = serve(agent({ model: long(200, 1_000) }), { store: memory({ maxBytes: 1_500_000 }) });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   let text = await pieces.until("100 x");
   const { run, session } = first("run.started", framesOf(text));

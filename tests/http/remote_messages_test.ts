@@ -1,10 +1,12 @@
 import { agent, type Store, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
-import { advance } from "../support/fake_time.ts";
-import { processOf, shared } from "../support/process.ts";
+import { advance, advanceUntilSettled } from "../support/fake_time.ts";
+import { failingAppends } from "../support/events_journal.ts";
+import { type Process, processOf, shared } from "../support/process.ts";
 import { type App, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { storedMail } from "../support/stored_run.ts";
@@ -83,7 +85,7 @@ async function endingElsewhere() {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const begun = await elsewhere((store) => ({
     ...store,
-    ...saving(store, async (session, save) => {
+    journal: saving(store, async (session, save) => {
       if (!session.run) {
         end();
         await released;
@@ -118,25 +120,23 @@ Deno.test("a message to a run that ends with a rollback is not kept", async () =
 });
 
 Deno.test("a run that is stopped elsewhere while it saves is stopped, and keeps a message to it once", async () => {
-  const { among: { store, log }, there, run, session, rest } = await elsewhere();
-  assertEquals((await send(there, run, "Make it red")).status, 202);
-  let saves = 0;
-  const raced: Store = {
+  let stopping: (() => Promise<void>) | undefined;
+  const { among: { store }, there, run, session, rest } = await elsewhere((store) => ({
     ...store,
-    ...saving(store, async (session, save) => {
-      const stored = await store.load(session.id);
-      if (++saves === 1 && stored) await store.save(stored); // as the run's own process does at this moment
+    journal: saving(store, async (_, save) => {
+      const stop = stopping;
+      stopping = undefined;
+      await stop?.();
       return await save();
     }),
-  };
-  const { app } = processOf({ store: raced, log }, agent({ model: scripted() }));
-  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
-  await rest(); // which ends, since another process has the run
-  const end = framesOf(await (await app.request(`/runs/${run}`)).text()).at(-1)?.type;
+  }));
+  assertEquals((await send(there, run, "Make it red")).status, 202);
+  stopping = async () => assertEquals((await post(there, `/runs/${run}/stop`)).status, 204);
+  const end = (await rest()).at(-1)?.type;
   const { messages = [], run: left } = await store.load(session) ?? {};
   assertEquals([end, lines(messages), left], [
     "run.aborted",
-    ["user Go", "call work", "aborted Interrupted: it is not known whether it was done.", "user Make it red"],
+    ["user Go", "call work", "ok worked", "user Make it red"],
     undefined,
   ]);
 });
@@ -146,7 +146,7 @@ Deno.test("a message is delivered if the save before it was made but reported as
   let failing = false;
   const { there, run, rest } = await elsewhere((store) => ({
     ...store,
-    ...saving(store, async (_, save) => {
+    journal: saving(store, async (_, save) => {
       const version = await save();
       if (!failing) return version;
       failing = false;
@@ -175,13 +175,58 @@ Deno.test("a message to a run whose process died is delivered after the run is r
   void rest;
 });
 
+Deno.test("a message to a run whose process died stays if a process that continues the run cannot store its claim", async () => {
+  using time = new FakeTime();
+  const { among, here, there, run, session } = await elsewhere();
+  await send(there, run, "Make it red");
+  here.kill();
+  await advance(time, 30_000);
+  const store = durable(failingAppends(among.store, () => true));
+  const { app } = processOf({ store }, agent({ model: scripted() }), { onError() {} });
+  await advanceUntilSettled(time, app.recover().then(({ over }) => over));
+  assertEquals(storedMail(await among.store.load(session)), 1);
+  await advance(time, 30_000);
+  const { runs, over } = await there.recover();
+  assertEquals(runs, [run]);
+  await advanceUntilSettled(time, over);
+  const { messages = [] } = await among.store.load(session) ?? {};
+  assertEquals(lines(messages).slice(-2), ["user Make it red", "assistant Done."]);
+});
+
+Deno.test("a message to a run whose process died is delivered although the next process dies, too, once it has the run", async () => {
+  using time = new FakeTime();
+  const { among, here, there, run, session } = await elsewhere();
+  await send(there, run, "Make it red");
+  here.kill();
+  await advance(time, 30_000);
+  const doomed: { one?: Process } = {};
+  const store = durable(saving(among.store, async (_, save) => {
+    const version = await save();
+    doomed.one?.kill();
+    return version;
+  }));
+  doomed.one = processOf({ ...among, store }, agent({ model: scripted() }));
+  void doomed.one.app.recover();
+  await advance(time, 30_000);
+  const { runs, over } = await there.recover();
+  assertEquals(runs, [run]);
+  await advanceUntilSettled(time, over);
+  const { messages = [] } = await among.store.load(session) ?? {};
+  assertEquals(lines(messages).slice(-2), ["user Make it red", "assistant Done."]);
+});
+
+/** Saves a session as a process that takes it over does, also if its own process saves it. */
+async function takeOver(store: Store, id: string): Promise<void> {
+  const kept = await store.load(id);
+  assert(kept);
+  if (await store.save(kept) === undefined) await takeOver(store, id);
+}
+
 Deno.test("a process that takes over a run does not treat the earlier saves as messages", async () => {
   const { among, there, run, session, model, rest } = await elsewhere();
-  const kept = await among.store.load(session);
-  assert(kept);
-  await among.store.save(kept); // as the process that continues it does
+  await takeOver(among.store, session);
   assertEquals((await send(there, run, "Make it red")).status, 202);
-  assertEquals((await rest()).at(-1)?.type, "turn.finished"); // the other process sends the rest
+  assertEquals((await rest()).at(-1)?.type, "approval.decided"); // the other process sends the rest
   assertEquals(model.requests.length, 1);
   assertEquals(storedMail(await among.store.load(session)), 1);
 });

@@ -1,12 +1,12 @@
 /**
- * `GET /runs/:id` with a log, the listeners of its followers, and requests to runs whose first events the log has deleted.
+ * `GET /runs/:id`, the listeners of its followers, and requests to runs whose first events have been deleted.
  */
-import { agent, type Event, type Model, serve, tool } from "@jizai/jizai";
+import { agent, type Event, memory, type Model, serve, type Store, tool } from "@jizai/jizai";
 import { client, noRun } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { type Log, type LogPage, memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { migrate, sqliteLog } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { assertEquals } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { FakeTime } from "@std/testing/time";
@@ -15,8 +15,10 @@ import { drop } from "../support/asking.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { halting } from "../support/halting.ts";
 import { processOf, shared } from "../support/process.ts";
-import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
+import { type App, eventsOf, first, type Framed, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedMail } from "../support/stored_run.ts";
+
+const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
 /** Requests the events after an event. */
 async function follow(app: App, run: string, after?: number | string): Promise<Response> {
@@ -24,10 +26,10 @@ async function follow(app: App, run: string, after?: number | string): Promise<R
 }
 
 /** A finished run, and the events that its client received. */
-async function ended(log: Log = memoryLog()) {
-  const app = serve(agent({ model: scripted({ text: ["Hel", "lo!"] }) }), { log });
+async function ended(store: Store = memory()) {
+  const app = serve(agent({ model: scripted({ text: ["Hel", "lo!"] }) }), { store });
   const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
-  return { app, log, events, run: first("run.started", events).run };
+  return { app, store, events, run: first("run.started", events).run };
 }
 
 /** A run that answers "One.", and "Two." once it is released. Its client has read "One.". */
@@ -45,7 +47,6 @@ async function living(heartbeat = 15_000) {
   const observe = (event: Event) =>
     event.type.startsWith("run.") && event.type !== "run.started" && over.resolve(event);
   const app = serve(agent({ model, observe: (event) => void observe(event) }), {
-    log: memoryLog(),
     onClientGone: "detach",
     heartbeat,
   });
@@ -94,9 +95,7 @@ Deno.test("GET /runs/:id answers 204 if no event is left, for a finished and a p
   const nothing = await follow(app, run, events.length);
   assertEquals([nothing.status, await nothing.text()], [204, ""]);
 
-  const asking = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {
-    log: memoryLog(),
-  });
+  const asking = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {});
   const before = await eventsOf(post(asking, "/runs", { prompt: "Drop a" }));
   const started = first("run.started", before);
   assertEquals(await eventsOf(follow(asking, started.run, 3)), before.slice(3));
@@ -107,14 +106,14 @@ Deno.test("GET /runs/:id answers 204 if no event is left, for a finished and a p
   assertEquals(await eventsOf(follow(asking, started.run)), [...before, ...rest]);
 });
 
-Deno.test("GET /runs/:id answers 404 for unknown runs, and for all runs without a log", async () => {
+Deno.test("GET /runs/:id answers 404 for unknown runs, and for all runs without a store", async () => {
   const { app } = await ended();
   const unknown = async (app: App, run: string) => {
     const message = `Cannot follow run "${run}": there is none`;
     assertEquals(await refusalOf(follow(app, encodeURIComponent(run))), [404, { code: "unknown", message }]);
   };
   for (const run of ["r1", "__proto__", "key:1", "a b", "a%20b"]) await unknown(app, run);
-  const without = serve(agent({ model: scripted("Hello!") }));
+  const without = serve(agent({ model: scripted("Hello!") }), { resumeTokens: resumeTokens({ keys }) });
   await unknown(without, first("run.started", await eventsOf(post(without, "/runs", { prompt: "Hi" }))).run);
 });
 
@@ -126,13 +125,7 @@ Deno.test("GET /runs/:id rejects a position after the last event", async () => {
 });
 
 Deno.test("GET /runs/:id returns 410 if the next events have been deleted", async () => {
-  const { app, log, run, events } = await ended();
-  await log.delete(run);
-  await log.append(run, {
-    after: 4,
-    lines: events.slice(4).map(({ id: _, ...event }) => JSON.stringify(event)),
-    ended: true,
-  });
+  const { app, run, events } = await ended({ ...memory(), journal: withoutFirst(4, memory()).journal });
   for (const after of [0, 3]) {
     const message = `Cannot follow run "${run}" after event ${after}: the next events have been deleted`;
     assertEquals(await refusalOf(follow(app, run, after)), [410, { code: "forgotten", message }]);
@@ -162,7 +155,6 @@ Deno.test("GET /runs/:id streams past and new events to two clients at once and 
 Deno.test("GET /runs/:id follows a run without events", async () => {
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
-    log: memoryLog(),
     onClientGone: "detach",
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
@@ -173,35 +165,33 @@ Deno.test("GET /runs/:id follows a run without events", async () => {
   assertEquals((await rest).at(-1)?.type, "run.finished");
 });
 
-/** A run of five million characters that has ended, and a log that counts what followers read of it. */
-async function longEnded(kept: Log) {
+/** A run of five million characters that has ended, and a store that counts what followers read of it. */
+async function longEnded(kept: Store) {
   const counts = { pages: 0, most: 0 };
-  const counted = async (page: Promise<LogPage | undefined>) => {
-    const found = await page;
-    counts.pages++;
-    counts.most = Math.max(counts.most, found?.lines.reduce((sum, { length }) => sum + length, 0) ?? 0);
-    return found;
-  };
-  const log: Log = {
+  const { journal } = kept;
+  const store: Store = {
     ...kept,
-    read: (run, after) => counted(kept.read(run, after)),
-    async *tail(run, after, signal) {
-      for await (const page of kept.tail(run, after, signal)) {
-        await counted(Promise.resolve(page));
-        yield page;
-      }
+    journal: {
+      ...journal,
+      async read(key, run, after) {
+        const found = await journal.read(key, run, after);
+        counts.pages++;
+        counts.most = Math.max(counts.most, found?.lines.reduce((sum, { length }) => sum + length, 0) ?? 0);
+        return found;
+      },
     },
   };
   const text = Array.from({ length: 500 }, (_, index) => `${index} `.padEnd(10_000, "x"));
-  const app = serve(agent({ model: scripted({ text }) }), { log });
+  const app = serve(agent({ model: scripted({ text }) }), { store });
   const events = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
+  await app.settled(); // the events are packed
   return { app, events, run: first("run.started", events).run, counts };
 }
 
-Deno.test("GET /runs/:id holds one page of the log for a client that does not read, and a part of it in each form", async () => {
+Deno.test("GET /runs/:id holds one page of the record for a client that does not read, and a part of it in each form", async () => {
   using database = new DatabaseSync(":memory:");
   migrate(database);
-  for (const kept of [memoryLog(), sqliteLog(database)]) {
+  for (const kept of [memory(), sqliteStore(database)]) {
     const { app, events, run, counts } = await longEnded(kept);
     counts.pages = 0;
     const idle = await Promise.all(Array.from({ length: 20 }, async () => piecesOf(await app.request(`/runs/${run}`))));
@@ -253,26 +243,21 @@ Deno.test("HEAD /runs/:id answers without following", async () => {
   assertEquals(time.next(), false);
 });
 
-Deno.test("GET /runs/:id ends a stream whose log fails, and reports it to onError", async () => {
+Deno.test("GET /runs/:id ends a stream whose store fails, and reports it to onError", async () => {
   const reported: unknown[] = [];
-  const log = memoryLog();
-  const failing: Log = {
-    ...log,
-    async *tail(run, after) {
-      const page = await log.read(run, after);
-      if (page) yield page;
-      throw new Error("The log is down");
-    },
-  };
+  const { journal } = memory();
+  let reads = 0;
+  const read: typeof journal.read = (key, run, after) =>
+    ++reads > 1 ? Promise.reject(new Error("The store is down")) : journal.read(key, run, after);
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
-    log: failing,
+    store: { ...memory(), journal: { ...journal, read } },
     onError: (error) => reported.push(error instanceof Error && error.message),
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const before = framesOf(await pieces.until("model.started"));
   assertEquals(await eventsOf(follow(app, first("run.started", before).run)), before);
-  assertEquals(reported, ["The log is down"]);
+  assertEquals(reported, ["The store is down"]);
   gate.resolve();
   await pieces.rest();
 });
@@ -295,7 +280,7 @@ Deno.test("a follower leaves no listener on the signal of the server where Abort
     const shutdown = new AbortController();
     const listeners = countListeners(shutdown.signal);
     const { model, begun, release } = halting();
-    const app = serve(agent({ model }), { log: memoryLog(), signal: shutdown.signal });
+    const app = serve(agent({ model }), { signal: shutdown.signal });
     const pieces = piecesOf(await post(app, "/runs", { prompt: "Go" }));
     const { run } = first("run.started", framesOf(await pieces.until("One.")));
     await begun;
@@ -311,22 +296,22 @@ Deno.test("a follower leaves no listener on the signal of the server where Abort
   }
 });
 
-// Requests to a run of another process whose first events the log has deleted: they name the session of the run.
+// Requests to a run whose first events have been deleted.
 
-/** Returns the log without the first `count` events of each run. */
-function withoutFirst(count: number, log: Log): Log {
-  return {
-    ...log,
-    async read(run, after) {
-      const page = await log.read(run, after);
+/** Returns the store without the first `count` events of each run. */
+function withoutFirst(count: number, { journal }: Pick<Store, "journal">): Store {
+  return durable({
+    ...journal,
+    async read(key, run, after) {
+      const page = await journal.read(key, run, after);
       if (!page) return undefined;
       const deleted = Math.max(count + 1 - page.first, 0);
       return { ...page, first: page.first + deleted, lines: page.lines.slice(deleted) };
     },
-  };
+  });
 }
 
-/** A run whose tool waits, and another process, for which the log has deleted the first events of the run. */
+/** A run whose tool waits, and another process, for which the first events of the run have been deleted. */
 async function elsewhere() {
   const among = shared();
   const gate = Promise.withResolvers<string>();
@@ -336,121 +321,113 @@ async function elsewhere() {
   const here = processOf(among, made);
   const pieces = piecesOf(await post(here.app, "/runs", { prompt: "Go" }));
   const { run, session } = first("run.started", framesOf(await pieces.until(`"tool.started"`)));
-  const { app } = processOf({ ...among, log: withoutFirst(2, among.log) }, made);
+  const { app } = processOf({ store: withoutFirst(2, among.store) }, made);
   return { among, app, run, session, pieces, gate };
 }
 
-/** Returns the refusal of a request to a run that cannot be reached. */
-function unreachable(run: string) {
-  const reason = "the events that name its session have been deleted; expected the session in ?session=";
-  return [409, { code: "unreachable", message: `Cannot reach run "${run}" in another process: ${reason}` }] as const;
-}
-
-Deno.test("POST /runs/:id/stop stops a run in another process whose first events were deleted, if it names the session", async () => {
+Deno.test("POST /runs/:id/stop stops a run in another process whose first events were deleted", async () => {
   using time = new FakeTime();
   const { among, app, run, session, pieces, gate } = await elsewhere();
-  for (const query of ["", "?session=another"]) {
-    assertEquals(await refusalOf(post(app, `/runs/${run}/stop${query}`)), unreachable(run));
-  }
-  const stopped = post(app, `/runs/${run}/stop?session=${session}`);
-  assertEquals((await advanceUntilSettled(time, stopped)).status, 204);
-  await advance(time, 30_000); // until the process of the run renews its lease
+  assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
+  await advance(time, 30_000);
   gate.resolve("worked");
   await pieces.rest();
   const { last, run: current } = await among.store.load(session) ?? {};
   assertEquals([current, last?.event.type], [undefined, "run.aborted"]);
-  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // the log tells that the run has ended
+  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204); // the session tells that the run has ended
 });
 
-Deno.test("POST /runs/:id/messages and finish reach a run in another process whose first events were deleted, if they name the session", async () => {
+Deno.test("POST /runs/:id/messages and finish reach a run in another process whose first events were deleted", async () => {
   const { among, app, run, session, pieces, gate } = await elsewhere();
-  const text = { text: "Hurry" };
-  assertEquals(await refusalOf(post(app, `/runs/${run}/messages`, text)), unreachable(run));
-  assertEquals(await refusalOf(post(app, `/runs/${run}/finish`)), unreachable(run));
-  assertEquals((await post(app, `/runs/${run}/messages?session=${session}`, text)).status, 202);
-  assertEquals((await post(app, `/runs/${run}/finish?session=${session}`)).status, 204);
+  assertEquals((await post(app, `/runs/${run}/messages`, { text: "Hurry" })).status, 202);
+  assertEquals((await post(app, `/runs/${run}/finish`)).status, 204);
   assertEquals(storedMail(await among.store.load(session)), 2);
   gate.resolve("worked");
   await pieces.rest();
 });
 
-Deno.test("POST /runs/:id/stop stops a paused run whose first events were deleted, if it names the session", async () => {
+Deno.test("POST /runs/:id/stop stops a paused run whose first events were deleted", async () => {
   using time = new FakeTime();
   const among = shared();
   const asking = agent({ model: scripted({ calls: [["drop", { table: "a" }]] }), tools: [drop] });
-  const { app } = processOf({ ...among, log: withoutFirst(2, among.log) }, asking);
+  const { app } = processOf({ store: withoutFirst(2, among.store) }, asking);
   const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
-  assertEquals(await refusalOf(post(app, `/runs/${run}/stop`)), unreachable(run));
-  assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop?session=${session}`))).status, 204);
+  assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
   await app.settled();
   assertEquals((await among.store.load(session))?.last?.event.type, "run.aborted");
 });
 
-Deno.test("POST /runs/:id/stop reaches a run that was resumed, although the log has deleted the events before", async () => {
-  using time = new FakeTime();
-  const among = shared();
+Deno.test("POST /runs/:id/stop answers 404 for a run in another process if sessions are not stored", async () => {
   const gate = Promise.withResolvers<string>();
   const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => gate.promise });
-  const model = scripted({ calls: [["drop", { table: "a" }]] }, { calls: [["work", {}]] });
-  const made = agent({ model, tools: [drop, work] });
-  const here = processOf(among, made);
-  const asked = await eventsOf(post(here.app, "/runs", { prompt: "Drop a" }));
-  const { run, session } = first("run.started", asked);
-  const answers = [{ callId: first("run.paused", asked).questions[0]?.callId, type: "approve" }];
-  const pieces = piecesOf(await post(here.app, `/sessions/${session}/answers`, { answers }));
-  await pieces.until(`"name":"work"`);
-  const { app } = processOf({ ...among, log: withoutFirst(2, among.log) }, made);
-  assertEquals((await advanceUntilSettled(time, post(app, `/runs/${run}/stop`))).status, 204);
+  const made = agent({ model: scripted({ calls: [["work", {}]] }, "Done."), tools: [work] });
+  const process = () => serve(made, { resumeTokens: resumeTokens({ keys }) });
+  const pieces = piecesOf(await post(process(), "/runs", { prompt: "Go" }));
+  const { run } = first("run.started", framesOf(await pieces.until(`"tool.started"`)));
+  const message = `Cannot stop run "${run}": it does not run`;
+  assertEquals(await refusalOf(post(process(), `/runs/${run}/stop`)), [404, { code: "unknown", message }]);
+  gate.resolve("worked");
+  await pieces.rest();
+});
+
+Deno.test("client() stops a run whose first events were deleted", async () => {
+  using time = new FakeTime();
+  const { among, app, run, session, pieces, gate } = await elsewhere();
+  await advanceUntilSettled(time, client("", { fetch: app.request }).follow({ ...noRun, run, session }).stop());
   await advance(time, 30_000);
   gate.resolve("worked");
   await pieces.rest();
   assertEquals((await among.store.load(session))?.last?.event.type, "run.aborted");
 });
 
-Deno.test("POST /runs/:id/stop answers 409 for a run in another process if sessions are not stored", async () => {
-  const { log } = shared();
-  const gate = Promise.withResolvers<string>();
-  const work = tool({ name: "work", description: "Works", input: z.object({}), execute: () => gate.promise });
-  const made = agent({ model: scripted({ calls: [["work", {}]] }, "Done."), tools: [work] });
-  const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
-  const process = () => serve(made, { log, resumeTokens: resumeTokens({ keys }) });
-  const pieces = piecesOf(await post(process(), "/runs", { prompt: "Go" }));
-  const { run } = first("run.started", framesOf(await pieces.until(`"tool.started"`)));
-  const app = process();
-  const message = `Cannot reach run "${run}" in another process: sessions are not stored`;
-  assertEquals(await refusalOf(post(app, `/runs/${run}/stop`)), [409, { code: "unreachable", message }]);
-  gate.resolve("worked");
-  await pieces.rest();
-  assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
-});
-
-Deno.test("client() names the session of a run that it stops, so that one whose first events were deleted is reached", async () => {
-  using time = new FakeTime();
-  const { among, app, run, session, pieces, gate } = await elsewhere();
-  await advanceUntilSettled(time, client("", { fetch: app.request }).follow({ ...noRun, run, session }).stop());
-  await advance(time, 30_000); // until the process of the run renews its lease
-  gate.resolve("worked");
-  await pieces.rest();
-  assertEquals((await among.store.load(session))?.last?.event.type, "run.aborted");
-});
-
-Deno.test("GET /runs/:id and POST /runs/:id/stop read each event at most once to find the session of a run", async () => {
-  using time = new FakeTime();
-  const { among, run, session, pieces, gate } = await elsewhere();
-  const scans: number[] = [];
-  const log = withoutFirst(2, among.log);
-  const read: Log["read"] = (key, after) => {
-    if (after === 0) scans.push(after);
-    return log.read(key, after);
+/** A server of one session, that keeps the events of earlier runs for a minute, and the events that its clients received. */
+function minutely() {
+  const model = scripted(...Array.from({ length: 4 }, () => "Hello!"));
+  const app = serve(agent({ model }), { store: shared().store, session: () => "s", events: { keep: 60_000 } });
+  const records: (readonly Framed[])[] = [];
+  return {
+    app,
+    records,
+    talk: async () => void records.push(await eventsOf(post(app, "/runs", { prompt: "Hi" }))),
+    statuses: () =>
+      Promise.all(records.map(async (events) => (await follow(app, first("run.started", events).run)).status)),
   };
-  const { app } = processOf({ ...among, log: { ...log, read } }, agent({ model: scripted() }));
-  const followed = await app.request(`/runs/${run}?after=2`);
-  await advance(time, 3 * 30_000);
-  assertEquals([followed.status, scans.length], [200, 1]);
-  const stopped = post(app, `/runs/${run}/stop?session=${session}`);
-  assertEquals([(await advanceUntilSettled(time, stopped)).status, scans.length], [204, 1]);
-  await advance(time, 30_000); // until the process of the run renews its lease
-  gate.resolve("worked");
-  await pieces.rest();
-  await followed.body?.cancel();
+}
+
+Deno.test("serve() deletes the events of runs that ended longer ago than `keep` when the next run of their session begins", async () => {
+  using time = new FakeTime();
+  const { app, records, talk, statuses } = minutely();
+  await talk();
+  await time.tickAsync(59_000);
+  await talk();
+  await time.tickAsync(61_000);
+  assertEquals(await statuses(), [200, 200]); // no run has begun since
+  await talk();
+  assertEquals(await statuses(), [404, 404, 200]);
+  const { run } = first("run.started", records[0] ?? []);
+  const message = `Cannot follow run "${run}": there is none`;
+  assertEquals(await refusalOf(follow(app, run)), [404, { code: "unknown", message }]);
+  assertEquals(await eventsOf(follow(app, first("run.started", records[2] ?? []).run)), records[2]);
+});
+
+Deno.test("serve() deletes the events of earlier runs of a session that is never silent for as long as `keep`", async () => {
+  using time = new FakeTime();
+  const { talk, statuses } = minutely();
+  for (let run = 0; run < 4; run++) {
+    await talk();
+    await time.tickAsync(40_000);
+  }
+  assertEquals(await statuses(), [404, 404, 200, 200]);
+});
+
+Deno.test("serve() keeps the events before a pause that lasts longer than `keep`", async () => {
+  using time = new FakeTime();
+  const model = scripted({ calls: [["drop", { table: "a" }]] }, "Done.");
+  const app = serve(agent({ model, tools: [drop] }), { store: shared().store, events: { keep: 60_000 } });
+  const before = await eventsOf(post(app, "/runs", { prompt: "Drop a" }));
+  const { run, session } = first("run.started", before);
+  await time.tickAsync(3_600_000);
+  const answers = [{ callId: "call_1", type: "approve" }];
+  const rest = await eventsOf(post(app, `/sessions/${session}/answers`, { answers }));
+  assertEquals(await eventsOf(follow(app, run)), [...before, ...rest]);
 });

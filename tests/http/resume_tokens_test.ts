@@ -1,18 +1,25 @@
 import { agent, memory, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
-import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { type App, eventsOf, first, post, refusalOf } from "../support/requests.ts";
 
 const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
+/** The servers that accept resume tokens. */
+const servers: Readonly<Record<string, () => ServeOptions>> = {
+  "without a store": () => ({}),
+  "with a store": () => ({ store: memory() }),
+  "with a durable store": () => ({ store: durable(memory().journal) }),
+};
+
 const approve = { callId: "call_1", type: "approve" };
 
-/** An app without a store, and the effects of its tool. */
-function scene(options: Omit<ServeOptions, "store"> = {}, held: Promise<void> = Promise.resolve()) {
+/** An app that accepts resume tokens, by default without a store, and the effects of its tool. */
+function scene(options: ServeOptions = {}, held: Promise<void> = Promise.resolve()) {
   const done: string[] = [];
   const drop = tool({
     name: "drop",
@@ -51,9 +58,9 @@ async function answer(
   });
 }
 
-for (const options of [{}, { log: memoryLog() }]) {
-  Deno.test(`serve() ${options.log ? "with a log" : "without a log"} resumes a run from a resume token`, async () => {
-    const { app, done } = scene(options);
+for (const [how, open] of Object.entries(servers)) {
+  Deno.test(`serve() ${how} resumes a run from a resume token`, async () => {
+    const { app, done } = scene(open());
     const { events, session, run, resumeToken } = await paused(app);
     assertMatch(resumeToken, /^k1\./);
     const rest = await eventsOf(answer(app, session, resumeToken));
@@ -108,8 +115,8 @@ Deno.test("serve() rejects a resume token that was changed or forged, and runs n
   assertEquals(done, []);
 });
 
-Deno.test("serve() with a log accepts one answer for a resume token, and repeats its events for the same answer", async () => {
-  const { app, done } = scene({ log: memoryLog() });
+Deno.test("serve() with a store accepts one answer for a resume token, and repeats its events for the same answer", async () => {
+  const { app, done } = scene({ store: memory() });
   const { session, resumeToken, run } = await paused(app);
   const wrong = {
     code: "unasked",
@@ -129,7 +136,18 @@ Deno.test("serve() with a log accepts one answer for a resume token, and repeats
   assertEquals(all.slice(-(both[0]?.length ?? 0)), both[0]);
 });
 
-Deno.test("serve() without a log accepts a resume token twice, but not at the same time", async () => {
+Deno.test("serve() with a store sends the resume token of a pause to each client that follows the run", async () => {
+  for (const store of [memory(), durable(memory().journal)]) {
+    const { app, done } = scene({ store });
+    const { events, session, run, resumeToken } = await paused(app);
+    const followed = await eventsOf(app.request(`/runs/${run}`));
+    assertEquals(followed, events);
+    await eventsOf(answer(app, session, resumeToken));
+    assertEquals(done, ["a"]);
+  }
+});
+
+Deno.test("serve() without a store accepts a resume token twice, but not at the same time", async () => {
   const held = Promise.withResolvers<void>();
   const { app, done } = scene({}, held.promise);
   const { session, resumeToken } = await paused(app);
@@ -149,7 +167,7 @@ Deno.test("serve() without a store does not know the sessions of earlier runs", 
 });
 
 Deno.test("serve() without a store refuses a request with an idempotency key again for the same reason", async () => {
-  const { app } = scene({ log: memoryLog() });
+  const { app } = scene({});
   const ask = () => post(app, "/runs", { prompt: "Hi", session: "s" }, { "idempotency-key": "k" });
   const message = 'Cannot run session "s": there is none';
   for (let request = 0; request < 2; request++) {
@@ -174,19 +192,11 @@ Deno.test("a run fails where it would pause if its session does not fit into a r
   assertEquals(done, []);
 });
 
-Deno.test("serve() rejects resume tokens together with a store", () => {
-  assertThrows(
-    () => serve(agent({ model: scripted() }), { resumeTokens: resumeTokens({ keys }), store: memory() }),
-    TypeError,
-    "Cannot serve with `store` and `resumeTokens`: they exclude each other; expected one of them",
-  );
-});
-
 Deno.test("Prefer: respond-async is refused if the server keeps neither sessions nor events", async () => {
   const model = scripted("Hello.");
   const app = serve(agent({ model }), { resumeTokens: resumeTokens({ keys }) });
   const error = await refusalOf(post(app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" }));
-  const message = "Cannot run in the background: the server keeps neither sessions nor events; expected a `log`";
+  const message = "Cannot run in the background: the server keeps neither sessions nor events; expected a `store`";
   assertEquals(error, [400, { code: "invalid", message, field: "prefer" }]);
   assertEquals(model.requests.length, 0);
 });

@@ -5,7 +5,6 @@ import { agent, compacted, type Event, memory, type Middleware, serve, type Sess
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -13,6 +12,7 @@ import * as z from "zod";
 import { drop } from "../support/asking.ts";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
 import { halting } from "../support/halting.ts";
+import { failingAppends } from "../support/events_journal.ts";
 import { processOf, shared } from "../support/process.ts";
 import { type App, eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
 import { storedRun } from "../support/stored_run.ts";
@@ -78,7 +78,7 @@ Deno.test("POST /runs/:id/finish makes a run finish with one more answer", async
 });
 
 Deno.test("POST /runs/:id/finish is refused if another process has taken the session", async () => {
-  const store = durable(memory());
+  const store = durable(memory().journal);
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ text: "One.", before: () => gate.promise }) }), { store });
   const { run, session } = await (await post(app, "/runs", { prompt: "Go" }, { prefer: "respond-async" })).json();
@@ -230,11 +230,11 @@ function endOf(session: Session | undefined) {
 }
 
 /** A store that saves no pause before `go` is called. `pausing` resolves when a pause is to be saved. */
-function pausesLate(inner = durable(memory())) {
+function pausesLate(inner = durable(memory().journal)) {
   const [pausing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const store = {
     ...inner,
-    ...saving(inner, async (session, save) => {
+    journal: saving(inner, async (session, save) => {
       if (storedRun(session)?.status === "paused") {
         pausing.resolve();
         await go.promise;
@@ -245,12 +245,12 @@ function pausesLate(inner = durable(memory())) {
   return { store, pausing: pausing.promise, go: go.resolve };
 }
 
-Deno.test("POST /runs/:id/stop ends a run that pauses at this moment, without a log", async () => {
+Deno.test("POST /runs/:id/stop ends a run that pauses at this moment", async () => {
   using time = new FakeTime();
   const { store, pausing, go } = pausesLate();
   const app = serve(asking(), { store });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
-  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  const { run, session } = first("run.started", framesOf(await pieces.until("session.opened")));
   await pausing;
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
   go();
@@ -272,7 +272,7 @@ Deno.test("two requests that stop a run that pauses at this moment end it once",
   };
   const app = serve(asking(watch), { store, onError: (error) => void errors.push(error) });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
-  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  const { run, session } = first("run.started", framesOf(await pieces.until("session.opened")));
   await pausing;
   for (let stop = 0; stop < 2; stop++) assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
   go();
@@ -285,7 +285,7 @@ Deno.test("two requests that stop a run that pauses at this moment end it once",
 Deno.test("a run that was stopped while it saved its pause ends before settled() resolves, also in a shutdown, and its end is reported", async () => {
   using time = new FakeTime();
   const among = shared();
-  const { store, pausing, go } = pausesLate(durable(among.store));
+  const { store, pausing, go } = pausesLate(among.store);
   const shutdown = new AbortController();
   const reported: string[] = [];
   const { app } = processOf({ ...among, store }, asking(), {
@@ -293,7 +293,7 @@ Deno.test("a run that was stopped while it saved its pause ends before settled()
     onEnd: ({ event }) => void reported.push(event.type),
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Drop a" }));
-  const { run, session } = first("run.started", framesOf(await pieces.until("model.started")));
+  const { run, session } = first("run.started", framesOf(await pieces.until("session.opened")));
   await pausing;
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
   shutdown.abort();
@@ -304,24 +304,24 @@ Deno.test("a run that was stopped while it saved its pause ends before settled()
   await pieces.rest();
 });
 
-Deno.test("POST /runs/:id/stop ends a run whose answers cannot be logged at this moment", async () => {
+Deno.test("POST /runs/:id/stop ends a run whose answers cannot be stored at this moment", async () => {
   using time = new FakeTime();
   const among = shared();
   const failed = Promise.withResolvers<void>();
   let down = false;
-  const append: typeof among.log.append = async (...given) => {
-    if (!down) return await among.log.append(...given);
-    failed.resolve();
-    throw new Error("The log is down");
-  };
-  const { app } = processOf({ ...among, log: { ...among.log, append } }, asking(), { onError() {} });
+  const journal = failingAppends(among.store, () => {
+    if (down) failed.resolve();
+    return down;
+  });
+  const { app } = processOf({ store: durable(journal) }, asking(), { onError() {} });
   const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
   await app.settled();
   down = true;
   const answered = post(app, `/sessions/${session}/answers`, { answers: [{ callId: "c1", type: "approve" }] });
   await failed.promise;
+  assertEquals((await advanceUntilSettled(time, answered)).status, 500);
+  down = false;
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
-  assertEquals((await advanceUntilSettled(time, answered)).status, 503);
   await advanceUntilSettled(time, app.settled());
   assertEquals(endOf(await among.store.load(session)), ["run.aborted", "stop"]);
 });
@@ -331,13 +331,16 @@ Deno.test("POST /runs/:id/stop ends a run that another process has taken over", 
   const among = shared();
   const [here, there] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   let cut = false;
-  const touch: typeof among.store.touch = (...given) =>
-    cut ? Promise.reject(new Error("The store is not reached")) : among.store.touch(...given);
+  const { journal } = among.store;
+  const append: typeof journal.append = (...given) =>
+    cut ? Promise.reject(new Error("The store is not reached")) : journal.append(...given);
   const workingUntil = (done: Promise<string>) => {
     const work = tool({ name: "work", description: "", input: z.object({}), idempotent: true, execute: () => done });
     return agent({ model: scripted({ calls: [["work", {}]] }, "Done."), tools: [work], limits: { grace: 60_000 } });
   };
-  const one = processOf({ ...among, store: { ...among.store, touch } }, workingUntil(here.promise), { onError() {} });
+  const one = processOf({ ...among, store: durable({ ...journal, append }) }, workingUntil(here.promise), {
+    onError() {},
+  });
   const pieces = piecesOf(await post(one.app, "/runs", { prompt: "Go" }));
   const { run, session } = first("run.started", framesOf(await pieces.until("tool.started")));
   cut = true;
@@ -366,10 +369,9 @@ const stops = {
 };
 
 for (const [named, stop] of Object.entries(stops)) {
-  Deno.test(`${named} ends a paused run, with and without a log`, async () => {
-    for (const options of [{}, { log: memoryLog() }]) {
-      const store = memory();
-      const app = serve(asking(), { store, wires: [aiSdkUi()], ...options });
+  Deno.test(`${named} ends a paused run, in memory and in a durable store`, async () => {
+    for (const store of [memory(), shared().store]) {
+      const app = serve(asking(), { store, wires: [aiSdkUi()] });
       const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
       assertEquals(storedRun(await store.load(session))?.status, "paused");
       assertEquals((await stop(app, session, run)).status, 204);
@@ -378,9 +380,9 @@ for (const [named, stop] of Object.entries(stops)) {
     }
   });
 
-  Deno.test(`${named} ends a run that another process executes, without a log`, async () => {
+  Deno.test(`${named} ends a run that another process executes`, async () => {
     using time = new FakeTime();
-    const store = durable(memory());
+    const store = durable(memory().journal);
     const { model, begun } = halting();
     const here = serve(agent({ model }), { store });
     const there = serve(agent({ model: scripted() }), { store, wires: [aiSdkUi()] });
@@ -389,17 +391,16 @@ for (const [named, stop] of Object.entries(stops)) {
     await begun;
     assertEquals((await stop(there, session, run)).status, 204);
     await there.settled();
-    assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
-    await advanceUntilSettled(time, here.settled()); // it has lost its session
+    await advanceUntilSettled(time, here.settled()); // it has received the stop
     assertEquals(endOf(await store.load(session)), ["run.aborted", "stop"]);
   });
 }
 
-Deno.test("POST /runs/:id/stop without a log answers 404 if it does not name the session of the run", async () => {
+Deno.test("POST /runs/:id/stop answers 404 for a run that there is not, also if it names a session", async () => {
   const store = memory();
   const app = serve(asking(), { store });
   const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Drop a" })));
-  for (const path of [`/runs/${run}/stop`, `/runs/${run}/stop?session=other`, `/runs/other/stop?session=${session}`]) {
+  for (const path of [`/runs/${run.slice(0, -1)}2/stop`, `/runs/other/stop`, `/runs/other/stop?session=${session}`]) {
     assertEquals((await post(app, path)).status, 404);
   }
   assertEquals(storedRun(await store.load(session))?.status, "paused");

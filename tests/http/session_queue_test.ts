@@ -1,6 +1,6 @@
-import { agent, type Middleware, type Model, serve, type ServeOptions, textOf } from "@jizai/jizai";
+import { agent, memory, type Middleware, type Model, serve, type ServeOptions, type Store, textOf } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { advance, advanceUntilSettled } from "../support/fake_time.ts";
@@ -58,13 +58,14 @@ function turns(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-const logs: readonly ServeOptions[] = [{}, { log: memoryLog() }];
+const stores: Readonly<Record<string, () => Store>> = {
+  "a store in memory": memory,
+  "a durable store": () => durable(memory().journal),
+};
 
-for (const options of logs) {
-  const how = options.log ? "with a log" : "without a log";
-
-  Deno.test(`serve() ${how} with busy: "queue" runs the prompts of a session one after another, in order`, async () => {
-    const { asked, session, send, one, app, ...rest } = await scene({ busy: "queue", ...options });
+for (const [named, open] of Object.entries(stores)) {
+  Deno.test(`serve() with ${named} and busy: "queue" runs the prompts of a session one after another, in order`, async () => {
+    const { asked, session, send, one, app, ...rest } = await scene({ busy: "queue", store: open() });
     const more = ["two", "three", "four"].map((prompt) => send(prompt));
     await turns();
     assertEquals(asked, ["one"]);
@@ -80,8 +81,8 @@ for (const options of logs) {
     assertEquals(messages.length, 10);
   });
 
-  Deno.test(`serve() ${how} with busy: "replace" stops the active run, and begins`, async () => {
-    const { asked, send, one, ...rest } = await scene({ busy: "replace", ...options });
+  Deno.test(`serve() with ${named} and busy: "replace" stops the active run, and begins`, async () => {
+    const { asked, send, one, ...rest } = await scene({ busy: "replace", store: open() });
     const two = await send("two");
     assertEquals(await endOf(one), ["run.aborted", "replaced"]);
     rest.let("two");
@@ -89,8 +90,8 @@ for (const options of logs) {
     assertEquals(asked, ["one", "two"]);
   });
 
-  Deno.test(`serve() ${how} with busy: "replace" gives the session to the last of several concurrent requests`, async () => {
-    const { send, one, ...rest } = await scene({ busy: "replace", ...options });
+  Deno.test(`serve() with ${named} and busy: "replace" gives the session to the last of several concurrent requests`, async () => {
+    const { send, one, ...rest } = await scene({ busy: "replace", store: open() });
     const prompts = Array.from({ length: 14 }, (_, index) => `more ${index}`);
     const more = prompts.map((prompt) => send(prompt));
     rest.let("more 13");
@@ -140,7 +141,7 @@ Deno.test('busy: "queue" continues with the next prompt if one cannot begin', as
 });
 
 Deno.test('busy: "queue" begins one run for one idempotency key', async () => {
-  const { asked, app, session, one, ...rest } = await scene({ busy: "queue", log: memoryLog() });
+  const { asked, app, session, one, ...rest } = await scene({ busy: "queue" });
   const same = [1, 2, 3].map(() => post(app, "/runs", { prompt: "two", session }, { "idempotency-key": "k1" }));
   await turns();
   for (const prompt of ["one", "two"]) rest.let(prompt);

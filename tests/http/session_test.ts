@@ -1,6 +1,5 @@
 import { agent, memory, type Middleware, serve, type ServeOptions, state, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertThrows } from "@std/assert";
 import { Hono } from "hono";
@@ -95,7 +94,7 @@ Deno.test("POST /sessions/:id/answers for an earlier pause does not answer a lat
       return n < 3 ? Promise.reject(ctx.run.pause(`Question ${n}?`)) : next();
     },
   };
-  const app = serve(agent({ model: scripted("Done."), use: [asking] }), { log: memoryLog() });
+  const app = serve(agent({ model: scripted("Done."), use: [asking] }), {});
   const one = await eventsOf(post(app, "/runs", { prompt: "Go" }));
   const { session, run } = first("run.started", one);
   const send = (at: number, asker = run) =>
@@ -128,7 +127,6 @@ Deno.test("serve() takes the session from the URL with the session option, and c
 
 Deno.test("serve() can be mounted at a path whose parameter is called id, as those of its own routes", async () => {
   const options: ServeOptions = {
-    log: memoryLog(),
     wires: [aiSdkUi(), aiSdkMessages()],
     session: (c) => c.req.param("id"),
   };
@@ -153,7 +151,7 @@ Deno.test("serve() rejects leases out of range", () => {
 
 Deno.test("serve() stops its runs, ends its streams and refuses requests after its signal has aborted", async () => {
   const closing = new AbortController();
-  const options: ServeOptions = { log: memoryLog(), signal: closing.signal, onClientGone: "detach" };
+  const options: ServeOptions = { signal: closing.signal, onClientGone: "detach" };
   const wait = (_request: unknown, signal: AbortSignal) =>
     new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   const app = serve(agent({ model: scripted({ before: wait }) }), options);
@@ -185,7 +183,7 @@ Deno.test("serve() begins nothing for a request that arrived before its signal a
   const store = memory();
   const watching: Store = {
     ...store,
-    ...saving(store, (session, save) => {
+    journal: saving(store, (session, save) => {
       saved.push(session.id);
       return save();
     }),

@@ -53,11 +53,13 @@ Deno.test("serve() sends waiting events as one chunk", async () => {
 Deno.test("serve() sends the events of one read of the model as one chunk", async () => {
   const deltas = ["a", "b", "c"].map((text) => ({ type: "text", text } as const));
   const read = Promise.withResolvers<void>();
+  const sent = Promise.withResolvers<void>();
   const model: Model = {
     id: "model",
     async *stream() {
       await read.promise;
       yield deltas;
+      await sent.promise;
       yield [{ type: "finish", reason: "stop" }];
     },
   };
@@ -67,6 +69,7 @@ Deno.test("serve() sends the events of one read of the model as one chunk", asyn
   await settled(); // until the reader waits
   read.resolve();
   assertEquals(framesOf(await chunk ?? "").map((event) => "text" in event && event.text), ["a", "b", "c"]);
+  sent.resolve();
   await pieces.rest();
 });
 
@@ -120,6 +123,7 @@ Deno.test("serve() reads the model no faster than a slow client", async () => {
   const pieces = piecesOf(await post(serve(agent({ model })), "/runs", { prompt: "Hi" }));
   const body = await pieces.next() ?? "";
   await settled();
+  await settled(); // until the events are stored, too
   const before = asked;
   await settled();
   assertEquals(asked, before);

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { agent, type Event, memory, type Model, serve, tool } from "@jizai/jizai";
+import { agent, type Event, memory, type Model, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
+import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
@@ -35,17 +36,25 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-for (const log of [undefined, memoryLog()]) {
-  const how = log ? "with" : "without";
-  Deno.test(`serve() ${how} a log buffers at most the high-water mark for a client that never reads`, async () => {
+const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
+
+/** The servers, and how many characters they buffer: what is to be stored, and what waits for the client, count too. */
+const servers: Readonly<Record<string, readonly [options: ServeOptions, most: number]>> = {
+  "without a store": [{ resumeTokens: resumeTokens({ keys }) }, 1.2 * highWater],
+  "with a store in memory": [{ store: memory() }, 3 * highWater],
+  "with a durable store": [{ store: durable(memory().journal) }, 3 * highWater],
+};
+
+for (const [how, [options, most]] of Object.entries(servers)) {
+  Deno.test(`serve() ${how} buffers at most the high-water mark for a client that never reads`, async () => {
     const model = endless();
-    const app = serve(agent({ model }), { store: memory(), ...(log && { log }) });
+    const app = serve(agent({ model }), options);
     const response = await post(app, "/runs", { prompt: "Hi" });
     await settle();
     const before = model.taken();
     await settle();
     assertEquals(model.taken(), before);
-    assertLess(before * text.length, (log ? 3 : 1.2) * highWater); // what is logged, and what waits to be logged, count too
+    assertLess(before * text.length, most);
     await response.body?.cancel();
     await settle();
   });
@@ -107,7 +116,7 @@ Deno.test("a million events of progress stay bounded, and the latest one arrives
   assertEquals((await result).status, "done");
   expectBounded(await Array.fromAsync(events), 10_001);
   assertEquals(observed.length, million);
-  for (const options of [{}, { log: memoryLog() }]) {
+  for (const options of [{}, { store: durable(memory().journal) }]) {
     const response = await post(serve(agent({ model: busyModel(), tools: [busy] }), options), "/runs", {
       prompt: "Go",
     });

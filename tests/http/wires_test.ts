@@ -1,7 +1,7 @@
-import { agent, type Event, serve, type ServeOptions, user } from "@jizai/jizai";
+import { agent, type Event, memory, serve, type ServeOptions, user } from "@jizai/jizai";
 import { ShapeError, type Wire, type WireRequest } from "@jizai/jizai/wire";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { durable } from "@jizai/jizai/session/durable";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
@@ -73,7 +73,7 @@ Deno.test("serve() sends no chunk for an event without a frame", async () => {
 for (const body of ["Hi", "Hi!"]) {
   Deno.test(`serve() recognizes a repeated request of a wire, ${body === "Hi" ? "streamed" : "as JSON"}`, async () => {
     const model = scripted("Hello.");
-    const app = serve(agent({ model }), { wires: [plain()], log: memoryLog() });
+    const app = serve(agent({ model }), { wires: [plain()] });
     const send = async (text = body) => await post(app, "/plain/one", text, { "idempotency-key": "k" });
     const [first, second] = await Promise.all([send(), send()]);
     const third = await send();
@@ -85,7 +85,7 @@ for (const body of ["Hi", "Hi!"]) {
 
 Deno.test("serve() follows and stops the run of a session over a wire", async () => {
   const { model, begun, release } = halting("Two.");
-  const app = serve(agent({ model }), { wires: [plain()], log: memoryLog(), onClientGone: "detach" });
+  const app = serve(agent({ model }), { wires: [plain()], onClientGone: "detach" });
   const first = piecesOf(await post(app, "/plain/one", "Hi"));
   await begun;
   await first.cancel();
@@ -146,17 +146,18 @@ const requests: Readonly<Record<string, unknown>> = {
   "/ag-ui": { threadId: "s", runId: "r", messages: [{ id: "m", role: "user", content: "Go" }] },
 };
 for (const [path, body] of Object.entries(requests)) {
-  Deno.test(`serve() responds at ${path} with a log as without one`, async () => {
+  Deno.test(`serve() responds at ${path} with a durable store as with one in memory`, async () => {
     const wires = [aiSdkUi(), chatCompletions(), responses(), agUi()];
     const model = () =>
       scripted({ reasoning: ["H", "m."], text: ["S", "ee."], calls: [["drop", { table: "a" }]] }, "unreached");
     const reported = async (options: ServeOptions) => {
       const app: App = serve(agent({ model: model(), tools: [drop] }), { wires, ...options });
       const text = await (await post(app, path, body)).text();
-      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/"created(_at)?":\d+/g, "");
+      return text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "uuid").replace(/[\w-]{22}-1(?!\d)/g, "run")
+        .replace(/"created(_at)?":\d+/g, "");
     };
-    const [without, recorded] = await Promise.all([reported({}), reported({ log: memoryLog() })]);
-    assertEquals(recorded, without);
+    const [inMemory, stored] = await Promise.all([reported({}), reported({ store: durable(memory().journal) })]);
+    assertEquals(stored, inMemory);
   });
 }
 

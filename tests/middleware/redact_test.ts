@@ -408,7 +408,7 @@ Deno.test("redact() masks a result before the session saves it", async () => {
   const saved: string[] = [];
   const watched: Store = {
     ...store,
-    ...saving(store, (session, save) => {
+    journal: saving(store, (session, save) => {
       saved.push(JSON.stringify(session));
       return save();
     }),

@@ -20,5 +20,5 @@ Deno.test("subagents() throws for invalid and duplicate names", () => {
   const child = (name: string) => agent({ name, model: scripted() });
   assertThrows(() => subagents([child("a b")]), TypeError, `Cannot create tool "a b"`);
   const both = subagents([child("a"), child("a")]);
-  assertThrows(() => agent({ model: scripted(), use: [both] }), TypeError, `both have a tool "a"`);
+  assertThrows(() => agent({ model: scripted(), use: [both] }), TypeError, `"subagents" has two tools "a"`);
 });

@@ -7,7 +7,6 @@ import { agent, type Middleware, serve, tool } from "@jizai/jizai";
 import { client } from "@jizai/jizai/client";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { testMiddleware } from "@jizai/jizai/testing";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
@@ -77,7 +76,7 @@ export const checks: Readonly<Record<string, () => Promise<void>>> = {
   },
 
   async "the log of a server lets a client read a run that it began in the background"() {
-    const app = serve(agent({ model: scripted("Hello!") }), { log: memoryLog(), onClientGone: "detach" });
+    const app = serve(agent({ model: scripted("Hello!") }), { onClientGone: "detach" });
     const server = client("", { fetch: app.request });
     const { state } = await server.start({ prompt: "Hi" });
     const first = await server.follow(state).result();

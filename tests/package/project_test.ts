@@ -140,7 +140,7 @@ for (const [template, path] of [["durable-objects", "/my-conversation"], ["worke
 
 Deno.test("a created agent on workers keeps its sessions in D1", async () => {
   const execute = ["node_modules/wrangler/bin/wrangler.js", "d1", "execute", "DB", "--local", "--json", "--command"];
-  const query = "SELECT COUNT(*) AS sessions FROM jizai_session";
+  const query = "SELECT COUNT(*) AS sessions FROM jizai_journal WHERE session IS NOT NULL";
   const [answer] = JSON.parse(await quietly(`${folder}/my-workers`, "node", ...execute, query));
   assertEquals(answer.results, [{ sessions: 1 }]);
 });

@@ -4,12 +4,7 @@
  * @module
  */
 import { agent, type Model, serve, type ServedApp } from "@jizai/jizai";
-import {
-  durableObjectLog,
-  durableObjectStore,
-  type ObjectAlarm,
-  type ObjectStorage,
-} from "@jizai/jizai/session/durable_object";
+import { durableObjectStore, type ObjectAlarm, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 
 interface Env {
   readonly SLEEPER: { getByName(name: string): { fetch(request: Request): Promise<Response> } };
@@ -37,7 +32,6 @@ export class Sleeper {
     this.#ctx = ctx;
     this.#app = serve(agent({ model }), {
       store: durableObjectStore(ctx.storage, { alarm: ctx.storage }),
-      log: durableObjectLog(ctx.storage),
       singleProcess: true,
       lease: 1_000,
     });

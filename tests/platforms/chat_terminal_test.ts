@@ -1,6 +1,5 @@
 import { agent, type Model, serve, type ServedApp, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import * as z from "zod";
 import { hasPseudoTerminals, PseudoTerminal } from "../support/pseudo_terminal.ts";
@@ -169,7 +168,7 @@ Deno.test({ name: "a second Ctrl-C leaves a run that does not stop", ignore }, a
 
 Deno.test({ name: "Ctrl-C at a question stops the paused run", ignore }, async () => {
   const model = scripted({ calls: [["drop", { table: "users" }]] }, "Next.");
-  await chatting(serve(agent({ model, tools: [drop] }), { log: memoryLog() }), async (person) => {
+  await chatting(serve(agent({ model, tools: [drop] })), async (person) => {
     await person.shows("> ");
     await person.type("Drop\r");
     await person.shows("[t]ype a result: ");
@@ -182,7 +181,7 @@ Deno.test({ name: "Ctrl-C at a question stops the paused run", ignore }, async (
 
 Deno.test({ name: "chat reads on after a cut, and says so", ignore }, async () => {
   const { wait, release } = gate();
-  const app = serve(agent({ model: echo, tools: [wait] }), { log: memoryLog(), onClientGone: "detach" });
+  const app = serve(agent({ model: echo, tools: [wait] }), { onClientGone: "detach" });
   const cut = Promise.withResolvers<void>();
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const response = await app.fetch(request);

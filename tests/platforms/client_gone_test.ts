@@ -90,7 +90,7 @@ async function promptUntilFree(app: App, session: string): Promise<readonly unkn
 
 const notesOf = async ({ request }: Served): Promise<readonly string[]> => await (await request("/notes")).json();
 
-const apps = ["stop", "stop-stored", "stop-logged", "object"];
+const apps = ["stop", "stop-stored", "object"];
 for (const name of apps) {
   Deno.test(`in workerd, ${name}: a run whose client leaves is cleaned up and saved, and its session is free`, async () => {
     await using worker = await workers();
@@ -121,7 +121,7 @@ Deno.test("in workerd, a run that is drained ends after its turn, without its cl
 
 Deno.test("in workerd, a detached run that another request stops ends, and so it does if that client leaves at once", async () => {
   await using worker = await workers();
-  const app = appOf(worker, "detach-logged");
+  const app = appOf(worker, "detach-stored");
   for (const leaves of [false, true]) {
     const { run, session } = await leave(app, "work", "approval.decided");
     const stopped = post(app, `/runs/${run}/stop`);
@@ -134,7 +134,7 @@ Deno.test("in workerd, a detached run that another request stops ends, and so it
 
 Deno.test("in workerd, a run receives a message and a request to finish from other requests", async () => {
   await using worker = await workers();
-  const app = appOf(worker, "detach-logged");
+  const app = appOf(worker, "detach-stored");
   const { run } = await leave(app, "work", "approval.decided");
   assertEquals(await sent(post(app, `/runs/${run}/messages`, { text: "count" })), 202);
   const pieces = piecesOf(await app.request(`/runs/${run}`));
@@ -144,7 +144,7 @@ Deno.test("in workerd, a run receives a message and a request to finish from oth
   assertEquals((await pieces.rest()).includes("run.aborted"), true);
 });
 
-const cutApps = ["cut", "cut-stored", "cut-detached", "cut-detached-logged", "cut-detached-stored"];
+const cutApps = ["cut", "cut-stored", "cut-detached", "cut-detached-stored"];
 for (const name of cutApps) {
   Deno.test(`in workerd, ${name}: a run that the platform ended keeps its session for no longer than a lease`, async () => {
     await using worker = await workers();
@@ -177,7 +177,7 @@ for (const name of cutApps) {
 Deno.test("in workerd, a client follows the rest of a run that the platform ended, and receives its end", async () => {
   await using worker = await workers();
   for (
-    const [name, end] of [["cut-detached-logged", "run.aborted lost"], ["cut-detached-stored", "run.finished"]] as const
+    const [name, end] of [["cut-detached", "run.aborted lost"], ["cut-detached-stored", "run.finished"]] as const
   ) {
     const app = appOf(worker, name);
     const { run } = await leave(app, "wait", "model.started");
@@ -187,25 +187,23 @@ Deno.test("in workerd, a client follows the rest of a run that the platform ende
 
 Deno.test("in workerd, a message to a run that the platform ended is refused or kept, and never lost", async () => {
   await using worker = await workers();
-  const stored = appOf(worker, "cut-detached-stored");
-  const { run, session } = await leave(stored, "wait", "model.started");
-  await untilCut(worker);
-  assertEquals(await sent(post(stored, `/runs/${run}/messages`, { text: "More" })), 202);
-  await lastOf(stored.request(`/runs/${run}`));
-  const { messages } = await (await stored.request(`/sessions/${session}`)).json();
-  assertEquals(messages.filter(({ role }: { role: string }) => role === "user").length, 2);
-  for (const name of ["cut", "cut-detached"]) {
+  for (const name of cutApps) {
     const app = appOf(worker, name);
-    const { run } = await leave(app);
+    const { run, session } = await leave(app, "wait", "model.started");
     await untilCut(worker);
-    assertEquals((await refusalOf(post(app, `/runs/${run}/messages`, { text: "More" })))[0], 404);
-    assertEquals((await refusalOf(post(app, `/runs/${run}/finish`)))[0], 404);
+    assertEquals(await sent(post(app, `/runs/${run}/messages`, { text: "More" })), 202, name);
+    await lastOf(app.request(`/runs/${run}`));
+    const { messages } = await (await app.request(`/sessions/${session}`)).json();
+    const prompts = messages.filter(({ role }: { role: string }) => role === "user");
+    assertEquals(prompts.length, 2, name);
+    assertEquals((await refusalOf(post(app, `/runs/${run}/messages`, { text: "More" })))[0], 404, name);
+    assertEquals((await refusalOf(post(app, `/runs/${run}/finish`)))[0], 404, name);
   }
 });
 
 Deno.test("in workerd, a run whose model is silent for several leases lives", async () => {
   await using worker = await workers();
-  for (const name of ["stop", "stop-stored", "stop-logged", "detach-logged"]) {
+  for (const name of ["stop", "stop-stored", "detach-stored"]) {
     const app = appOf(worker, name);
     const pieces = piecesOf(await post(app, "/runs", { prompt: "wait" }));
     const [, session] = (await pieces.until("model.started")).match(/"session":"([^"]+)"/) ?? [];
@@ -270,7 +268,7 @@ for (const name of apps) {
 
 Deno.test("in workerd, a run in the background continues after its response", async () => {
   await using worker = await workers();
-  const app = appOf(worker, "stop-logged");
+  const app = appOf(worker, "stop-stored");
   const accepted = await post(app, "/runs", { prompt: "wait" }, { prefer: "respond-async" });
   const { run } = await accepted.json();
   assertEquals(endLine(await lastOf(app.request(`/runs/${run}`))), "run.finished");
@@ -305,6 +303,6 @@ for (const name of cutApps) {
       assertEquals((await refusalOf(response))[0], 409);
       return undefined;
     });
-    assertEquals(end, name === "cut-detached-logged" ? "run.aborted" : "run.finished");
+    assertEquals(end, name.endsWith("-stored") ? "run.finished" : "run.aborted");
   });
 }

@@ -65,7 +65,7 @@ export async function exported(module: string, ...args: readonly string[]): Prom
   }).output();
   const decoder = new TextDecoder();
   if (!success) throw new Error(`Cannot run ${module}: ${decoder.decode(stderr)}`);
-  const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+  const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<![\w-])[\w-]{22}-\d+(?![\w-])/g; // also a run of a named session
   const of = (path: string) =>
     bodies.filter((each) => each.path === path)
       .map(({ body }) => JSON.parse(body.replaceAll(address, "collector").replace(uuid, "uuid")));

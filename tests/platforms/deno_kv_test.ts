@@ -1,26 +1,21 @@
 import { assertEquals } from "@std/assert";
 import { user } from "@jizai/jizai";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { journalLaws } from "@jizai/jizai/testing";
+import { added, begun } from "../support/begun_journal.ts";
 import { folder } from "./folder.ts";
 
 /** Milliseconds that a law may take on a busy disk. */
 const time = 60_000;
 
-Deno.test("on disk, denoKvStore() keeps the laws of stores", async () => {
+Deno.test("on disk, denoKvStore() keeps the laws of journals", async () => {
   await using disk = await folder();
   using kv = await Deno.openKv(`${disk.path}/kv`);
   const make = (options: { expireIn?: number }) => {
     const prefix = crypto.randomUUID();
-    return [1, 2].map(() => denoKvStore(kv, { ...options, prefix }));
+    return [1, 2].map(() => denoKvStore(kv, { ...options, prefix }).journal);
   };
-  await storeLaws(make, { time });
-});
-
-Deno.test("on disk, denoKvLog() keeps the laws of logs", async () => {
-  await using disk = await folder();
-  using kv = await Deno.openKv(`${disk.path}/kv`);
-  await logLaws((options) => denoKvLog(kv, { ...options, prefix: crypto.randomUUID() }), { time });
+  await journalLaws(make, { time });
 });
 
 Deno.test("on disk, data in Deno KV is there when the database is opened again", async () => {
@@ -29,10 +24,12 @@ Deno.test("on disk, data in Deno KV is there when the database is opened again",
   {
     using kv = await Deno.openKv(`${disk.path}/kv`);
     await denoKvStore(kv).save(session);
-    await denoKvLog(kv).append("r", { after: 0, lines: ["1", "2"], ended: false });
+    await denoKvStore(kv).journal.append("r", begun("r"));
   }
   using kv = await Deno.openKv(`${disk.path}/kv`);
   assertEquals(await denoKvStore(kv).load("s"), { ...session, version: 1 });
-  assertEquals(await denoKvLog(kv).append("r", { after: 2, lines: ["3"], ended: true }), true);
-  assertEquals(await denoKvLog(kv).read("r", 1), { first: 2, lines: ["2", "3"], last: 3, ended: true });
+  const { journal } = denoKvStore(kv);
+  assertEquals((await journal.append("r", added(2, ["2", "3"])))?.stored, true);
+  const page = { first: 1, lines: ["1", "2", "3"], last: 3, over: false, session: "r", owner: undefined };
+  assertEquals(await journal.read("r", 1, 0), page);
 });

@@ -4,7 +4,7 @@ import { bundled, served } from "./workerd.ts";
 
 const script = await bundled("tests/platforms/worker.ts");
 
-for (const laws of ["store_laws", "move_laws", "log_laws", "key_value_laws"]) {
+for (const laws of ["journal_laws", "move_laws", "key_value_laws"]) {
   Deno.test(`in workerd, a Durable Object keeps the ${laws.replaceAll("_", " ")}`, async () => {
     await using disk = await folder();
     await using worker = await served(script, { className: "Keeper" }, disk.path);
@@ -17,11 +17,11 @@ Deno.test("in workerd, a Durable Object keeps its data after workerd was killed"
   await using disk = await folder();
   {
     await using worker = await served(script, { className: "Keeper" }, disk.path);
-    assertEquals(await (await worker.request("/write")).json(), [1, true]);
+    assertEquals(await (await worker.request("/write")).json(), [1, { stored: true, last: 1 }]);
   }
   await using worker = await served(script, { className: "Keeper" }, disk.path);
   assertEquals(await (await worker.request("/read")).json(), [
     { id: "s", version: 1, messages: [{ role: "user", parts: [{ type: "text", text: "自在鉤" }] }] },
-    { first: 2, lines: ["2"], last: 2, ended: false },
+    { first: 1, lines: ["1"], last: 1, over: false, session: "r" },
   ]);
 });

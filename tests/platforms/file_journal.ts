@@ -145,8 +145,8 @@ export function fileJournal(directory: string, { expireIn = Infinity }: { readon
         const over = run < head.run || head.state !== "running";
         return { first, lines: lines.map(([, line]) => line), last, over, session: head.session, owner: head.owner };
       }),
-    async pending(limit) {
-      const due = (await all()).filter(([, { dueAt }]) => dueAt !== null && dueAt <= Date.now());
+    async pending(limit, within = 0) {
+      const due = (await all()).filter(([, { dueAt }]) => dueAt !== null && dueAt <= Date.now() + within);
       return due.toSorted(([, a], [, b]) => (a.dueAt ?? 0) - (b.dueAt ?? 0)).slice(0, limit).map(([key]) => key);
     },
     async list({ owner, after = "", limit = 100 } = {}) {

@@ -2,6 +2,7 @@
  * Followers of a run in one Worker: each is a request of its own, none waits for a promise of another one, and they share what is read.
  */
 import { assertEquals } from "@std/assert";
+import { added, begun, ended as endedRun } from "../support/begun_journal.ts";
 import { eventually } from "./eventually.ts";
 import { folder } from "./folder.ts";
 import { bundled, type Served, served } from "./workerd.ts";
@@ -40,8 +41,10 @@ async function followerOf({ request }: Served, after = 0) {
 
 /** Appends a line as another process, whose number is its text. */
 async function append({ request }: Served, after: number, ended = false): Promise<void> {
-  const body = JSON.stringify({ after, lines: ended ? [] : [`${after + 1}`], ended });
-  assertEquals(await (await request("/append", { method: "POST", body })).json(), true);
+  const n = after + 1;
+  const addition = after === 0 ? begun("j") : ended ? endedRun(n, []) : added(n, [`${n}`]);
+  const response = await request("/append", { method: "POST", body: JSON.stringify(addition) });
+  assertEquals(await response.json(), { stored: true, last: 1 });
 }
 
 async function stateOf({ request }: Served): Promise<{ readonly reads: number; readonly held: number }> {

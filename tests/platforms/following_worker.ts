@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { type D1, d1Log, type D1Statement, migrate } from "@jizai/jizai/session/d1";
-import type { Log } from "@jizai/jizai/session/log";
+import { type D1, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
 import { Hono } from "hono";
+import type { Append, Journal } from "../../src/core/journal.ts";
+import { type Followers, followers } from "../../src/session/followers.ts";
 
 type Values = readonly unknown[];
 type Row = Readonly<Record<string, unknown>>;
@@ -69,10 +70,10 @@ export class Database {
 
 type Statements = readonly (readonly [string, Values])[];
 
-let here: { readonly log: Log; readonly other: Log } | undefined;
+let here: { readonly runs: Followers; readonly other: Journal } | undefined;
 
-/** Returns the log of this process and one of another process, which all requests share. */
-async function logsOf(databases: Databases): Promise<NonNullable<typeof here>> {
+/** Returns the followers of this process and the journal of another process, which all requests share. */
+async function processesOf(databases: Databases): Promise<NonNullable<typeof here>> {
   if (here) return here;
   const database: D1 = {
     prepare: (sql) => new Bound(sql),
@@ -84,18 +85,20 @@ async function logsOf(databases: Databases): Promise<NonNullable<typeof here>> {
     },
   };
   await migrate(database);
-  return here ??= { log: d1Log(database), other: d1Log(database) };
+  return here ??= { runs: followers(d1Store(database).journal), other: d1Store(database).journal };
 }
 
 const app = new Hono<{ Bindings: { readonly DATABASE: Databases } }>()
   .post("/append", async (c) => {
-    const { other } = await logsOf(c.env.DATABASE);
-    return c.json(await other.append("r", await c.req.json()));
+    const { other } = await processesOf(c.env.DATABASE);
+    const append: Append = await c.req.json();
+    return c.json(await other.append("j", append));
   })
   .get("/follow", async (c) => {
-    const { log } = await logsOf(c.env.DATABASE);
+    const { runs } = await processesOf(c.env.DATABASE);
     const leaving = new AbortController();
-    const pages = log.tail("r", Number(c.req.query("after")), leaving.signal)[Symbol.asyncIterator]();
+    const after = Number(c.req.query("after"));
+    const pages = runs.tail({ key: "j", run: 1 }, after, leaving.signal)[Symbol.asyncIterator]();
     const encoder = new TextEncoder();
     const body = new ReadableStream<Uint8Array>({
       async start(controller) {

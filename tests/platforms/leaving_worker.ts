@@ -15,9 +15,8 @@ import {
   tool,
 } from "@jizai/jizai";
 import { forward, type Stub } from "@jizai/jizai/forward";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
-import { durable, type StoreAdapter } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
+import { durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { durable } from "@jizai/jizai/session/durable";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions } from "@jizai/jizai/wire/openai";
 import { type ExecutionContext, Hono } from "hono";
@@ -76,24 +75,26 @@ const cleaning: Middleware = {
 
 /** Returns a store whose functions wait, as those of a database do. */
 function waiting() {
-  const { head, open, entries, append, delete: remove, list, pending, touch } = memory();
+  const { head, open, entries, append, post, read, pending, list, trim, delete: remove, watch } = memory().journal;
   const slowly = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
     await sleep(20);
     const result = await work(...args);
     await sleep(20);
     return result;
   };
-  const adapter: StoreAdapter = {
+  return durable({
     head: slowly(head),
     open: slowly(open),
     entries: slowly(entries),
     append: slowly(append),
-    delete: slowly(remove),
-    list: slowly(list),
+    post: slowly(post),
+    read: slowly(read),
     pending: slowly(pending),
-    touch: slowly(touch),
-  };
-  return durable(adapter);
+    list: slowly(list),
+    trim: slowly(trim),
+    delete: slowly(remove),
+    watch,
+  });
 }
 
 /** The options of an app, and whether the platform ends a request that launches a run as soon as its client has left. */
@@ -105,17 +106,14 @@ interface Kind {
 const kinds: Readonly<Record<string, () => Kind>> = {
   "stop": () => ({ options: {} }),
   "stop-stored": () => ({ options: { store: waiting() } }),
-  "stop-logged": () => ({ options: { store: waiting(), log: memoryLog() } }),
   "drain-stored": () => ({ options: { store: waiting(), onClientGone: "drain" } }),
-  "detach-logged": () => ({ options: { store: waiting(), log: memoryLog(), onClientGone: "detach" } }),
+  "detach-stored": () => ({ options: { store: waiting(), onClientGone: "detach" } }),
   "cut": () => ({ options: {}, cut: true }),
   "cut-stored": () => ({ options: { store: waiting() }, cut: true }),
   "cut-detached": () => ({ options: { onClientGone: "detach" }, cut: true }),
-  "cut-detached-logged": () => ({ options: { log: memoryLog(), onClientGone: "detach" }, cut: true }),
   "cut-detached-stored": () => ({
     options: {
       store: waiting(),
-      log: memoryLog(),
       onClientGone: "detach",
       onEnd: ({ event }) => notes.push(event.type),
     },
@@ -137,9 +135,9 @@ export class Room {
   readonly #served: ServedApp;
 
   constructor(ctx: ExecutionContext & { readonly storage: ObjectStorage }) {
-    const stores = { store: durableObjectStore(ctx.storage), log: durableObjectLog(ctx.storage) };
+    const store = durableObjectStore(ctx.storage);
     this.#ctx = ctx;
-    this.#served = serve(assistant, { lease, heartbeat, wires, ...stores, singleProcess: true });
+    this.#served = serve(assistant, { lease, heartbeat, wires, store, singleProcess: true });
   }
 
   fetch(request: Request): Response | Promise<Response> {

@@ -10,7 +10,6 @@ export * as loggerModule from "../../middleware/observability/logger.ts";
 export * as redactModule from "../../middleware/guards/redact/mod.ts";
 export * as retryModule from "../../middleware/reliability/retry.ts";
 export * as scriptedModule from "../../src/model/scripted.ts";
-export * as sessionModule from "../../src/session/mod.ts";
 export * as subagentsModule from "../../src/core/features/subagents.ts";
 export * as tokenModule from "../../src/session/resume_token/mod.ts";
 export * as wireModule from "../../src/wire/mod.ts";

@@ -145,13 +145,12 @@ Deno.test("a recoverable ModelError of another copy is retried, and its code rea
 });
 
 Deno.test("serve() maps errors of a store of another copy to their status", async () => {
-  const { core, sessionModule } = copy;
+  const { core } = copy;
   const body = JSON.stringify({ prompt: "Hi" });
   const options = { method: "POST", body, headers: { "content-type": "application/json" } };
   const full = serve(agent({ model: scripted("Hi") }), { store: core.memory({ maxBytes: 10 }), onError: () => {} });
   assertEquals((await full.request("/runs", options)).status, 503);
-  const log = sessionModule.memoryLog();
-  const recorded = serve(agent({ model: scripted("Hi") }), { log, onError: () => {} });
+  const recorded = serve(agent({ model: scripted("Hi") }), { store: core.memory(), onError: () => {} });
   assertEquals((await recorded.request("/runs/unknown")).status, 404);
 });
 

@@ -3,7 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { agent, serve, tool, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { migrate, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { followers } from "../../src/session/followers.ts";
+import { added, begun, ended } from "../support/begun_journal.ts";
 import { first, framesOf, post } from "../support/requests.ts";
 import { folder } from "./folder.ts";
 
@@ -25,32 +27,36 @@ Deno.test("two connections to a file: of two sqliteStore() writers one wins, and
   for (const store of stores) assertEquals(await store.load("s"), { ...session, version: 1 });
 });
 
-Deno.test("sqliteLog() yields the events that another connection has added", async () => {
+Deno.test("followers of sqliteStore() receive the events that another connection has added", async () => {
   await using disk = await folder();
   using first = open(disk);
   using second = open(disk);
-  const [writer, reader] = [sqliteLog(first), sqliteLog(second, { pollEvery: 5 })];
-  await writer.append("r", { after: 0, lines: ["1"], ended: false });
-  const pages = reader.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
-  assertEquals((await pages.next()).value, { first: 1, lines: ["1"], last: 1, ended: false });
+  const [writer, reader] = [sqliteStore(first).journal, sqliteStore(second, { pollEvery: 5 }).journal];
+  await writer.append("r", begun("r"));
+  const { signal } = new AbortController();
+  const pages = followers(reader).tail({ key: "r", run: 1 }, 0, signal)[Symbol.asyncIterator]();
+  const end = { over: false, session: "r", owner: undefined };
+  assertEquals((await pages.next()).value, { ...end, first: 1, lines: ["1"], last: 1 });
   const next = pages.next();
-  assertEquals(await writer.append("r", { after: 1, lines: ["2"], ended: true }), true);
-  assertEquals((await next).value, { first: 2, lines: ["2"], last: 2, ended: true });
+  assertEquals(await writer.append("r", ended(2, ["2"])), { stored: true, last: 1 });
+  assertEquals((await next).value, { ...end, first: 2, lines: ["2"], last: 2, over: true });
   assertEquals((await pages.next()).done, true);
 });
 
-Deno.test("sqliteStore() and sqliteLog() find their entries when the file is opened again", async () => {
+Deno.test("sqliteStore() finds sessions and the events of runs when the file is opened again", async () => {
   await using disk = await folder();
   const session = { id: "s", version: 0, messages: [user("自在鉤")] };
   {
     using database = open(disk);
     await sqliteStore(database).save(session);
-    await sqliteLog(database).append("r", { after: 0, lines: ["1", "2"], ended: false });
+    await sqliteStore(database).journal.append("r", begun("r"));
   }
   using database = open(disk);
   assertEquals(await sqliteStore(database).load("s"), { ...session, version: 1 });
-  assertEquals(await sqliteLog(database).append("r", { after: 2, lines: ["3"], ended: true }), true);
-  assertEquals(await sqliteLog(database).read("r", 1), { first: 2, lines: ["2", "3"], last: 3, ended: true });
+  const { journal } = sqliteStore(database);
+  assertEquals((await journal.append("r", added(2, ["2", "3"])))?.stored, true);
+  const page = { first: 1, lines: ["1", "2", "3"], last: 3, over: false, session: "r", owner: undefined };
+  assertEquals(await journal.read("r", 1, 0), page);
 });
 
 /** Runs an agent whose tool locks the file. `unlock` receives the text of the stream, and resolves when the lock ends. */
@@ -74,7 +80,6 @@ async function runWithLock(unlock: (stream: Promise<string>) => Promise<unknown>
   const errors: unknown[] = [];
   const app = serve(agent({ model, tools: [lock] }), {
     store,
-    log: sqliteLog(database),
     lease: 60_000,
     onError: (error) => void errors.push(error instanceof Error && error.message),
   });

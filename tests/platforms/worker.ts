@@ -4,14 +4,10 @@
  * @module
  */
 import { user } from "@jizai/jizai";
-import {
-  durableObjectKeyValue,
-  durableObjectLog,
-  durableObjectStore,
-  type ObjectStorage,
-} from "@jizai/jizai/session/durable_object";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import { earlierSqlite } from "../support/earlier_stores.ts";
+import { durableObjectKeyValue, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { begun } from "../support/begun_journal.ts";
+import { earlierSqlite, earlierTables } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 
 interface Context {
@@ -24,22 +20,17 @@ interface Env {
 
 /** Operations of an object of that class, by path. */
 const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
-  "/store_laws": ({ storage }) =>
-    storeLaws(async (options) => {
+  "/journal_laws": ({ storage }) =>
+    journalLaws(async (options) => {
       await storage.deleteAll();
-      return [1, 2].map(() => durableObjectStore(storage, options));
+      return [1, 2].map(() => durableObjectStore(storage, options).journal);
     }, { pass, time }),
 
   "/move_laws": ({ storage }) =>
     moveLaws(async () => {
       await storage.deleteAll();
       const { sql } = storage;
-      sql.exec(
-        "CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER) WITHOUT ROWID",
-      );
-      sql.exec(
-        "CREATE TABLE jizai_session_piece (id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID",
-      );
+      for (const table of earlierTables(false)) sql.exec(table);
       return {
         earlier: earlierSqlite((query, ...values) => Promise.resolve([...sql.exec(query, ...values)]), false),
         open(requests) {
@@ -55,12 +46,6 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
       };
     }),
 
-  "/log_laws": ({ storage }) =>
-    logLaws(async (options) => {
-      await storage.deleteAll();
-      return durableObjectLog(storage, options);
-    }, { pass, time }),
-
   "/key_value_laws": ({ storage }) =>
     keyValueLaws(async () => {
       await storage.deleteAll();
@@ -69,12 +54,12 @@ const tasks: Readonly<Record<string, (ctx: Context) => Promise<unknown>>> = {
 
   "/write": async ({ storage }) => [
     await durableObjectStore(storage).save({ id: "s", version: 0, messages: [user("自在鉤")] }),
-    await durableObjectLog(storage).append("r", { after: 0, lines: ["1", "2"], ended: false }),
+    await durableObjectStore(storage).journal.append("r", begun("r")),
   ],
 
   "/read": async ({ storage }) => [
     await durableObjectStore(storage).load("s"),
-    await durableObjectLog(storage).read("r", 1),
+    await durableObjectStore(storage).journal.read("r", 1, 0),
   ],
 };
 

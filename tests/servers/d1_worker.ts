@@ -4,9 +4,9 @@
  * @module
  */
 import { user } from "@jizai/jizai";
-import { type D1, d1KeyValue, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import { earlierSqlite, type Query } from "../support/earlier_stores.ts";
+import { type D1, d1KeyValue, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { earlierSqlite, earlierTables, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 
 /** Milliseconds that a law may take, however busy the machine is. */
@@ -15,32 +15,26 @@ const time = 60_000;
 /** Returns the database with empty tables. */
 async function emptied(database: D1): Promise<D1> {
   await migrate(database);
-  const tables = [
-    "jizai_session",
-    "jizai_session_head",
-    "jizai_session_entry",
-    "jizai_session_piece",
-    "jizai_log",
-    "jizai_log_piece",
-    "jizai_value",
-  ];
+  const tables = ["jizai_journal", "jizai_journal_entry", "jizai_journal_event", "jizai_value"];
   await database.batch(tables.map((table) => database.prepare(`DELETE FROM ${table}`)));
   return database;
 }
 
 /** The operations, by path. */
 const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
-  "/store_laws": (database) =>
-    storeLaws(async (options) => {
+  "/journal_laws": (database) =>
+    journalLaws(async (options) => {
       await emptied(database);
-      return [1, 2].map(() => d1Store(database, options));
+      return [1, 2].map(() => d1Store(database, options).journal);
     }, { pass, time }),
-  "/log_laws": (database) =>
-    logLaws(async (options) => d1Log(await emptied(database), { ...options, pollEvery: 20 }), { pass, time }),
   "/key_value_laws": (database) => keyValueLaws(async () => d1KeyValue(await emptied(database)), { pass, time }),
   "/move_laws": (database) =>
     moveLaws(async () => {
       await emptied(database);
+      await database.batch([
+        ...["", "_piece", "_head", "_entry"].map((name) => `DROP TABLE IF EXISTS jizai_session${name}`),
+        ...earlierTables(true),
+      ].map((sql) => database.prepare(sql)));
       const query: Query = async (sql, ...values) => {
         const [reply] = await database.batch([database.prepare(sql).bind(...values)]);
         return (reply?.results ?? []) as Awaited<ReturnType<Query>>; // D1 returns rows by column name
@@ -68,11 +62,7 @@ const tasks: Readonly<Record<string, (database: D1) => Promise<unknown>>> = {
     return (await Promise.all(saves)).filter((version) => version !== undefined);
   },
   "/without_schema": async (database) => {
-    await database.batch(
-      ["jizai_session", "jizai_session_head", "jizai_session_piece"].map((table) =>
-        database.prepare(`DROP TABLE IF EXISTS ${table}`)
-      ),
-    );
+    await database.batch([database.prepare("DROP TABLE IF EXISTS jizai_journal")]);
     return await d1Store(database).load("s").then(() => "loaded", String);
   },
 };

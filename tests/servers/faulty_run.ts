@@ -5,15 +5,8 @@
  */
 import { agent, type Model, serve, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import type { Log } from "@jizai/jizai/session/log";
 import { assertEquals } from "@std/assert";
 import { type App, framesOf, piecesOf, post } from "../support/requests.ts";
-
-/** A store, and a log for it. */
-export interface Adapters {
-  readonly store: Store;
-  readonly log: Log;
-}
 
 /** An app, and the errors that it has reported. */
 export interface Served {
@@ -36,10 +29,10 @@ function slowModel(count: number): Model {
 }
 
 /** Serves an agent that answers with `count` words. */
-export function servedOn(adapters: Adapters, count = 3): Served {
+export function servedOn(store: Store, count = 3): Served {
   const errors: string[] = [];
   const app = serve(agent({ model: slowModel(count) }), {
-    ...adapters,
+    store,
     onError: (error) => void errors.push(reasonOf(error)),
   });
   return { app, errors };
@@ -53,8 +46,8 @@ function reasonOf(error: unknown): string {
 }
 
 /** Lets `fault` happen after the fifth of 60 words. The client must receive every event once, also when it reads the run again. */
-export async function assertSurvives(adapters: Adapters, fault: () => Promise<void>): Promise<void> {
-  const { app, errors } = servedOn(adapters, 60);
+export async function assertSurvives(store: Store, fault: () => Promise<void>): Promise<void> {
+  const { app, errors } = servedOn(store, 60);
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Count" }));
   const begin = await pieces.until('"5 "');
   const [rest] = await Promise.all([pieces.rest(), fault()]);

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { user } from "@jizai/jizai";
-import { migrate, postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
-import { type RedisClient, redisLog, redisStore, type RedisSubscriber } from "@jizai/jizai/session/redis";
+import { migrate, postgresStore } from "@jizai/jizai/session/postgres";
+import { type RedisClient, redisStore, type RedisSubscriber } from "@jizai/jizai/session/redis";
 import { Redis } from "ioredis";
 import postgres from "postgres";
 import { assertAnswers, assertRefuses, servedOn } from "./faulty_run.ts";
@@ -46,7 +46,7 @@ Deno.test({
     await using small = connect(server.url); // connections with the new default
     await migrate(small);
     const store = postgresStore(small);
-    const served = servedOn({ store, log: postgresLog(small) });
+    const served = servedOn(store);
     await server.control("fill");
     assertStringIncludes(await assertRefuses(served), "No space left on device");
     await server.control("free");
@@ -64,14 +64,14 @@ Deno.test({
     left(noRedis)
   }`,
   ignore: noRedis !== false,
-  sanitizeOps: false, // the refused run still tries to log its end
+  sanitizeOps: false, // the refused run still tries to store its end
   sanitizeResources: false,
   async fn() {
     await using server = await redisServer(undefined, 8);
     assert(server);
     using before = connectRedis(server);
     const store = redisStore(before, quiet);
-    const served = servedOn({ store, log: redisLog(before, quiet) });
+    const served = servedOn(store);
     await assertAnswers(served);
     await store.save({ id: "s", version: 0, messages: [user("kept")] });
     await server.control("fill");
@@ -80,7 +80,7 @@ Deno.test({
     await server.control("free");
     await server.control("start");
     using after = connectRedis(server);
-    await assertAnswers(servedOn({ store: redisStore(after, quiet), log: redisLog(after, quiet) }));
+    await assertAnswers(servedOn(redisStore(after, quiet)));
     assertEquals((await redisStore(after, quiet).load("s"))?.messages, [user("kept")]);
   },
 });

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import postgres from "postgres";
 import { user } from "@jizai/jizai";
-import { migrate, postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
+import { migrate, postgresStore } from "@jizai/jizai/session/postgres";
 import { assertAnswers, assertRefuses, assertSurvives, delay, servedOn } from "./faulty_run.ts";
 import { isPostgresMissing, type PostgresServer, postgresServer } from "./postgres_server.ts";
 
@@ -13,8 +13,6 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
   const sql = postgres(url, { onnotice: () => {}, connect_timeout: 5, max: 4, fetch_types: false });
   return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end({ timeout: 0 }) });
 }
-
-const adaptersOf = (sql: postgres.Sql) => ({ store: postgresStore(sql), log: postgresLog(sql) });
 
 /** A test with a server of its own, which has the schema. */
 function onPostgres(
@@ -38,7 +36,7 @@ function onPostgres(
 onPostgres(
   "a run loses and repeats nothing if the server is killed and started again",
   (sql, server) =>
-    assertSurvives(adaptersOf(sql), async () => {
+    assertSurvives(postgresStore(sql), async () => {
       await server.control("kill");
       await server.control("start");
     }),
@@ -47,9 +45,11 @@ onPostgres(
 onPostgres(
   "a run loses and repeats nothing if its tables are locked for a second",
   (sql) =>
-    assertSurvives(adaptersOf(sql), async () => {
+    assertSurvives(postgresStore(sql), async () => {
       await sql.begin(async (transaction) => {
-        await transaction.unsafe("LOCK TABLE jizai_log, jizai_log_lines, jizai_session IN ACCESS EXCLUSIVE MODE");
+        await transaction.unsafe(
+          "LOCK TABLE jizai_journal, jizai_journal_entry, jizai_journal_event IN ACCESS EXCLUSIVE MODE",
+        );
         await delay(1_000);
       });
     }),
@@ -58,7 +58,7 @@ onPostgres(
 onPostgres(
   "a run loses and repeats nothing if every connection is closed, that of LISTEN too",
   (sql, { url }) =>
-    assertSurvives(adaptersOf(sql), async () => {
+    assertSurvives(postgresStore(sql), async () => {
       await using other = connect(url);
       for (let round = 0; round < 5; round++) {
         await other.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()");
@@ -68,7 +68,7 @@ onPostgres(
 );
 
 onPostgres("a prompt is refused while the server is down, and answered once it is up", async (sql, server) => {
-  const served = servedOn(adaptersOf(sql));
+  const served = servedOn(postgresStore(sql));
   await server.control("kill");
   assertMatch(await assertRefuses(served), /ECONNREFUSED|CONNECTION_CLOSED|CONNECTION_ENDED/);
   await server.control("start");
@@ -76,7 +76,7 @@ onPostgres("a prompt is refused while the server is down, and answered once it i
 });
 
 onPostgres("a prompt is refused while the database is read-only, with the reason", async (sql) => {
-  const served = servedOn(adaptersOf(sql));
+  const served = servedOn(postgresStore(sql));
   const setReadOnly = async (state: "on" | "off") => {
     await sql.unsafe(`ALTER SYSTEM SET default_transaction_read_only = ${state}`);
     await sql.unsafe("SELECT pg_reload_conf()");
@@ -102,8 +102,8 @@ onPostgres("a save that does not fit on the disk is rejected, and changes nothin
 onPostgres(
   "a database with an older schema is refused with the reason, until migrate() has changed it",
   async (sql) => {
-    const served = servedOn(adaptersOf(sql));
-    await sql.unsafe("ALTER TABLE jizai_session DROP COLUMN lease");
+    const served = servedOn(postgresStore(sql));
+    await sql.unsafe("DROP TABLE jizai_journal CASCADE");
     assertStringIncludes(
       await assertRefuses(served),
       "Cannot use Postgres: it does not have the schema; expected a call of migrate() before",

@@ -2,14 +2,14 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import postgres from "postgres";
 import { agent, serve, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import { journalSchema, postgresJournal } from "../../src/session/postgres/journal.ts";
-import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
+import { migrate, postgresKeyValue, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
 import { earlierPostgres, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { pgbouncer } from "./pgbouncer.ts";
 import { isPostgresMissing, postgresServer } from "./postgres_server.ts";
+import { beginRun, followed } from "./run_events.ts";
 
 /** Milliseconds that a law may take, however busy the disk is. */
 const time = 60_000;
@@ -25,7 +25,7 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
 
 /** Returns the driver with empty tables. */
 async function emptied(sql: PostgresSql): Promise<PostgresSql> {
-  await sql.unsafe("TRUNCATE jizai_session, jizai_session_entry, jizai_log, jizai_log_lines, jizai_value");
+  await sql.unsafe("TRUNCATE jizai_journal, jizai_value CASCADE");
   return sql;
 }
 
@@ -52,33 +52,26 @@ function onPostgres(name: string, test: (sql: postgres.Sql, url: string) => Prom
   });
 }
 
-onPostgres("postgresJournal() keeps the laws of journals", async (sql) => {
-  await sql.unsafe(journalSchema);
+onPostgres("postgresStore() keeps the laws of journals, with LISTEN and by polling", async (sql) => {
   using clock = stoppedClock();
   const { pass } = clock;
   const make = async (options: { expireIn?: number }) => {
-    await sql.unsafe("TRUNCATE jizai_journal CASCADE");
-    const journals = [true, true, false].map((listen) => postgresJournal(sql, { ...options, listen }));
+    await emptied(sql);
+    const journals = [true, true, false].map((listen) => postgresStore(sql, { ...options, listen }).journal);
     for (const journal of journals) await journal.head("none"); // they compare the clocks before time passes
     return journals;
   };
   await journalLaws(make, { time, pass });
 });
 
-onPostgres("postgresStore() keeps the laws of stores", async (sql) => {
-  using clock = stoppedClock();
-  const { pass } = clock;
-  const make = async (options: { expireIn?: number }) => {
-    await emptied(sql);
-    return [1, 2, 3].map(() => postgresStore(sql, options));
-  };
-  await storeLaws(make, { time, pass });
-});
-
 /** Tests that sessions of version 0.1.0 are moved. */
 async function checkMoves(sql: PostgresSql): Promise<void> {
   await moveLaws(async () => {
     await emptied(sql);
+    await sql.unsafe("DROP TABLE IF EXISTS jizai_session, jizai_session_entry");
+    await sql.unsafe(
+      'CREATE TABLE jizai_session (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint)',
+    );
     const query: Query = async (statement, ...values) =>
       await sql.unsafe(statement, values) as Awaited<ReturnType<Query>>; // the driver returns rows by column name
     return {
@@ -97,15 +90,7 @@ async function checkMoves(sql: PostgresSql): Promise<void> {
   });
 }
 
-onPostgres("postgresStore() moves the sessions of version 0.1.0, and keeps them from its processes", checkMoves);
-
-onPostgres("postgresLog() keeps the laws of logs, with LISTEN and by polling", async (sql) => {
-  using clock = stoppedClock();
-  const { pass } = clock;
-  await logLaws(async (options) => postgresLog(await emptied(sql), options), { time, pass });
-  const polling = { listen: false, pollEvery: 20 };
-  await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
-});
+onPostgres("postgresStore() moves the sessions of earlier versions to journals", checkMoves);
 
 onPostgres("postgresKeyValue() keeps the laws of key-value databases", async (sql) => {
   using clock = stoppedClock();
@@ -113,29 +98,36 @@ onPostgres("postgresKeyValue() keeps the laws of key-value databases", async (sq
   await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
 });
 
-onPostgres("additions of concurrent runs share statements, and one that fails fails alone", async (sql) => {
+onPostgres("appends to concurrent journals share statements, and one that fails fails alone", async (sql) => {
   const statements: string[] = [];
-  const log = postgresLog({
+  const { journal } = postgresStore({
     listen: (...given) => sql.listen(...given),
     unsafe(query, ...given) {
       statements.push(query);
       return sql.unsafe(query, ...given);
     },
   });
-  const runs = Array.from({ length: 50 }, (_, index) => `r${index}`);
-  const add = (run: string, after: number) =>
-    log.append(run, { after, lines: [`${after + 1}`], ended: false }).catch(() => "rejected");
-  assertEquals(await Promise.all(runs.map((run) => add(run, 0))), runs.map(() => true));
+  const keys = [...Array.from({ length: 50 }, (_, index) => `r${index}`), "zero"];
+  const runs = await Promise.all(keys.map((key) => beginRun(journal, key)));
+  const stored = { stored: true, last: 0 };
+  statements.length = 0;
+  assertEquals(await Promise.all(runs.map((run) => run.add("1"))), runs.map(() => stored));
   assertEquals(statements.length, 1);
-  const given = ["r0", "r0", "r1", "zero \0", "r2"]; // Postgres stores no zero character
-  assertEquals(await Promise.all(given.map((run) => add(run, run.startsWith("r") ? 1 : 0))), [
-    true,
-    false,
-    true,
-    "rejected",
-    true,
-  ]);
-  assertEquals((await log.read("r2", 0))?.lines, ["1", "2"]);
+  const late = {
+    from: { holder: "other", n: 2 },
+    to: { holder: "other", n: 3 },
+    events: { first: 2, lines: ["other"] },
+  };
+  const appends = [
+    runs[0]?.add("2"),
+    journal.append("r0", late),
+    runs[1]?.add("2"),
+    runs[50]?.add("\0").catch(() => "rejected"), // Postgres stores no zero character
+    runs[2]?.add("2"),
+  ];
+  assertEquals(await Promise.all(appends), [stored, undefined, stored, "rejected", stored]);
+  const linesOf = async (key: string) => (await journal.read(key, 1, 0))?.lines;
+  assertEquals(await Promise.all(["r0", "r2", "zero"].map(linesOf)), [["1", "2"], ["1", "2"], ["1"]]);
 });
 
 const isPooled = !ignore &&
@@ -155,17 +147,21 @@ Deno.test({
     await migrate(sql);
     using clock = stoppedClock();
     const { pass } = clock;
-    await storeLaws(async (options) => postgresStore(await emptied(sql), options), { time, pass });
-    await checkMoves(sql);
     const polling = { listen: false, pollEvery: 20 };
-    await logLaws(async (options) => postgresLog(await emptied(sql), { ...options, ...polling }), { time, pass });
+    const make = async (options: { expireIn?: number }) => {
+      const { journal } = postgresStore(await emptied(sql), { ...options, ...polling });
+      await journal.head("none"); // it compares the clocks before time passes
+      return journal;
+    };
+    await journalLaws(make, { time, pass });
+    await checkMoves(sql);
     await keyValueLaws(async () => postgresKeyValue(await emptied(sql)), { time, pass });
     await sql.end({ timeout: 0 });
   },
 });
 
 onPostgres("migrate() can run at once in several processes, and again", async (sql, url) => {
-  await sql.unsafe("DROP TABLE jizai_session, jizai_log, jizai_log_lines");
+  await sql.unsafe("DROP TABLE jizai_journal, jizai_journal_event CASCADE");
   await using other = connect(url);
   await Promise.all([migrate(sql), migrate(other), migrate(sql), migrate(other)]);
   await postgresStore(sql).save({ id: "s", version: 0, messages: [user("自在鉤\u0000")] });
@@ -173,14 +169,26 @@ onPostgres("migrate() can run at once in several processes, and again", async (s
   assertEquals(await postgresStore(other).load("s"), { id: "s", version: 1, messages: [user("自在鉤\u0000")] });
 });
 
-onPostgres("migrate() adds the leases to the schema of an earlier version", async (sql) => {
-  await sql.unsafe("ALTER TABLE jizai_session DROP COLUMN lease");
-  await sql.unsafe('INSERT INTO jizai_session (id, version, body) VALUES (\'s\', 1, \'{"messages":[],"id":"s"}\')');
-  await migrate(sql);
+onPostgres("sessions, keys of requests and values may be kept for a fraction of a millisecond", async (sql) => {
+  const app = serve(agent({ model: scripted("Hello!") }), {
+    store: postgresStore(sql, { expireIn: 60_000.5 }),
+    events: { keep: 60_000.5 },
+  });
+  const headers = { "content-type": "application/json", "idempotency-key": "k" };
+  const ask = () => app.request("/runs", { method: "POST", headers, body: JSON.stringify({ prompt: "Hi" }) });
+  const [first, again] = [await (await ask()).text(), await (await ask()).text()];
+  assertEquals([first.includes("run.finished"), again], [true, first]);
+  const values = postgresKeyValue(sql);
+  await values.set("k", "1", { expireIn: 60_000.5 });
+  assertEquals([await values.get("k"), await values.increment("n", { expireIn: 60_000.5 })], ["1", 1]);
+});
+
+onPostgres("postgresStore() reads the sessions of a table without leases", async (sql) => {
+  await sql.unsafe("CREATE TABLE jizai_session (id text PRIMARY KEY, version bigint, body text, expires bigint)");
+  await sql.unsafe('INSERT INTO jizai_session VALUES (\'s\', 1, \'{"messages":[],"id":"s"}\')');
   const store = postgresStore(sql);
+  assertEquals([await store.journal.pending(10), await store.list()], [[], ["s"]]);
   assertEquals(await store.load("s"), { id: "s", version: 1, messages: [] });
-  await store.save({ id: "s", version: 1, messages: [], lease: { until: 1_000 } });
-  assertEquals(await store.pending(1_000, 10), ["s"]);
 });
 
 onPostgres("20 connections save the same version: one wins", async (sql, url) => {
@@ -195,12 +203,13 @@ onPostgres("20 connections save the same version: one wins", async (sql, url) =>
 });
 
 onPostgres(
-  "postgresLog() is notified of events that another process adds, also after its LISTEN connection was lost",
+  "a follower is notified of events that another process adds, also after its LISTEN connection was lost",
   async (sql, url) => {
     await using other = connect(url);
-    const [writer, reader] = [postgresLog(sql), postgresLog(other, { pollEvery: 60_000 })];
-    await writer.append("r", { after: 0, lines: ["1"], ended: false });
-    const pages = reader.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+    const [writer, reader] = [postgresStore(sql), postgresStore(other, { pollEvery: 60_000 })];
+    const run = await beginRun(writer.journal, "r");
+    await run.add("1");
+    const pages = followed(reader.journal, "r");
     assertEquals((await pages.next()).value?.lines, ["1"]);
     for (let after = 1; after < 20; after++) {
       const next = pages.next();
@@ -209,19 +218,40 @@ onPostgres(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'listen%'",
         );
       }
-      await writer.append("r", { after, lines: [`${after + 1}`], ended: false });
+      await run.add(`${after + 1}`);
       assertEquals((await next).value?.lines, [`${after + 1}`]);
     }
     const end = pages.next();
-    await writer.append("r", { after: 20, lines: [], ended: true });
+    await run.end();
     assertEquals((await end).done, true);
+  },
+);
+
+onPostgres(
+  "postgresStore() is notified of changes of other processes, also after its LISTEN connection was lost",
+  async (sql, url) => {
+    await using other = connect(url);
+    const [one, two] = [postgresStore(sql), postgresStore(other)];
+    let change = Promise.withResolvers<void>();
+    const watcher = { notify: () => change.resolve(), fail: (error: unknown) => change.reject(error) };
+    const leave = two.journal.watch(journalKey(undefined, "s"), watcher);
+    await change.promise; // it listens
+    for (let version = 0; version < 5; version++) {
+      change = Promise.withResolvers();
+      if (version === 3) {
+        await sql.unsafe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'listen%'");
+      }
+      await one.save({ id: "s", version, messages: [user(`${version}`)] });
+      await change.promise;
+    }
+    leave();
   },
 );
 
 onPostgres("a client follows in one process the run that another process executes", async (sql, url) => {
   await using other = connect(url);
   const [one, two] = [sql, other].map((sql) =>
-    serve(agent({ model: scripted("Hello!") }), { store: postgresStore(sql), log: postgresLog(sql) })
+    serve(agent({ model: scripted("Hello!") }), { store: postgresStore(sql) })
   );
   assert(one && two);
   const headers = { "content-type": "application/json" };

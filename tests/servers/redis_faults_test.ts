@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Redis } from "ioredis";
 import { user } from "@jizai/jizai";
-import { redisLog, redisStore } from "@jizai/jizai/session/redis";
+import { redisStore } from "@jizai/jizai/session/redis";
 import { framesOf, piecesOf, post } from "../support/requests.ts";
 import { assertAnswers, assertRefuses, assertSurvives, delay, servedOn } from "./faulty_run.ts";
 import { isRedisMissing, type RedisServer, redisServer, safe } from "./redis_server.ts";
@@ -9,7 +9,7 @@ import { isRedisMissing, type RedisServer, redisServer, safe } from "./redis_ser
 const ignore = await isRedisMissing();
 const without = ignore ? " (left out: Redis is not installed; `apt-get install redis-server`)" : "";
 const quiet = { onWarning() {} };
-const adaptersOf = (redis: Redis) => ({ store: redisStore(redis, quiet), log: redisLog(redis, quiet) });
+const storeOn = (redis: Redis) => redisStore(redis, quiet);
 
 /** A test with a server of its own. */
 function onRedis(
@@ -37,7 +37,7 @@ function onRedis(
 onRedis(
   "with its append-only file, a run loses and repeats nothing if the server is killed and started again",
   (redis, server) =>
-    assertSurvives(adaptersOf(redis), async () => {
+    assertSurvives(storeOn(redis), async () => {
       await server.control("kill");
       await server.control("start");
     }),
@@ -46,7 +46,7 @@ onRedis(
 onRedis(
   "a run loses and repeats nothing if the server pauses for a second",
   (redis) =>
-    assertSurvives(adaptersOf(redis), async () => {
+    assertSurvives(storeOn(redis), async () => {
       await redis.call("CLIENT", "PAUSE", "1000", "ALL");
     }),
 );
@@ -57,7 +57,7 @@ onRedis(
     redis,
     server,
   ) => {
-    const { app, errors } = servedOn(adaptersOf(redis), 60);
+    const { app, errors } = servedOn(storeOn(redis), 60);
     const pieces = piecesOf(await post(app, "/runs", { prompt: "Count" }));
     const begin = await pieces.until('"5 "');
     await server.control("kill");
@@ -65,14 +65,14 @@ onRedis(
     const events = framesOf(begin + await pieces.rest());
     assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
     assertEquals(events.some(({ type }) => type === "run.finished"), false);
-    assertStringIncludes(errors.join(), "Redis has lost events that it had accepted");
+    assertStringIncludes(errors.join(), "the store has lost it");
     await delay(2_000); // the run tries to save its end for a second
   },
   ["--appendonly", "no"],
 );
 
 onRedis("a prompt is refused while the server is down, and answered once it is up", async (redis, server) => {
-  const served = servedOn(adaptersOf(redis));
+  const served = servedOn(storeOn(redis));
   await server.control("kill");
   assertStringIncludes(await assertRefuses(served), "max retries per request");
   await server.control("start");
@@ -80,7 +80,7 @@ onRedis("a prompt is refused while the server is down, and answered once it is u
 });
 
 onRedis("a prompt is refused while the server is read-only, with the reason", async (redis) => {
-  const served = servedOn(adaptersOf(redis));
+  const served = servedOn(storeOn(redis));
   await redis.call("REPLICAOF", "127.0.0.1", "1");
   assertStringIncludes(await assertRefuses(served), "READONLY");
   await redis.call("REPLICAOF", "NO", "ONE");
@@ -88,7 +88,7 @@ onRedis("a prompt is refused while the server is read-only, with the reason", as
 });
 
 onRedis("a prompt is refused while the server is full, with the reason", async (redis) => {
-  const served = servedOn(adaptersOf(redis));
+  const served = servedOn(storeOn(redis));
   const store = redisStore(redis, quiet);
   await store.save({ id: "s", version: 0, messages: [user("small")] });
   await redis.config("SET", "maxmemory", "1mb");

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { time } from "../../src/session/redis_scripts/store.ts";
+import { time } from "../../src/session/redis_scripts/script.ts";
 import { spawned } from "./small_disk.ts";
 
 /**

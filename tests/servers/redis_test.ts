@@ -10,18 +10,17 @@ import {
   nodeRedis,
   type RedisClient,
   redisKeyValue,
-  redisLog,
   redisStore,
   type RedisSubscriber,
 } from "@jizai/jizai/session/redis";
-import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
-import type { Journal } from "../../src/core/journal.ts";
+import { type UpstashClient, upstashKeyValue, upstashStore } from "@jizai/jizai/session/upstash";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { type Journal, journalKey } from "../../src/core/journal.ts";
 import { scriptJournal } from "../../src/session/redis_scripts/journal.ts";
-import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { earlierRedis } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { byProcessClock, isRedisMissing, redisServer } from "./redis_server.ts";
+import { beginRun, followed } from "./run_events.ts";
 import { upstashServer } from "./upstash_server.ts";
 
 const ignore = await isRedisMissing();
@@ -66,7 +65,7 @@ function scaled({ set, increment, ...values }: KeyValue): KeyValue {
 }
 
 /** Returns a journal whose times are 60 times as long. */
-function scaledJournal({ append, head, ...journal }: Journal): Journal {
+function scaledJournal({ append, head, pending, ...journal }: Journal): Journal {
   return {
     ...journal,
     append: (key, { due, created, ...addition }) =>
@@ -75,6 +74,7 @@ function scaledJournal({ append, head, ...journal }: Journal): Journal {
         ...(due !== undefined && { due: due === null ? null : scale * due }),
         ...(created && { created: { ...created, ...(created.expireIn && { expireIn: scale * created.expireIn }) } }),
       }),
+    pending: (limit, within = 0) => pending(limit, scale * within),
     async head(key) {
       const found = await head(key);
       return found && { ...found, due: found.due === null ? null : found.due / scale };
@@ -135,14 +135,13 @@ async function checkAll(redis: RedisClient, server: Redis): Promise<void> {
   };
   const stores = (options: { expireIn?: number }) => {
     const shared = { ...own(options), ...quiet };
-    return [1, 2].map(() => redisStore(aged, shared));
+    return [1, 2].map(() => scaledJournal(redisStore(aged, shared).journal));
   };
-  await storeLaws(stores, clock);
-  await logLaws((options) => redisLog(redis, { ...own(options), ...quiet }), clock);
+  await journalLaws(stores, clock);
   await keyValueLaws(() => scaled(redisKeyValue(redis, own())), clock);
 }
 
-onRedis("redisStore(), redisLog() and redisKeyValue() keep the laws with ioredis", (redis) => checkAll(redis, redis));
+onRedis("redisStore() and redisKeyValue() keep the laws with ioredis", (redis) => checkAll(redis, redis));
 
 onRedis("scriptJournal() keeps the laws of journals with ioredis and @upstash/redis", async (redis) => {
   await using server = upstashServer((command, ...values) => redis.call(command, ...values));
@@ -164,14 +163,14 @@ onRedis("scriptJournal() keeps the laws of journals with ioredis and @upstash/re
   }
 });
 
-onRedis("redisStore(), redisLog() and redisKeyValue() keep the laws with the package redis", async (redis, port) => {
+onRedis("redisStore() and redisKeyValue() keep the laws with the package redis", async (redis, port) => {
   const client = createClient({ url: `redis://127.0.0.1:${port}` });
   await client.connect();
   await checkAll(nodeRedis(client), redis);
   client.destroy();
 });
 
-onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @upstash/redis", async (redis) => {
+onRedis("upstashStore() and upstashKeyValue() keep the laws with @upstash/redis", async (redis) => {
   await using server = upstashServer((command, ...values) => redis.call(command, ...values));
   const { url, token } = server;
   const upstash: UpstashClient = new Upstash({ url, token, enableTelemetry: false });
@@ -179,15 +178,14 @@ onRedis("upstashStore(), upstashLog() and upstashKeyValue() keep the laws with @
   const aged: UpstashClient = { eval: byProcessClock((...script) => upstash.eval(...script)) };
   const stores = (options: { expireIn?: number }) => {
     const shared = own(options);
-    return [1, 2].map(() => upstashStore(aged, shared));
+    return [1, 2].map(() => scaledJournal(upstashStore(aged, shared).journal));
   };
-  await storeLaws(stores, clock);
-  await logLaws((options) => upstashLog(upstash, { ...own(options), pollEvery: 20 }), clock);
+  await journalLaws(stores, clock);
   await keyValueLaws(() => scaled(upstashKeyValue(upstash, own())), clock);
 });
 
 onRedis(
-  "redisStore() and upstashStore() move the sessions of version 0.1.0, and keep them from its processes",
+  "redisStore() and upstashStore() move the sessions of earlier versions to journals",
   async (redis) => {
     await using server = upstashServer((command, ...values) => redis.call(command, ...values));
     const { url, token } = server;
@@ -220,7 +218,6 @@ onRedis(
         return {
           earlier: earlierRedis((script, keys, values) => redis.eval(script, keys.length, ...keys, ...values), prefix),
           open: (requests) => open(dying(requests), prefix),
-          forgets: false, // the keys that they delete are in another slot than those of a session
         };
       });
     }
@@ -238,33 +235,60 @@ onRedis("20 connections save the same version: one wins", async (redis, port) =>
   }
 });
 
-onRedis("redisLog() is notified of events that another process adds, also after its subscription was lost", async (
+onRedis("a follower is notified of events that another process adds, also after its subscription was lost", async (
   redis,
   port,
 ) => {
   using other = connect(port);
-  const [writer, reader] = [redisLog(redis), redisLog(other, { pollEvery: 60_000 })];
-  await writer.append("r", { after: 0, lines: ["1"], ended: false });
-  const pages = reader.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+  const [writer, reader] = [redisStore(redis), redisStore(other, { pollEvery: 60_000 })];
+  const run = await beginRun(writer.journal, "r");
+  await run.add("1");
+  const pages = followed(reader.journal, "r");
   assertEquals((await pages.next()).value?.lines, ["1"]);
   for (let after = 1; after < 20; after++) {
     const next = pages.next();
     if (after === 10) await redis.call("CLIENT", "KILL", "TYPE", "pubsub");
-    await writer.append("r", { after, lines: [`${after + 1}`], ended: false });
+    await run.add(`${after + 1}`);
     assertEquals((await next).value?.lines, [`${after + 1}`]);
   }
   const end = pages.next();
-  await writer.append("r", { after: 20, lines: [], ended: true });
+  await run.end();
   assertEquals((await end).done, true);
   const channels = () => redis.call("PUBSUB", "CHANNELS"); // of open subscriptions; Redis notices a closed one soon
   for (let tries = 0; tries < 100 && String(await channels()) !== ""; tries++) await delay(20);
   assertEquals(await channels(), []);
 });
 
+onRedis(
+  "redisStore() is notified of changes of other processes, on one connection for all stores of a client",
+  async (redis, port) => {
+    using other = connect(port);
+    const [one, two, three] = [redisStore(redis, quiet), redisStore(other, quiet), redisStore(other, quiet)];
+    const key = journalKey(undefined, "s");
+    let change = Promise.withResolvers<void>();
+    const leave = two.journal.watch(key, { notify: () => change.resolve(), fail: (error) => change.reject(error) });
+    await change.promise; // the subscription has begun
+    const run = await beginRun(one.journal, "r");
+    await run.add("1");
+    const pages = followed(three.journal, "r");
+    assertEquals((await pages.next()).value?.lines, ["1"]);
+    assertEquals(String(await redis.call("CLIENT", "LIST", "TYPE", "pubsub")).trim().split("\n").length, 1);
+    for (let version = 0; version < 5; version++) {
+      change = Promise.withResolvers();
+      if (version === 3) await redis.call("CLIENT", "KILL", "TYPE", "pubsub");
+      await one.save({ id: "s", version, messages: [user(`${version}`)] });
+      await change.promise;
+    }
+    leave();
+    await one.journal.delete("r");
+    assertEquals((await pages.next()).done, true);
+  },
+);
+
 onRedis("a client follows in one process the run that another process executes", async (redis, port) => {
   using other = connect(port);
   const [one, two] = [redis, other].map((redis) =>
-    serve(agent({ model: scripted("Hello!") }), { store: redisStore(redis), log: redisLog(redis) })
+    serve(agent({ model: scripted("Hello!") }), { store: redisStore(redis) })
   );
   assert(one && two);
   const headers = { "content-type": "application/json" };
@@ -277,16 +301,18 @@ onRedis("a client follows in one process the run that another process executes",
 onRedis("redisStore() keeps a session until expireIn after the end of its lease", async (redis) => {
   const store = redisStore(redis, { expireIn: 1_000, ...quiet });
   const session = { id: "s", messages: [] };
-  const kept = async () => Math.ceil(await redis.pttl("jizai:{s}:head") / 100_000);
+  const key = journalKey(undefined, "s");
+  const kept = async () => Math.ceil(await redis.pttl(`jizai:{journal:${key}}:head`) / 100_000);
   const lease = { until: Date.now() + 150_000 };
   assertEquals([await store.save({ ...session, version: 0, lease }), await kept()], [1, 2]);
-  const until = lease.until + 100_000;
-  assertEquals([await store.touch({ ...session, version: 1, lease }, until), await kept()], [true, 3]);
-  assertEquals([await store.save({ ...session, version: 1 }), await kept()], [2, 1]);
+  const { mark } = await store.journal.head(key) ?? {};
+  const renewed = await store.journal.append(key, { from: mark, to: { holder: "h", n: 2 }, due: 250_000 });
+  assertEquals([renewed?.stored, await kept()], [true, 3]);
+  assertEquals([await store.save({ ...session, version: 2 }), await kept()], [3, 1]);
 });
 
 onRedis("redisStore() removes expired sessions from its indexes when it saves", async (redis) => {
-  const sizes = () => Promise.all(["ids", "ends", "expiries"].map((name) => redis.zcard(`{jizai}:${name}`)));
+  const sizes = () => Promise.all(["of:", "due", "expiries"].map((name) => redis.zcard(`{jizai}:journals:${name}`)));
   const store = redisStore(redis, { expireIn: 50 });
   await store.save({ id: "old", version: 0, messages: [], lease: { until: 1 } });
   assertEquals(await sizes(), [1, 1, 1]);
@@ -312,39 +338,39 @@ onRedis("a server that can lose data causes warnings, and a safe one causes none
   ]);
 });
 
-onRedis("redisLog() rejects an append to a record that Redis has lost, and a stream of it ends with an error", async (
-  redis,
-) => {
-  const log = redisLog(redis);
-  const lost = 'Cannot continue the record of "r": Redis has lost events that it had accepted';
-  await log.append("r", { after: 0, lines: ["1", "2"], ended: false });
-  const pages = log.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+onRedis("an append to a journal that Redis has lost is refused, and a stream of it ends", async (redis) => {
+  const { journal } = redisStore(redis);
+  const run = await beginRun(journal, "r");
+  await run.add("1", "2");
+  const pages = followed(journal, "r");
   assertEquals((await pages.next()).value?.lines, ["1", "2"]);
   await redis.flushall(); // as an eviction, or a restart without AOF
-  await assertRejects(() => log.append("r", { after: 2, lines: ["3"], ended: false }), Error, lost);
-  await assertRejects(() => pages.next(), Error, lost);
-  assertEquals(await log.read("r", 0), undefined);
+  assertEquals(await run.add("3"), undefined);
+  assertEquals((await pages.next()).done, true);
+  assertEquals(await journal.read("r", 1, 0), undefined);
 });
 
-onRedis("redisLog() detects that Redis has an older state of a record, as after a failover", async (redis) => {
-  const log = redisLog(redis);
-  const lost = 'Cannot continue the record of "r": Redis has lost events that it had accepted';
-  await log.append("r", { after: 0, lines: ["1"], ended: false });
-  const keys = ["jizai:log:{r}", "jizai:lines:{r}"];
+onRedis("no stream continues from an older state of a journal, as Redis has it after a failover", async (redis) => {
+  const { journal } = redisStore(redis);
+  const run = await beginRun(journal, "r");
+  await run.add("1");
+  const keys = ["head", "events"].map((name) => `jizai:{journal:r}:${name}`);
   const older = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
-  await log.append("r", { after: 1, lines: ["2", "3"], ended: false });
-  const pages = log.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]();
+  await run.add("2", "3");
+  const pages = followed(journal, "r");
   assertEquals((await pages.next()).value?.lines, ["1", "2", "3"]);
   for (const [index, key] of keys.entries()) await redis.restore(key, 0, older[index] ?? "", "REPLACE");
-  await assertRejects(() => log.append("r", { after: 3, lines: ["4"], ended: false }), Error, lost);
-  await assertRejects(() => pages.next(), Error, lost);
+  assertEquals(await run.add("4"), undefined);
+  assertEquals((await pages.next()).done, true);
 });
 
-onRedis("redisLog() never reads over a gap", async (redis) => {
-  const log = redisLog(redis);
-  for (let after = 0; after < 3; after++) await log.append("r", { after, lines: [`${after}`], ended: false });
-  await redis.xdel("jizai:lines:{r}", "2-0");
-  await assertRejects(() => log.read("r", 0), Error, "Redis has lost events");
-  await redis.del("jizai:lines:{r}");
-  await assertRejects(() => log.read("r", 0), Error, "Redis has lost events");
+onRedis("redisStore() never reads over a gap", async (redis) => {
+  const { journal } = redisStore(redis);
+  const run = await beginRun(journal, "r");
+  for (let event = 1; event <= 3; event++) await run.add(`${event}`);
+  await redis.xdel("jizai:{journal:r}:events", "1-2");
+  await assertRejects(() => journal.read("r", 1, 0), Error, "the database has lost events");
+  await redis.del("jizai:{journal:r}:events");
+  const { first, lines, last } = await journal.read("r", 1, 0) ?? {};
+  assertEquals([first, lines, last], [4, [], 3]); // as after a deletion
 });

@@ -22,11 +22,10 @@ const stuck: Model = {
   },
 };
 
-const { store, log } = await openDatabase(Deno.env.toObject());
+const { store } = await openDatabase(Deno.env.toObject());
 const closing = new AbortController();
 const served = serve(agent({ model: answer === undefined ? stuck : scripted(answer) }), {
   store,
-  log,
   lease: 60_000,
   grace: 0,
   signal: closing.signal,

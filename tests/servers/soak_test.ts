@@ -1,5 +1,4 @@
 import { simulateCounting } from "../support/faults/simulate_counting.ts"; // first, because of its first import
-import { journalLaws } from "../../src/testing/laws/journal_laws.ts";
 import { placesOf } from "../support/faults/places.ts";
 import { simulateJournal } from "../support/faults/simulate_journal.ts";
 import { simulateRecovery } from "../support/faults/simulate_recovery.ts";
@@ -28,8 +27,7 @@ for (
       await using places = await placesOf(name);
       if (!places) throw new Error(`Cannot open ${name}: its server is not installed`);
       for (let seed = 0; seed < count; seed++) {
-        const hasJournal = places.open().open().journal !== undefined;
-        for (const simulate of [simulateRecovery, simulateCounting, ...hasJournal ? [simulateJournal] : []]) {
+        for (const simulate of [simulateRecovery, simulateCounting, simulateJournal]) {
           await places.empty();
           await withSeed(seed, async () => void await simulate(seed, places.open));
         }
@@ -37,11 +35,3 @@ for (
     },
   });
 }
-
-Deno.test("sqlJournal() keeps the laws of journals in libsql", async () => {
-  await using places = await placesOf("libsql");
-  await journalLaws(async () => {
-    await places!.empty();
-    return [1, 2].map(() => places!.open().open().journal!);
-  }, { time: 60_000 });
-});

@@ -2,8 +2,10 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
-import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
-import { keyValueLaws, logLaws, storeLaws } from "@jizai/jizai/testing";
+import { type D1, d1KeyValue, type D1Statement, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { journalLaws, keyValueLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
+import { added, begun } from "../support/begun_journal.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 import { expectStorable } from "../support/sql.ts";
 
@@ -57,18 +59,13 @@ async function open(): Promise<FakeD1> {
   return database;
 }
 
-Deno.test("d1Store() keeps the laws of stores", async () => {
+Deno.test("d1Store() keeps the laws of journals", async () => {
   using time = new FakeTime();
   const make = async (options: { expireIn?: number }) => {
     const database = await open();
-    return [1, 2, 3].map(() => d1Store(database, options));
+    return [1, 2, 3].map(() => d1Store(database, options).journal);
   };
-  await storeLaws(make, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("d1Log() keeps the laws of logs", async () => {
-  using time = new FakeTime();
-  await logLaws(async (options) => d1Log(await open(), options), { pass: (ms) => time.tick(ms) });
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("d1KeyValue() keeps the laws of key-value databases", async () => {
@@ -76,20 +73,22 @@ Deno.test("d1KeyValue() keeps the laws of key-value databases", async () => {
   await keyValueLaws(async () => d1KeyValue(await open()), { pass: (ms) => time.tick(ms) });
 });
 
-Deno.test("d1Store(), d1Log() and d1KeyValue() need one batch for each operation", async () => {
+Deno.test("d1Store() and d1KeyValue() need one batch for each operation", async () => {
   const database = await open();
   database.batches.splice(0);
-  const to = { holder: "a", n: 1 };
+  const [key, to] = [journalKey(undefined, "s"), { holder: "a", n: 1 }];
   const entries = [{ type: "message" as const, message: user("Hi") }];
-  const addition = { from: undefined, to, head: "{}", entries, first: 1, base: 1, owner: undefined, run: undefined };
-  await d1Store(database).append("s", addition);
-  await d1Store(database).append("s", { ...addition, from: to, to: { holder: "a", n: 2 }, first: 2, entries: [] });
-  await d1Store(database).load("s");
-  await d1Store(database).head("s");
-  await d1Log(database).append("r", { after: 0, lines: ["1"], ended: false });
-  await d1Log(database).read("r", 0);
+  const change = { run: 0, state: "over" as const, base: 1, waiting: 0, head: "{}", last: 0, entries };
+  const { journal, load } = d1Store(database);
+  await journal.append(key, { from: undefined, to, created: { session: "s" }, change });
+  await journal.append(key, { from: to, to: { holder: "a", n: 2 }, change: { ...change, last: 1, entries: [] } });
+  await load("s");
+  await journal.head(key);
+  await journal.append("run", begun("run"));
+  await journal.append("run", added(2, ["2"]));
+  await journal.read("run", 1, 0);
   await d1KeyValue(database).increment("n");
-  assertEquals(database.batches.map(({ length }) => length), [6, 2, 3, 2, 3, 1, 2]);
+  assertEquals(database.batches.map(({ length }) => length), [8, 2, 2, 1, 6, 3, 3, 2]);
 });
 
 Deno.test("d1Store() keeps a session while its run renews the lease, and deletes it after that", async () => {
@@ -97,31 +96,23 @@ Deno.test("d1Store() keeps a session while its run renews the lease, and deletes
   await checkLeasedExpiry(d1Store(await open(), { expireIn }), time);
 });
 
-Deno.test("d1Store(), d1Log() and d1KeyValue() delete expired rows when they write, without scanning a table", async () => {
+Deno.test("d1Store() and d1KeyValue() delete expired rows when they write, without scanning a table", async () => {
   using time = new FakeTime();
   const d1 = await open();
   const options = { expireIn: 1_000 };
-  const [store, log, values] = [d1Store(d1, options), d1Log(d1, options), d1KeyValue(d1)];
+  const [store, values] = [d1Store(d1, options), d1KeyValue(d1)];
   const write = async (id: string) => {
-    await store.save({ id, version: 0, messages: [user("a")] });
-    await log.append(id, { after: 0, lines: ["1", "2"], ended: false });
+    await store.journal.append(id, begun(id));
     await values.set(id, "", options);
   };
   await write("old");
   time.tick(60_000);
   await write("new");
-  const tables = [
-    "jizai_session_head",
-    "jizai_session",
-    "jizai_session_entry",
-    "jizai_log",
-    "jizai_log_piece",
-    "jizai_value",
-  ];
+  const tables = ["jizai_journal", "jizai_journal_entry", "jizai_journal_event", "jizai_value"];
   const rows = tables.map((table) => d1.database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows);
-  assertEquals(rows, [1, 1, 1, 1, 1, 1]);
+  assertEquals(rows, [1, 1, 1, 1]);
   const deletions = d1.batches.flat().filter((sql) => sql.includes("LIMIT 500"));
-  assertEquals(deletions.length, 16);
+  assertEquals(deletions.length, 8); // two writes, three tables of journals and one of values
   for (const sql of deletions) {
     const plan = d1.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(1).map(({ detail }) => String(detail));
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
@@ -133,12 +124,12 @@ Deno.test("d1Store() changes nothing if a batch fails", async () => {
   const store = d1Store(database);
   await store.save({ id: "s", version: 0, messages: [user("a")] });
   database.database.exec(
-    "CREATE TRIGGER full BEFORE INSERT ON jizai_session_entry BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    "CREATE TRIGGER full BEFORE INSERT ON jizai_journal_entry BEGIN SELECT RAISE(ABORT, 'disk full'); END",
   );
   await assertRejects(() => store.save({ id: "s", version: 1, messages: [user("b")] }), Error, "disk full");
   assertEquals(await store.load("s"), { id: "s", version: 1, messages: [user("a")] });
 });
 
 Deno.test("d1Store() rejects with the reason if the schema is missing", async () => {
-  await assertRejects(() => d1Store(fakeD1()).load("s"), Error, "no such table: jizai_session_head");
+  await assertRejects(() => d1Store(fakeD1()).load("s"), Error, "no such table: jizai_journal");
 });

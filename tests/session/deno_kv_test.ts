@@ -2,8 +2,9 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { spy } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import { type Session, user } from "@jizai/jizai";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { journalLaws } from "@jizai/jizai/testing";
+import { added, begun } from "../support/begun_journal.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** A session with a text per letter, each 30 KB in a piece of its own. */
@@ -17,21 +18,14 @@ async function kept(kv: Deno.Kv): Promise<readonly string[]> {
   return entries.map(({ key, versionstamp }) => `${String(key.at(-1))} ${versionstamp}`);
 }
 
-Deno.test("denoKvStore() keeps the laws of stores", async () => {
+Deno.test("denoKvStore() keeps the laws of journals", async () => {
   using kv = await Deno.openKv(":memory:");
   using time = new FakeTime();
   const make = (options: { expireIn?: number }) => {
     const prefix = crypto.randomUUID();
-    return [1, 2, 3].map(() => denoKvStore(kv, { ...options, prefix }));
+    return [1, 2, 3].map(() => denoKvStore(kv, { ...options, prefix }).journal);
   };
-  await storeLaws(make, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("denoKvLog() keeps the laws of logs", async () => {
-  using kv = await Deno.openKv(":memory:");
-  using time = new FakeTime();
-  const make = (options: { expireIn?: number }) => denoKvLog(kv, { ...options, prefix: crypto.randomUUID() });
-  await logLaws(make, { pass: (ms) => time.tick(ms) });
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("denoKvStore() writes only what is new", async () => {
@@ -42,50 +36,35 @@ Deno.test("denoKvStore() writes only what is new", async () => {
   const before = await kept(kv);
   await store.save({ id: "s", version: 1, messages: [...messages, user("d")] });
   const after = await kept(kv);
-  assertEquals([before.length, after.length], [5, 6]); // the head and the pieces
-  assertEquals(after.filter((each) => before.includes(each)).length, 4);
-});
-
-Deno.test("denoKvStore() writes the entries of a session again before they expire", async () => {
-  using kv = await Deno.openKv(":memory:");
-  using time = new FakeTime();
-  using sets = spy(Deno.AtomicOperation.prototype, "set");
-  const store = denoKvStore(kv, { expireIn: 10_000 });
-  const written: number[] = [];
-  for (let version = 0; version < 6; version++) {
-    const from = sets.calls.length;
-    await store.save({ ...sessionOf(0, "a", "b"), version });
-    written.push(sets.calls.length - from - 1);
-    time.tick(6_000);
-  }
-  assertEquals(written, [3, 0, 3, 0, 3, 0]);
-  assertEquals(sets.calls.slice(0, 4).map(({ args }) => args[2]), [
-    { expireIn: 20_000 },
-    { expireIn: 20_000 },
-    { expireIn: 20_000 },
-    { expireIn: 10_000 },
-  ]);
+  assertEquals([before.length, after.length], [6, 7]); // the head, its index and the pieces
+  assertEquals(after.filter((each) => before.includes(each)).length, 5);
 });
 
 Deno.test("denoKvStore() keeps a session and its pieces while its run renews the lease, and deletes it after that", async () => {
   using kv = await Deno.openKv(":memory:");
   using time = new FakeTime();
-  using sets = spy(Deno.AtomicOperation.prototype, "set");
-  const ends = new Map<string, number>();
-  /** Checks that no piece is deleted before the head that refers to it. */
+  /** Checks that the head has all of its pieces. */
   const checkPieces = async () => {
-    for (const { args: [key, , options] } of sets.calls.splice(0)) {
-      ends.set(key.join(), Date.now() + (options?.expireIn ?? NaN));
-    }
-    for await (const { key, value: { record } } of kv.list<{ record: string }>({ prefix: ["jizai", "session"] })) {
-      const pieces = await Array.fromAsync(kv.list({ prefix: ["jizai", "session_entry", record] }));
+    for await (const { value: { record } } of kv.list<{ record: string }>({ prefix: ["jizai", "journal"] })) {
+      const pieces = await Array.fromAsync(kv.list({ prefix: ["jizai", "journal_entry", record] }));
       assertEquals(pieces.length, 4);
-      for (const piece of pieces) {
-        assertEquals((ends.get(piece.key.join()) ?? NaN) >= (ends.get(key.join()) ?? NaN), true);
-      }
     }
   };
   await checkLeasedExpiry(denoKvStore(kv, { expireIn }), time, checkPieces);
+});
+
+Deno.test("denoKvStore() deletes expired sessions, with all of their keys, when it writes", async () => {
+  using kv = await Deno.openKv(":memory:");
+  using time = new FakeTime();
+  const store = denoKvStore(kv, { expireIn: 1_000 });
+  for (let number = 0; number < 120; number++) await store.save({ ...sessionOf(0, "a", "b"), id: `old${number}` });
+  time.tick(60_000);
+  await store.save({ ...sessionOf(0, "a"), id: "new1" });
+  assertEquals((await Array.fromAsync(kv.list({ prefix: ["jizai", "journal"] }))).length, 21); // 100 are deleted at once
+  time.tick(60_000);
+  await store.save({ ...sessionOf(0, "a"), id: "new2" });
+  const left = await Array.fromAsync(kv.list({ prefix: [] }), ({ key }) => key[1]);
+  assertEquals([...left].sort(), ["journal", "journal_entry", "journal_entry", "journal_expiry", "journal_of"]);
 });
 
 Deno.test("denoKvStore() leaves no keys behind", async () => {
@@ -95,7 +74,7 @@ Deno.test("denoKvStore() leaves no keys behind", async () => {
   const saves = await Promise.all([store.save(sessionOf(0, ...letters)), other.save(sessionOf(0, ...letters, "!"))]);
   assertEquals(saves.filter((version) => version === 1).length, 1);
   const length = (await kept(kv)).length;
-  assertEquals([28, 29].includes(length), true); // the head, and the pieces of one of the sessions
+  assertEquals([29, 30].includes(length), true); // the head, its index, and the pieces of one of the sessions
   await other.delete("s");
   assertEquals(await kept(kv), []);
 });
@@ -104,47 +83,66 @@ Deno.test("denoKvStore() throws if a piece is missing, instead of searching fore
   using kv = await Deno.openKv(":memory:");
   const store = denoKvStore(kv);
   await store.save(sessionOf(0, "a"));
-  for await (const { key } of kv.list({ prefix: ["jizai", "session_entry"] })) await kv.delete(key);
+  for await (const { key } of kv.list({ prefix: ["jizai", "journal_entry"] })) await kv.delete(key);
   await assertRejects(() => store.load("s"), Error, 'Cannot read session "s": an entry is missing');
 });
 
-Deno.test("denoKvLog() appends to its own run in a single round trip", async () => {
+Deno.test("denoKvStore() appends the events of its own run in a single round trip", async () => {
   using kv = await Deno.openKv(":memory:");
+  const { journal } = denoKvStore(kv);
+  await journal.append("s", begun("s"));
   using gets = spy(Deno.Kv.prototype, "get");
   using commits = spy(Deno.AtomicOperation.prototype, "commit");
-  const log = denoKvLog(kv);
-  for (let after = 0; after < 10; after++) await log.append("r", { after, lines: [`${after}`], ended: false });
-  assertEquals([gets.calls.length, commits.calls.length], [1, 10]);
+  for (let n = 2; n <= 10; n++) await journal.append("s", added(n, [`${n}`]));
+  assertEquals([gets.calls.length, commits.calls.length], [0, 9]);
 });
 
-Deno.test("denoKvLog() continues a log of another process, and leaves no keys behind", async () => {
+Deno.test("denoKvStore() continues the events of another process, and leaves no keys behind", async () => {
   using kv = await Deno.openKv(":memory:");
-  const [one, other] = [denoKvLog(kv), denoKvLog(kv)];
+  const [{ journal: one }, { journal: other }] = [denoKvStore(kv), denoKvStore(kv)];
   const line = `"${"x".repeat(700_000)}"`;
-  assertEquals(await one.append("r", { after: 0, lines: ["1"], ended: false }), true);
-  assertEquals(await other.append("r", { after: 1, lines: ["2"], ended: false }), true);
-  assertEquals(await one.append("r", { after: 1, lines: ["late"], ended: false }), false);
+  await one.append("s", begun("s"));
+  assertEquals((await other.append("s", added(2, ["2"], "other")))?.stored, true);
+  assertEquals(await one.append("s", added(2, ["late"], "late")), undefined);
+  const from = { holder: "other", n: 2 };
   const taken = await Promise.all(
-    [one, other].map((log) => log.append("r", { after: 2, lines: [line], ended: false })),
+    [one, other].map((journal, index) => journal.append("s", { ...added(3, [line], `taker${index}`), from })),
   );
-  assertEquals(taken.toSorted(), [false, true]);
-  assertEquals(await one.append("r", { after: 3, lines: ["4"], ended: true }), true);
-  assertEquals(await other.read("r", 0), { first: 1, lines: ["1", "2", line], last: 4, ended: true });
-  assertEquals(await other.read("r", 3), { first: 4, lines: ["4"], last: 4, ended: true });
-  await other.delete("r");
+  assertEquals(taken.map((outcome) => outcome?.stored ?? false).toSorted(), [false, true]);
+  const mark = (await one.head("s"))?.mark;
+  assertEquals((await one.append("s", { ...added(4, ["4"], "last"), from: mark }))?.stored, true);
+  const { lines, ...page } = await other.read("s", 1, 0) ?? { lines: [] };
+  assertEquals(page, { first: 1, last: 4, over: false, session: "s", owner: undefined });
+  assertEquals(lines, ["1", "2", line]);
+  assertEquals((await other.read("s", 1, 3))?.lines, ["4"]);
+  await other.delete("s");
   assertEquals(await kept(kv), []);
 });
 
-Deno.test("denoKvLog() ignores the pieces of a writer that failed", async () => {
+Deno.test("denoKvStore() ignores the pieces of a writer that failed", async () => {
   using kv = await Deno.openKv(":memory:");
-  const log = denoKvLog(kv);
+  const { journal } = denoKvStore(kv);
   const line = "x".repeat(299_999); // ten pieces, with the end of the line
-  await log.append("r", { after: 0, lines: [line], ended: false });
-  await log.append("r", { after: 1, lines: ["2"], ended: true });
-  const [first] = await Array.fromAsync(kv.list({ prefix: ["jizai", "log_piece"] }, { limit: 1 }));
-  const at = first?.key.slice(0, 4) ?? [];
-  for (const writer of ["!", "~"]) { // sorted before and after all others
-    for (const part of [10, 11]) await kv.set([...at, writer, part], "left\n");
+  const entries = [{ type: "message" as const, message: user("x".repeat(300_000)) }];
+  const change = { run: 1, state: "over" as const, base: 1, waiting: 0, head: "{}", last: 1, entries };
+  await journal.append("s", begun("s"));
+  await journal.append("s", { ...added(2, [line]), change });
+  const [record, opened] = [await journal.read("s", 1, 0), await journal.open("s")];
+  for (const kind of ["journal_event", "journal_entry"]) {
+    const last = await Array.fromAsync(kv.list({ prefix: ["jizai", kind] }, { limit: 1, reverse: true }));
+    const at = last[0]?.key.slice(0, -2) ?? [];
+    const [number = 0] = at.slice(kind === "journal_event" ? -2 : -1).map(Number); // of the first event or entry
+    const places = kind === "journal_entry"
+      ? [at, [...at.slice(0, -1), number + 1]]
+      : [at, [...at.slice(0, -1), number + 7], [...at.slice(0, -2), number + 1, number + 7]];
+    for (const place of places) {
+      for (const writer of ["!", "~"]) { // sorted before and after all others
+        for (const part of [10, 11]) await kv.set([...place, writer, part], "left\n");
+      }
+    }
   }
-  assertEquals(await log.read("r", 0), { first: 1, lines: [line, "2"], last: 2, ended: true });
+  assertEquals(record?.lines, ["1", line]);
+  assertEquals(opened?.entries.length, 2);
+  const { journal: other } = denoKvStore(kv);
+  assertEquals([await other.read("s", 1, 0), await other.open("s")], [record, opened]);
 });

@@ -1,9 +1,10 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { agent, serve, type ServeOptions, user } from "@jizai/jizai";
+import { agent, serve, type ServeOptions, type Store, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { journalLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
 import { advance } from "../support/fake_time.ts";
 import { post } from "../support/requests.ts";
 import { storage } from "../support/sql.ts";
@@ -26,18 +27,13 @@ function written({ sql }: ObjectStorage): number {
   return Number(row?.rows);
 }
 
-Deno.test("durableObjectStore() keeps the laws of stores", async () => {
+Deno.test("durableObjectStore() keeps the laws of journals", async () => {
   using time = new FakeTime();
   const make = (options: { expireIn?: number }) => {
     const disk = storage();
-    return [1, 2, 3].map(() => durableObjectStore(disk, options));
+    return [1, 2, 3].map(() => durableObjectStore(disk, options).journal);
   };
-  await storeLaws(make, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("durableObjectLog() keeps the laws of logs", async () => {
-  using time = new FakeTime();
-  await logLaws((options) => durableObjectLog(storage(), options), { pass: (ms) => time.tick(ms) });
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("durableObjectStore() writes a row for the session, and one for what is new", async () => {
@@ -50,15 +46,24 @@ Deno.test("durableObjectStore() writes a row for the session, and one for what i
   assertEquals(written(disk) - before, 2);
 });
 
-Deno.test("durableObjectStore() and durableObjectLog() remove deleted rows", async () => {
+/** Begins a run with two events in the session. */
+async function addEvents({ journal }: Store): Promise<void> {
+  const key = journalKey(undefined, "s");
+  const head = await journal.head(key);
+  assert(head);
+  const change = { run: 1, state: "over" as const, base: 1, waiting: 0, head: "{}", last: head.last, entries: [] };
+  const events = { first: 1, lines: ["1", "2"] };
+  await journal.append(key, { from: head.mark, to: { holder: "run", n: head.mark.n + 1 }, change, events });
+}
+
+Deno.test("durableObjectStore() removes deleted rows, with the events of runs", async () => {
   const disk = storage();
-  const [store, log] = [durableObjectStore(disk), durableObjectLog(disk)];
+  const store = durableObjectStore(disk);
   await store.save(sessionOf(0, "a", "b"));
-  await log.append("r", { after: 0, lines: ["1", "2"], ended: true });
-  assertEquals(rows(disk), [1, 1, 1, 3, 0]);
+  await addEvents(store);
+  assertEquals(rows(disk), [1, 3, 1]);
   await store.delete("s");
-  await log.delete("r");
-  assertEquals(rows(disk), [0, 0, 0, 0, 0]);
+  assertEquals(rows(disk), [0, 0, 0]);
 });
 
 Deno.test("durableObjectStore() keeps a session while its run renews the lease, and deletes it after that", async () => {
@@ -66,28 +71,18 @@ Deno.test("durableObjectStore() keeps a session while its run renews the lease, 
   await checkLeasedExpiry(durableObjectStore(storage(), { expireIn }), time);
 });
 
-Deno.test("durableObjectStore() and durableObjectLog() remove expired rows when the object starts", async () => {
+Deno.test("durableObjectStore() removes expired rows, with the events of runs, when the object starts", async () => {
   using time = new FakeTime();
   const disk = storage();
-  await durableObjectStore(disk, { expireIn: 1_000 }).save(sessionOf(0, "a", "b"));
-  await durableObjectLog(disk, { expireIn: 1_000 }).append("r", { after: 0, lines: ["1"], ended: false });
+  const store = durableObjectStore(disk, { expireIn: 1_000 });
+  await store.save(sessionOf(0, "a", "b"));
+  await addEvents(store);
   time.tick(999);
   durableObjectStore(disk);
-  durableObjectLog(disk);
-  assertEquals(rows(disk), [1, 1, 1, 3, 0]);
+  assertEquals(rows(disk), [1, 3, 1]);
   time.tick(1);
   durableObjectStore(disk);
-  durableObjectLog(disk);
-  assertEquals(rows(disk), [0, 0, 0, 0, 0]);
-});
-
-Deno.test("durableObjectStore() adds the leases to the schema of an earlier version", async () => {
-  const disk = storage();
-  disk.sql.exec("CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER)");
-  const store = durableObjectStore(disk);
-  durableObjectStore(disk);
-  await store.save({ ...sessionOf(0, "a"), lease: { until: 1_000 } });
-  assertEquals(await store.pending(1_000, 10), ["s"]);
+  assertEquals(rows(disk), [0, 0, 0]);
 });
 
 Deno.test("durableObjectStore() stores a session completely or not at all", async () => {
@@ -98,7 +93,7 @@ Deno.test("durableObjectStore() stores a session completely or not at all", asyn
     transactionSync: disk.transactionSync,
     sql: {
       exec(query, ...bindings) {
-        if (query.includes("INTO jizai_session_entry") && bindings[2] === 1) throw new Error("disk full");
+        if (query.includes("INTO jizai_journal_entry") && bindings[3] === 1) throw new Error("disk full");
         return disk.sql.exec(query, ...bindings);
       },
     },
@@ -107,14 +102,26 @@ Deno.test("durableObjectStore() stores a session completely or not at all", asyn
   assertEquals(await store.load("s"), sessionOf(1, "a"));
 });
 
-Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes it with the last one", async () => {
-  using time = new FakeTime(0);
-  const alarms: (number | undefined)[] = [];
+/** Opens a store with an alarm, whose times are recorded. `Infinity`: the alarm was deleted. */
+function alarmedStore(disk = storage()) {
+  const alarms: number[] = [];
   const alarm = {
     setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
-    deleteAlarm: () => Promise.resolve(void alarms.push(undefined)),
+    deleteAlarm: () => Promise.resolve(void alarms.push(Infinity)),
   };
-  const store = durableObjectStore(storage(), { alarm });
+  return { alarms, store: durableObjectStore(disk, { alarm }) };
+}
+
+/** Renews the lease of a session. */
+async function renew({ journal }: Store, id: string, due: number): Promise<void> {
+  const key = journalKey(undefined, id);
+  const { mark } = await journal.head(key) ?? {};
+  await journal.append(key, { from: mark, to: { holder: "renewal", n: (mark?.n ?? 0) + 1 }, due });
+}
+
+Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes it with the last one", async () => {
+  using time = new FakeTime(0);
+  const { alarms, store } = alarmedStore();
   const leased = (id: string, version: number) => ({
     ...sessionOf(version, "a"),
     id,
@@ -125,15 +132,15 @@ Deno.test("durableObjectStore() sets the alarm once for each lease, and deletes 
   await store.save(leased("other", 0));
   time.tick(100);
   await store.save(leased("s", 2));
-  await store.touch({ ...leased("other", 1), lease: { until: 300 } }, 500);
+  await renew(store, "other", 400);
   assertEquals(alarms, [300]);
   time.tick(300);
-  await store.touch({ ...leased("other", 1), lease: { until: 500 } }, 700);
+  await renew(store, "other", 300);
   assertEquals(alarms, [300, 700]);
   await store.save({ ...sessionOf(3, "a"), id: "s" });
   assertEquals(alarms, [300, 700]);
   await store.delete("other");
-  assertEquals(alarms, [300, 700, undefined]);
+  assertEquals(alarms, [300, 700, Infinity]);
 });
 
 /** Serves an agent from a Durable Object, and records its alarms. `Infinity`: the alarm was deleted. */
@@ -142,12 +149,7 @@ function objectOf(
   options: Pick<ServeOptions, "onEnd" | "singleProcess">,
   before?: () => Promise<void>,
 ) {
-  const alarms: number[] = [];
-  const alarm = {
-    setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
-    deleteAlarm: () => Promise.resolve(void alarms.push(Infinity)),
-  };
-  const store = durableObjectStore(disk, { alarm });
+  const { alarms, store } = alarmedStore(disk);
   const model = scripted({ text: "Hello!", ...(before && { before }) });
   return { alarms, app: serve(agent({ model }), { store, lease: 900, ...options }) };
 }
@@ -167,21 +169,18 @@ Deno.test("the alarm of durableObjectStore() rings at the end of a run's lease, 
 
 Deno.test("durableObjectStore() sets the alarm for the first lease after it rings, also if an ended lease is found", async () => {
   using time = new FakeTime(0);
-  const alarms: number[] = [];
-  const alarm = {
-    setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
-    deleteAlarm: () => Promise.resolve(void alarms.push(Infinity)),
-  };
-  const store = durableObjectStore(storage(), { alarm });
+  const { alarms, store } = alarmedStore();
   for (const [id, until] of [["report", 300], ["run", 900], ["late", 1_200]] as const) {
     await store.save({ ...sessionOf(0, "a"), id, lease: { until } });
   }
+  const due = async (limit: number) => await store.journal.pending(limit);
+  const [report, run, late] = ["report", "run", "late"].map((id) => journalKey(undefined, id));
   time.tick(300);
-  assertEquals([await store.pending(300, 10), alarms], [["report"], [300, 900]]);
+  assertEquals([await due(10), alarms], [[report], [300, 900]]);
   time.tick(600);
-  assertEquals([await store.pending(900, 1), alarms], [["report"], [300, 900, 1_200]]);
+  assertEquals([await due(1), alarms], [[report], [300, 900, 1_200]]);
   time.tick(300);
-  assertEquals([await store.pending(1_200, 10), alarms], [["report", "run", "late"], [300, 900, 1_200]]); // not in a loop
+  assertEquals([await due(10), alarms], [[report, run, late], [300, 900, 1_200]]); // not in a loop
 });
 
 Deno.test("recover() of a single process leaves the alarm of durableObjectStore() set while a run lives", async () => {

@@ -1,5 +1,5 @@
 /**
- * Sessions that version 0.1.0 of the package has stored, on the databases of one process. Those of servers are in `tests/servers`.
+ * Sessions that earlier versions of the package have stored, on the databases of one process. Those of servers are in `tests/servers`.
  */
 import { type D1, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
 import { denoKvStore } from "@jizai/jizai/session/deno_kv";
@@ -7,7 +7,7 @@ import { durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type LibsqlClient, libsqlStore, migrate as migrateLibsql } from "@jizai/jizai/session/libsql";
 import { migrate, type SqliteDatabase, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
-import { earlierDenoKv, earlierSqlite, type Query } from "../support/earlier_stores.ts";
+import { earlierDenoKv, earlierSqlite, earlierTables, type Query } from "../support/earlier_stores.ts";
 import { dying, moveLaws } from "../support/move_laws.ts";
 import { storage } from "../support/sql.ts";
 
@@ -16,16 +16,11 @@ type Values = readonly (string | number | null)[];
 /** Opens an SQLite database with the tables of sessions of version 0.1.0. Those of D1 and libSQL name the writer of a row. */
 function open(hasWriter: boolean): { readonly database: DatabaseSync; readonly query: Query } {
   const database = new DatabaseSync(":memory:");
-  database.exec(
-    `CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER
-    ${hasWriter ? ", writer TEXT NOT NULL" : ""}) WITHOUT ROWID`,
-  );
-  database.exec(`CREATE TABLE jizai_session_piece (
-    id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`);
+  for (const table of earlierTables(hasWriter)) database.exec(table);
   return { database, query: (sql, ...values) => Promise.resolve(database.prepare(sql).all(...values)) };
 }
 
-Deno.test("sqliteStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("sqliteStore() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(() => {
     const { database, query } = open(false);
     migrate(database);
@@ -48,7 +43,7 @@ Deno.test("sqliteStore() moves the sessions of version 0.1.0, and keeps them fro
   });
 });
 
-Deno.test("durableObjectStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("durableObjectStore() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(() => {
     const { database, query } = open(false);
     return {
@@ -81,7 +76,7 @@ function batchOn(database: DatabaseSync, requests?: number) {
     );
 }
 
-Deno.test("d1Store() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("d1Store() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(async () => {
     const { database, query } = open(true);
     const d1 = (requests?: number): D1 => {
@@ -105,7 +100,7 @@ Deno.test("d1Store() moves the sessions of version 0.1.0, and keeps them from it
   });
 });
 
-Deno.test("libsqlStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("libsqlStore() moves the sessions of earlier versions to journals", async () => {
   await moveLaws(async () => {
     const { database, query } = open(true);
     const client = (requests?: number): LibsqlClient => {
@@ -121,7 +116,7 @@ Deno.test("libsqlStore() moves the sessions of version 0.1.0, and keeps them fro
   });
 });
 
-Deno.test("denoKvStore() moves the sessions of version 0.1.0, and keeps them from its processes", async () => {
+Deno.test("denoKvStore() moves the sessions of earlier versions to journals", async () => {
   using kv = await Deno.openKv(":memory:");
   await moveLaws(() => {
     const prefix = crypto.randomUUID();

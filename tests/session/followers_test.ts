@@ -1,8 +1,11 @@
-import type { Addition, LogPage } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { followers, type FollowersOptions, type Watcher } from "../../src/session/followers.ts";
+import { type Journal, type JournalPage, type JournalWatcher, journalWatchers } from "../../src/core/journal.ts";
+import { memoryJournal } from "../../src/core/memory_journal.ts";
+import { followers } from "../../src/session/followers.ts";
 import { settled } from "../support/batch.ts";
+
+const place = { key: "s", run: 1 };
 
 /** A record of one run that another process writes, and the reads of it: the position of each, in order. */
 class Record {
@@ -10,38 +13,42 @@ class Record {
   ended = false;
   readonly reads: number[] = [];
 
-  read(after: number): LogPage {
-    return { first: after + 1, lines: this.lines.slice(after), last: this.lines.length, ended: this.ended };
+  read(after: number): JournalPage {
+    const { ended: over, lines: { length: last } } = this;
+    return { first: after + 1, lines: this.lines.slice(after), last, over, session: "s", owner: undefined };
   }
 }
 
 /** Followers of a record. `reading` waits before each read. */
-function followed(options: Partial<FollowersOptions> = {}, reading: (read: number) => Promise<void> = async () => {}) {
+function followed(options: Partial<Journal> = {}, reading: (read: number) => Promise<void> = async () => {}) {
   const record = new Record();
-  const of = followers({
-    async read(_run, after) {
+  const { watch, notify } = journalWatchers();
+  const ofJournal = followers({
+    ...memoryJournal(),
+    watch,
+    ...options,
+    async read(_key, _run, after) {
       record.reads.push(after);
       const page = record.read(after);
       await reading(record.reads.length);
       return page;
     },
-    ...options,
   });
+  const of = { ...ofJournal, notify: (key = "s") => notify(key) };
   const leaving = new AbortController();
-  const tail = (after = 0) => of.tail("r", after, leaving.signal)[Symbol.asyncIterator]();
+  const tail = (after = 0) => of.tail(place, after, leaving.signal)[Symbol.asyncIterator]();
   const add = (...lines: string[]) => void record.lines.push(...lines);
-  const addHere = (...lines: string[]): Addition => {
-    const addition = { after: record.lines.length, lines, ended: record.ended };
-    record.lines.push(...lines);
-    of.add("r", addition);
-    return addition;
+  /** Adds lines with an append of this process. */
+  const addHere = (...lines: string[]) => {
+    add(...lines);
+    notify("s");
   };
   const end = () => void (record.ended = true);
   return { record, of, tail, add, addHere, end, leaving };
 }
 
 /** Collects the lines of a follower, each with its number. */
-function collected(pages: AsyncIterator<LogPage>) {
+function collected(pages: AsyncIterator<JournalPage>) {
   const lines: string[] = [];
   const all = (async () => {
     for (let next = await pages.next(); !next.done; next = await pages.next()) {
@@ -62,8 +69,8 @@ Deno.test("a follower reads after a notification, and not before", async () => {
   of.notify("other");
   await settled();
   assertEquals(record.reads, [0]);
-  of.notify("r");
-  of.notify("r");
+  of.notify();
+  of.notify();
   await settled();
   assertEquals(record.reads, [0, 0]);
   end();
@@ -75,73 +82,57 @@ Deno.test("a follower reads after a notification, and not before", async () => {
 Deno.test("a follower reads again after a notification during a read", async () => {
   const { record, of, tail, end } = followed({}, (read) => {
     if (read === 1) end();
-    if (read === 1) of.notify("r");
+    if (read === 1) of.notify();
     return Promise.resolve();
   });
   assertEquals(await collected(tail()).all, []);
   assertEquals(record.reads, [0, 0]);
 });
 
-Deno.test("a notification with an end that is known causes no read", async () => {
-  const { record, of, tail, add, end } = followed();
-  add("a");
-  const { all } = collected(tail());
-  await settled();
-  assertEquals(record.reads, [0]);
-  of.notify("r", { last: 1, ended: false });
-  of.notify("r", { last: 0, ended: false });
-  await settled();
-  assertEquals(record.reads, [0]);
-  end();
-  of.notify("r", { last: 1, ended: true });
-  assertEquals(await all, ["1 a"]);
-  assertEquals(record.reads, [0, 1]);
-});
-
-Deno.test("followers look for additions often while some arrive, and ever more seldom while none do", async () => {
+Deno.test("followers look for additions of other processes each pollEvery, and share the looks", async () => {
   using time = new FakeTime();
   const looks: number[] = [];
   const begins = Date.now();
-  const { tail, add, leaving } = followed({ longest: 200, shortest: 25 }, () => {
+  const { tail, add, leaving } = followed({ pollEvery: 200 }, () => {
     looks.push(Date.now() - begins);
     return Promise.resolve();
   });
-  const all = [tail(), tail(), tail()].map((pages) => collected(pages).all);
+  const followers = [tail(), tail(), tail()].map((pages) => collected(pages));
   const advance = async (ms: number) => {
     for (let left = ms; left > 0; left -= 5) await time.tickAsync(5);
   };
-  await advance(1_000);
-  assertEquals(looks.splice(0), [0, 0, 100, 300, 500, 700, 900]); // those who come during a read need the next one
+  await advance(1_100);
+  assertEquals(looks.splice(0), [0, 0, 200, 400, 600, 800, 1_000]); // those who come during a read need the next one
   add("1");
-  await advance(150);
-  add("2");
-  await advance(15);
-  add("3");
+  await advance(110);
+  for (const { lines } of followers) assertEquals(lines, ["1 1"]);
+  add("2", "3");
   await advance(200);
-  assertEquals(looks.splice(0), [1_100, 1_125, 1_175, 1_200, 1_250, 1_350]);
+  assertEquals(looks.every((at) => at % 200 === 0), true);
   leaving.abort();
-  for (const lines of await Promise.all(all)) assertEquals(lines, ["1 1", "2 2", "3 3"]);
+  for (const { all } of followers) assertEquals(await all, ["1 1", "2 2", "3 3"]);
 });
 
-Deno.test("100 followers of a run share each read, and lines that this process adds are not read", async () => {
+Deno.test("100 followers of a run share each read, also after an append of this process", async () => {
   const { record, of, tail, add, addHere, end } = followed();
   const all = Array.from({ length: 100 }, () => collected(tail()));
   await settled();
   record.reads.length = 0;
   for (let number = 1; number <= 200; number++) {
     add(`${number}`);
-    of.notify("r", { last: number, ended: false });
+    of.notify();
     await settled();
   }
   assertEquals(record.reads.length, 200);
   for (let number = 201; number <= 400; number++) addHere(`${number}`);
   await settled();
+  assertEquals(record.reads.length, 201); // the appends of one tick need one read
   const expected = Array.from({ length: 400 }, (_, index) => `${index + 1} ${index + 1}`);
   for (const { lines } of all) assertEquals(lines, expected);
   end();
-  of.notify("r");
+  of.notify();
   for (const lines of await Promise.all(all.map(({ all }) => all))) assertEquals(lines, expected);
-  assertEquals(record.reads.length, 201);
+  assertEquals(record.reads.length, 202);
 });
 
 Deno.test("followers at several positions receive each line once, however slowly they read", async () => {
@@ -153,7 +144,7 @@ Deno.test("followers at several positions receive each line once, however slowly
   await settled();
   addHere("d");
   add("e");
-  of.notify("r");
+  of.notify();
   await settled();
   addHere("f", "g");
   await settled();
@@ -164,7 +155,7 @@ Deno.test("followers at several positions receive each line once, however slowly
   assertEquals(rest.lines, ["4 d", "5 e", "6 f", "7 g"]);
   assertEquals(record.reads.length, reads);
   end();
-  of.notify("r");
+  of.notify();
   assertEquals([await late.all, await rest.all].map((lines) => lines.length), [5, 4]);
 });
 
@@ -180,11 +171,11 @@ Deno.test("a read that is slower than an addition, or than another read, loses a
   addHere("c");
   gates[0]?.resolve();
   await settled();
-  of.notify("r");
+  of.notify();
   await settled();
   assertEquals([one.lines, two.lines], [["1 a", "2 b", "3 c"], ["2 b", "3 c"]]);
   end();
-  of.notify("r");
+  of.notify();
   await Promise.all([one.all, two.all]);
 });
 
@@ -193,11 +184,11 @@ Deno.test("a read that never ends is taken over after a while, and at once if it
   const never = new Promise<void>(() => {});
   const { record, of, add } = followed({}, (read) => read === 3 || read === 4 ? never : Promise.resolve());
   const leaving = Array.from({ length: 5 }, () => new AbortController());
-  const all = leaving.map(({ signal }) => collected(of.tail("r", 0, signal)[Symbol.asyncIterator]()));
+  const all = leaving.map(({ signal }) => collected(of.tail(place, 0, signal)[Symbol.asyncIterator]()));
   await time.tickAsync();
   assertEquals(record.reads.length, 2);
   add("a");
-  of.notify("r"); // the request of the first one is dead: its read never ends
+  of.notify(); // the request of the first one is dead: its read never ends
   await time.tickAsync(249);
   assertEquals(record.reads.length, 3);
   await time.tickAsync(1); // so is that of the second one
@@ -220,10 +211,10 @@ Deno.test("a follower whose read fails fails alone", async () => {
   await settled();
   assertEquals(record.reads.length, 2);
   add("a");
-  of.notify("r");
+  of.notify();
   await settled();
   end();
-  of.notify("r");
+  of.notify();
   const ends = await Promise.allSettled(all.map(({ all }) => all));
   assertEquals(ends.map(({ status }) => status), ["rejected", "fulfilled", "fulfilled"]);
   assertEquals(all.map(({ lines }) => lines), [[], ["1 a"], ["1 a"]]);
@@ -231,15 +222,15 @@ Deno.test("a follower whose read fails fails alone", async () => {
 
 Deno.test("followers of a run receive its notifications as long as there is one, and throw their failure", async () => {
   const watched: string[] = [];
-  let watcher: Watcher | undefined;
-  const watch = (run: string, given: Watcher) => {
+  let watcher: JournalWatcher | undefined;
+  const watch = (run: string, given: JournalWatcher) => {
     watched.push(`begin ${run}`);
     watcher = given;
-    return Promise.resolve(() => watched.push(`end ${run}`));
+    return () => watched.push(`end ${run}`);
   };
   const { of, tail, add } = followed({ watch });
   const leaving = [new AbortController(), new AbortController()];
-  const two = leaving.map(({ signal }) => collected(of.tail("r", 0, signal)[Symbol.asyncIterator]()));
+  const two = leaving.map(({ signal }) => collected(of.tail(place, 0, signal)[Symbol.asyncIterator]()));
   await settled();
   add("a");
   watcher?.notify();
@@ -247,25 +238,25 @@ Deno.test("followers of a run receive its notifications as long as there is one,
   assertEquals(two.map(({ lines }) => lines), [["1 a"], ["1 a"]]);
   leaving[0]?.abort();
   await settled();
-  assertEquals(watched, ["begin r"]);
+  assertEquals(watched, ["begin s"]);
   leaving[1]?.abort();
   await settled();
-  assertEquals(watched.splice(0), ["begin r", "end r"]);
+  assertEquals(watched.splice(0), ["begin s", "end s"]);
   const all = [tail(), tail()].map(collected);
   await settled();
   watcher?.fail(new Error("no connection"));
   for (const follower of all) await assertRejects(() => follower.all, Error, "no connection");
   await settled();
-  assertEquals(watched, ["begin r", "end r"]);
+  assertEquals(watched, ["begin s", "end s"]);
 });
 
 Deno.test("a follower receives at once what the look of another one has found", async () => {
   using time = new FakeTime();
-  const { record, of, add } = followed({ longest: 1_000 });
+  const { record, of, add } = followed({ pollEvery: 1_000 });
   const leaving = new AbortController();
-  const one = collected(of.tail("r", 0, leaving.signal)[Symbol.asyncIterator]());
+  const one = collected(of.tail(place, 0, leaving.signal)[Symbol.asyncIterator]());
   await time.tickAsync(500);
-  const two = collected(of.tail("r", 0, leaving.signal)[Symbol.asyncIterator]());
+  const two = collected(of.tail(place, 0, leaving.signal)[Symbol.asyncIterator]());
   await time.tickAsync(900); // the second one has looked last, so its look is the next one
   add("a");
   await time.tickAsync(100);
@@ -277,18 +268,22 @@ Deno.test("a follower receives at once what the look of another one has found", 
 
 Deno.test("a follower waits if the next event is missing, and continues behind it", async () => {
   let reads = 0;
-  let page: LogPage = { first: 2, lines: [], last: 3, ended: false }; // event 2 and event 3 have lost a piece
-  const of = followers({
-    read(_run, after) {
+  const of = { over: false, session: "s", owner: undefined };
+  let page: JournalPage = { ...of, first: 2, lines: [], last: 3 }; // event 2 and event 3 have lost a piece
+  const { watch, notify } = journalWatchers();
+  const { tail } = followers({
+    ...memoryJournal(),
+    watch,
+    read(_key, _run, after) {
       if (++reads > 10) throw new Error("It reads for ever");
-      return Promise.resolve(after === 0 ? { first: 1, lines: ["a"], last: 3, ended: false } : page);
+      return Promise.resolve(after === 0 ? { ...of, first: 1, lines: ["a"], last: 3 } : page);
     },
   });
-  const { lines, all } = collected(of.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]());
+  const { lines, all } = collected(tail(place, 0, new AbortController().signal)[Symbol.asyncIterator]());
   await settled();
   assertEquals([lines, reads], [["1 a"], 2]);
-  page = { first: 4, lines: ["d"], last: 4, ended: true };
-  of.notify("r");
+  page = { ...of, first: 4, lines: ["d"], last: 4, over: true };
+  notify("s");
   assertEquals(await all, ["1 a", "4 d"]);
 });
 
@@ -302,10 +297,10 @@ Deno.test("a follower receives no line of a record that was deleted, also if ano
   addHere("b");
   assertEquals((await Promise.all(next)).map(({ value }) => value?.lines), [["b"], ["b"]]);
   addHere("c");
-  of.remove("r");
   record.lines.length = 0;
   add("x");
   end();
+  of.notify();
   assertEquals((await slow[0]?.next())?.done, true);
   assertEquals(await collected(tail()).all, ["1 x"]);
 });
@@ -321,13 +316,13 @@ Deno.test("a follower receives no line of a record that another process has repl
   assertEquals(waiting.lines, ["1 a", "2 b"]);
   record.lines.length = 0;
   add("x");
-  of.notify("r");
+  of.notify();
   await settled();
   const late = collected(tail());
   await settled();
   assertEquals(late.lines, ["1 x"]);
   end();
-  of.notify("r");
+  of.notify();
   await Promise.all([waiting.all, late.all]);
 });
 
@@ -344,40 +339,11 @@ Deno.test("followers who do not read hold the lines once, and others cost no mor
   const first = await Promise.all(stuck.map(async (pages) => (await pages.next()).value?.lines));
   assertEquals(record.reads.length, 1);
   assertEquals(first.every((lines) => lines?.length === 5), true);
-  const fast = collected(of.tail("r", 0, new AbortController().signal)[Symbol.asyncIterator]());
+  const fast = collected(of.tail(place, 0, new AbortController().signal)[Symbol.asyncIterator]());
   await settled();
   assertEquals(fast.lines.length, 100);
   assertEquals(record.reads.slice(1, 4), [5, 10, 15]);
   const reads = record.reads.length;
   const second = await stuck[0]?.next(); // the lines were dropped
   assertEquals([second?.value?.first, record.reads.slice(reads)], [6, [5]]);
-});
-
-Deno.test("a follower waits for the start of the notifications only for a while, and leaves meanwhile", async () => {
-  using time = new FakeTime();
-  const starts: PromiseWithResolvers<() => void>[] = [];
-  const ended: string[] = [];
-  const watch = () => {
-    const start = Promise.withResolvers<() => void>();
-    starts.push(start);
-    return start.promise;
-  };
-  const { record, of, tail, add, leaving } = followed({ watch });
-  const gone = new AbortController();
-  const left = collected(of.tail("r", 0, gone.signal)[Symbol.asyncIterator]());
-  const two = [tail(), tail()].map(collected);
-  add("a");
-  await time.tickAsync(0);
-  gone.abort(); // its request began to receive the notifications, and may have ended
-  assertEquals([await left.all, record.reads], [[], []]);
-  await time.tickAsync(250);
-  await time.tickAsync(0);
-  assertEquals(two.map(({ lines }) => lines), [["1 a"], ["1 a"]]);
-  add("b");
-  starts[0]?.resolve(() => void ended.push("end"));
-  await time.tickAsync(0);
-  assertEquals(two.map(({ lines }) => lines), [["1 a", "2 b"], ["1 a", "2 b"]]);
-  leaving.abort();
-  await time.tickAsync(0);
-  assertEquals([starts.length, ended], [1, ["end"]]);
 });

@@ -3,7 +3,6 @@ import { compaction } from "@jizai/jizai/middleware/compaction";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assert, assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
@@ -67,8 +66,8 @@ for (const [name, use] of Object.entries(uses)) {
 }
 
 Deno.test("a regenerated answer is stored as a cut: nothing is stored again, and the history has no removed message", async () => {
-  const { count, store, log } = countedAdapters.SQLite();
-  const app = serve(agent({ model: scripted("One.", "Two.") }), { store, log, wires: [aiSdkUi()] });
+  const { count, store } = countedAdapters.SQLite();
+  const app = serve(agent({ model: scripted("One.", "Two.") }), { store, wires: [aiSdkUi()] });
   await store.save({ id: "chat", version: 0, messages: longTranscript({ messages: 1_000, characters: 1_000 }) });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Hi" });
@@ -83,16 +82,15 @@ Deno.test("a regenerated answer is stored as a cut: nothing is stored again, and
 
 Deno.test("a request opens the session once, and otherwise reads its head", async () => {
   const opened: string[] = [];
-  const kept = memory();
-  const { head: readHead, open } = kept;
+  const { journal } = memory();
   const store = durable({
-    ...kept,
-    head: (id) => readHead(id).finally(() => void opened.push("head")),
-    open: (id) => open(id).finally(() => void opened.push("open")),
+    ...journal,
+    head: (key) => journal.head(key).finally(() => void opened.push("head")),
+    open: (key) => journal.open(key).finally(() => void opened.push("open")),
   });
   await store.save({ id: "s", version: 0, messages: longTranscript(short) });
   opened.length = 0;
-  const app = serve(callingAgent(), { store, log: memoryLog(), onEnd: () => {} });
+  const app = serve(callingAgent(), { store, onEnd: () => {} });
   await (await post(app, "/runs", { prompt: "Go", session: "s" })).text();
   await app.settled();
   assertEquals(opened.filter((each) => each === "open"), ["open"]);
@@ -123,7 +121,7 @@ for (const name of ["D1", "a Durable Object"] as const) {
 
 for (const name of ["SQLite", "D1", "a Durable Object"] as const) {
   Deno.test(`a run stores a call and a result of 2.5 MB each in ${name}`, async () => {
-    const { store, log } = await openedWith(short, name);
+    const { store } = await openedWith(short, name);
     const large = "漢".repeat(850_000);
     const echo = tool({
       name: "echo",
@@ -132,7 +130,7 @@ for (const name of ["SQLite", "D1", "a Durable Object"] as const) {
       execute: ({ text }) => text,
     });
     const model = scripted({ calls: [["echo", { text: large }]] }, large);
-    await callingRun({ store, log }, "s", agent({ model, tools: [echo], limits: { output: 10_000_000 } }));
+    await callingRun({ store }, "s", agent({ model, tools: [echo], limits: { output: 10_000_000 } }));
     const { messages = [] } = await store.load("s") ?? {};
     assertEquals(messages.slice(short.messages).map((message) => JSON.stringify(message).split(large).length - 1), [
       0,
@@ -155,17 +153,18 @@ const speaker: Model = {
   },
 };
 
-Deno.test("200 words 20 ms apart are at most 60 additions to a log", async () => {
+Deno.test("200 words 20 ms apart are at most 60 appends to a journal", async () => {
   using time = new FakeTime();
-  const { store, log } = await openedWith(short);
-  let additions = 0;
-  const counted = {
-    ...log,
-    append: (run: string, addition: Parameters<typeof log.append>[1]) => {
-      additions++;
-      return log.append(run, addition);
+  const { store } = await openedWith(short);
+  let appends = 0;
+  const { append } = store.journal;
+  const counted = durable({
+    ...store.journal,
+    append(key, addition) {
+      appends++;
+      return append(key, addition);
     },
-  };
-  await advanceUntilSettled(time, callingRun({ store, log: counted }, "s", agent({ model: speaker })));
-  assert(additions <= 60, `${additions} additions`);
+  });
+  await advanceUntilSettled(time, callingRun({ store: counted }, "s", agent({ model: speaker })));
+  assert(appends <= 60, `${appends} appends`);
 });

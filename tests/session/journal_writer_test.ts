@@ -5,7 +5,8 @@ import { type Message, user } from "@jizai/jizai";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import type { Append, Journal, MailEntry } from "../../src/core/journal.ts";
-import { claimJournal, type JournalClaim, openJournal } from "../../src/core/journal_writer.ts";
+import { claimJournal, type JournalClaim } from "../../src/core/journal_writer.ts";
+import { openSession } from "../../src/core/session_version.ts";
 import { memoryJournal } from "../../src/core/memory_journal.ts";
 import { noCounters, type RunSnapshot } from "../../src/core/position.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
@@ -54,7 +55,7 @@ Deno.test("a claim whose acknowledgement was lost does not shut itself out", asy
     const writer = await claiming;
     assertEquals([decisions, attempts, writer.run], [1, lost === 1 ? 2 : 5, 1]);
     assertEquals(await writer.put(() => ({ session: { id: "s", messages: [user("Hi")] }, ended: end })), true);
-    const { head } = await openJournal(journal, key) ?? {};
+    const { head } = await openSession(journal, key) ?? {};
     assertEquals([head?.state, head?.due], ["over", null]);
   }
 });
@@ -66,7 +67,7 @@ Deno.test("an append whose acknowledgement was lost is repeated as it is", async
   const journal = losing(memory, () => isLost && !(isLost = false));
   const writer = await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
   isLost = true;
-  assertEquals(await advanceUntilSettled(time, writer.emit(["1"])), true);
+  assertEquals(await advanceUntilSettled(time, writer.emit(() => ["1"])), true);
   isLost = true;
   const session = { id: "s", messages: [user("Hi")] };
   assertEquals(await advanceUntilSettled(time, writer.put(() => ({ session, lines: ["2"], ended: end }))), true);
@@ -81,12 +82,12 @@ Deno.test("a claim decides again if the session has changed meanwhile", async ()
   const seen: (number | undefined)[] = [];
   const second = await claimJournal(options, async (opened) => {
     seen.push(opened?.head.mark.n);
-    if (seen.length === 1) await first.emit(["{}"]);
+    if (seen.length === 1) await first.emit(() => ["{}"]);
     if (seen.length === 2) await journal.post(key, { run: 1, entry: mail("m") });
     return claim(["Hi", "again"]);
   });
   assertEquals(seen, [1, 2, 2]);
-  assertEquals([await first.emit(["{}"]), first.isLost, second.run], [false, true, 2]);
+  assertEquals([await first.emit(() => ["{}"]), first.isLost, second.run], [false, true, 2]);
   assertEquals((await journal.read(key, 2, 0))?.lines, []);
   await assertRejects(() => claimJournal(options, () => Promise.reject(new TypeError("busy"))), TypeError, "busy");
 });
@@ -104,9 +105,9 @@ Deno.test("an end waits for the mail that has arrived, and each mail is received
     return { session: { id: "s", messages }, lines: [`{"type":"x"}`], ended: end };
   });
   assertEquals([await put, reads, received], [true, 2, ["a", "b"]]);
-  const { session, mail: left, ended } = await openJournal(journal, key) ?? {};
+  const { session, mail: left } = await openSession(journal, key) ?? {};
   assertEquals(session?.messages, [user("Hi"), user("a"), user("b")]);
-  assertEquals([left, ended], [[], end]);
+  assertEquals(left, []);
   assertEquals((await journal.read(key, 1, 0))?.lines, [`{"type":"x"}`, JSON.stringify(end)]);
 });
 
@@ -130,16 +131,31 @@ Deno.test("mail that was not taken reaches the next process, and what was taken 
   assertEquals(received, ["left", "new"]);
 });
 
+Deno.test("mail that a process has received and not stored reaches each process that continues the run", async () => {
+  const journal = memoryJournal();
+  await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  await journal.post(key, { run: 1, entry: mail("early") });
+  for (let process = 0; process < 3; process++) {
+    const received: string[] = [];
+    const onMail = ({ id }: MailEntry) => void received.push(id);
+    await claimJournal({ journal, key, lease: 30_000, onMail }, (opened) => {
+      const { version: _, ...session } = opened!.session;
+      return { session, begins: false };
+    });
+    assertEquals(received, ["early"]);
+  }
+});
+
 Deno.test("a session that continues elsewhere continues the numbers of its events", async () => {
   const journal = memoryJournal();
   const session = { id: "s", messages: [user("Hi")], run: run({ events: 7 }) };
   const writer = await claimJournal({ journal, key, lease: 30_000 }, () => ({ session, begins: false }));
-  assertEquals(await writer.emit([`{"type":"x"}`]), true);
+  assertEquals(await writer.emit(() => [`{"type":"x"}`]), true);
   const { first, lines, last } = await journal.read(key, 1, 0) ?? {};
   assertEquals([first, lines, last], [8, [`{"type":"x"}`], 8]);
 });
 
-Deno.test("a writer stores its lease once a third of it has passed, and writes nothing after a failure", async () => {
+Deno.test("a writer stores its lease once a third of it has passed, and finds out after a failure what was stored", async () => {
   using time = new FakeTime();
   const dues: unknown[] = [];
   const memory = memoryJournal();
@@ -157,12 +173,13 @@ Deno.test("a writer stores its lease once a third of it has passed, and writes n
   await put();
   time.tick(10_001);
   await put();
-  await writer.emit(["{}"]);
+  await writer.emit(() => ["{}"]);
   time.tick(10_001);
-  await writer.emit(["{}"]);
+  await writer.emit(() => ["{}"]);
   assertEquals(dues, [30_000, undefined, 30_000, undefined, 30_000]);
   fails = true;
   await assertRejects(() => advanceUntilSettled(time, put()), Error, "down");
   fails = false;
-  assertEquals([await put(), await writer.renew(), writer.isLost, dues.length], [false, false, true, 10]);
+  assertEquals([await put(), await writer.renew(), writer.isLost, dues.length], [true, true, false, 12]);
+  assertEquals([(await memory.read(key, 1, 0))?.lines, writer.events], [["{}", "{}"], 2]);
 });

@@ -3,6 +3,7 @@ import { stub } from "@std/testing/mock";
 import { FakeTime } from "@std/testing/time";
 import {
   agent,
+  CapacityError,
   memory,
   type Middleware,
   type Model,
@@ -13,20 +14,16 @@ import {
   user,
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { journalLaws } from "@jizai/jizai/testing";
+import { type Append, journalKey, type RunState } from "../../src/core/journal.ts";
+import { added, begun } from "../support/begun_journal.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, framesOf, piecesOf, post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-Deno.test("memory() keeps the laws of stores", async () => {
+Deno.test("memory() keeps the laws of journals", async () => {
   using time = new FakeTime();
-  await storeLaws(memory, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("memoryLog() keeps the laws of logs", async () => {
-  using time = new FakeTime();
-  await logLaws(memoryLog, { pass: (ms) => time.tick(ms) });
+  await journalLaws((options) => memory(options).journal, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("memory() deletes the session that was saved longest ago if there are too many", async () => {
@@ -45,16 +42,7 @@ Deno.test("memory() keeps a session as it was if the new one is not JSON", async
   assertEquals(await store.load("a"), { id: "a", version: 1, messages: [] });
 });
 
-Deno.test("memoryLog() deletes the run that was added to longest ago if there are too many", async () => {
-  const log = memoryLog({ max: 2 });
-  for (const run of ["a", "b"]) await log.append(run, { after: 0, lines: ["1"], ended: true });
-  await log.append("a", { after: 1, lines: ["2"], ended: true });
-  await log.append("c", { after: 0, lines: ["1"], ended: true });
-  assertEquals(await log.read("b", 0), undefined);
-  assertEquals((await log.read("a", 0))?.last, 2);
-});
-
-Deno.test("memory() and memoryLog() delete no active run, however many there are", async () => {
+Deno.test("memory() deletes no active run, however many there are", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const held: Model = {
     id: "held",
@@ -63,22 +51,12 @@ Deno.test("memory() and memoryLog() delete no active run, however many there are
       yield [{ type: "text", text: "Hello!" }, { type: "finish", reason: "stop" }];
     },
   };
-  const app = serve(agent({ model: held }), { store: memory({ max: 2 }), log: memoryLog({ max: 2 }) });
+  const app = serve(agent({ model: held }), { store: memory({ max: 2 }) });
   const runs = Array.from({ length: 5 }, () => post(app, "/runs", { prompt: "Hi" }));
   const streams = await Promise.all(runs); // all have begun, and none has ended
   release();
   const ends = await Promise.all(streams.map(async (stream) => (await eventsOf(stream)).at(-1)?.type));
   assertEquals(ends, Array(5).fill("run.finished"));
-});
-
-Deno.test("memoryLog() deletes a run after ten minutes", async () => {
-  using time = new FakeTime();
-  const log = memoryLog();
-  await log.append("a", { after: 0, lines: ["1"], ended: true });
-  time.tick(599_999);
-  assertEquals((await log.read("a", 0))?.last, 1);
-  time.tick(1);
-  assertEquals(await log.read("a", 0), undefined);
 });
 
 const text = "x".repeat(10_000);
@@ -124,8 +102,8 @@ Deno.test("memory() lets the next run have a session whose last save does not fi
     name: "pausing",
     stop: (ctx) => Promise.reject(ctx.run.pause("Go on?")),
   };
-  const cases = [[[], "run.finished", "run.finished"], [[pausing], "run.failed", "run.paused"]] as const; // no answer would find a pause that is not saved
-  for (const [use, unsaved, last] of cases) {
+  const cases = [[[], "run.finished"], [[pausing], "run.paused"]] as const;
+  for (const [use, last] of cases) {
     const errors: string[] = [];
     const app = serve(agent({ model: scripted(text, "Short."), use }), {
       store: memory({ maxBytes: 20_000 }),
@@ -133,7 +111,7 @@ Deno.test("memory() lets the next run have a session whose last save does not fi
       onError: (error) => void errors.push(String(error)),
     });
     const long = await eventsOf(post(app, "/runs", { prompt: "Hi" }));
-    assertEquals([long.at(-1)?.type, first("warning", long).code], [unsaved, "session.unsaved"]);
+    assertEquals([long.at(-1)?.type, first("warning", long).code], ["run.failed", "session.unsaved"]);
     assertEquals(errors.map((error) => error.replace(/takes \d+/, "takes N")), [
       "CapacityError: Cannot store more in memory: it is full; this alone takes N bytes of at most 20000",
     ]);
@@ -174,10 +152,11 @@ Deno.test("memory() bounds the bytes of each owner, and lets no owner delete ses
   const [ended, paused] = [await storedSession(false), await storedSession(true)];
   await store.save({ ...ended, id: "ada", owner: "ada" });
   for (let number = 0; number < 20; number++) await store.save({ ...ended, id: `bob${number}`, owner: "bob" });
-  assertEquals(await store.list(), ["ada", "bob18", "bob19"]);
+  const ofBob = { owner: "bob" };
+  assertEquals([await store.list({ owner: "ada" }), await store.list(ofBob)], [["ada"], ["bob18", "bob19"]]);
   for (const id of ["p1", "p2"]) await store.save({ ...paused, id, owner: "bob" });
   await assertRejects(() => store.save({ ...ended, id: "bob", owner: "bob" }), Error, "it is full");
-  assertEquals(await store.list(), ["ada", "p1", "p2"]);
+  assertEquals([await store.list({ owner: "ada" }), await store.list(ofBob)], [["ada"], ["p1", "p2"]]);
 });
 
 Deno.test("memory() deletes nothing for a session that does not fit", async () => {
@@ -188,35 +167,46 @@ Deno.test("memory() deletes nothing for a session that does not fit", async () =
   await store.save({ ...ended, id: "b1", owner: "bob" });
   const long = { ...ended, id: "b2", owner: "bob", messages: [user("y".repeat(25_000))] };
   await assertRejects(() => store.save(long), Error, "it is full");
-  assertEquals(await store.list(), ["b1", "p1", "p2", "p3"]);
+  const listed = () => Promise.all(["ada", "bob", undefined].map((owner) => store.list({ owner })));
+  assertEquals(await listed(), [["p1", "p2"], ["b1"], ["p3"]]);
   await store.save({ ...long, messages: [user("y".repeat(15_000))] });
-  assertEquals(await store.list(), ["b2", "p1", "p2", "p3"]);
+  assertEquals(await listed(), [["p1", "p2"], ["b2"], ["p3"]]);
 });
 
-Deno.test("memoryLog() is bounded in bytes: it deletes the oldest ended runs, no paused run, and of a live run the first events", async () => {
-  const log = memoryLog({ maxBytes: 100_000, maxOwnerBytes: Infinity });
-  const line = { after: 0, lines: [text] };
-  await log.append("live", { ...line, ended: false });
-  await log.append("paused", { ...line, ended: true, pinned: true });
-  for (let number = 0; number < 20; number++) await log.append(`ended${number}`, { ...line, ended: true });
-  const lasts = async (...runs: readonly string[]) =>
-    await Promise.all(runs.map(async (run) => (await log.read(run, 0))?.last));
+/** Returns an append that begins a run, with one event. */
+function beginning(session: string, state: RunState, line: string): Append {
+  const change = { run: 1, state, base: 1, waiting: 0, head: "{}", last: 0, entries: [] };
+  return { ...begun(session), change, events: { first: 1, lines: [line] } };
+}
+
+Deno.test("memory() is bounded in bytes: it deletes the oldest ended runs, no paused run, and of a live run the first events", async () => {
+  const { journal } = memory({ maxBytes: 100_020, maxOwnerBytes: Infinity });
+  await journal.append("live", beginning("live", "running", text));
+  await journal.append("paused", beginning("paused", "paused", text));
+  for (let number = 0; number < 20; number++) {
+    await journal.append(`ended${number}`, beginning(`ended${number}`, "over", text));
+  }
+  const lasts = async (...keys: readonly string[]) =>
+    await Promise.all(keys.map(async (key) => (await journal.read(key, 1, 0))?.last));
   assertEquals(await lasts("live", "paused", "ended16", "ended17", "ended19"), [1, 1, undefined, 1, 1]);
-  await log.append("live", { after: 1, lines: [text, text, text], ended: false });
+  const add = (n: number, first: number, ...lines: readonly string[]) =>
+    journal.append("live", { ...added(n, []), events: { first, lines } });
+  await add(2, 2, text, text, text);
   assertEquals(await lasts("live", "paused", "ended19"), [4, 1, undefined]);
-  await log.append("live", { after: 4, lines: [text, "end"], ended: false });
-  assertEquals(await lasts("live", "paused"), [6, 1]);
-  assertEquals(await log.read("live", 0), { first: 3, lines: [text, text, text, "end"], last: 6, ended: false });
-  await assertRejects(() => log.append("new", { ...line, ended: false }), Error, "it is full");
+  await add(3, 5, text, "end");
+  const rest = { last: 6, over: false, session: "live", owner: undefined };
+  const kept = { first: 2, lines: [text, text, text, text, "end"], ...rest };
+  assertEquals([await lasts("live", "paused"), await journal.read("live", 1, 0)], [[6, 1], kept]);
+  await assertRejects(() => journal.append("new", beginning("new", "running", text)), CapacityError, "it is full");
   assertEquals(await lasts("live", "paused", "new"), [6, 1, undefined]);
-  await log.append("live", { after: 6, lines: [text + text + text + text + text, "end"], ended: true });
-  assertEquals(await log.read("live", 0), { first: 8, lines: ["end"], last: 8, ended: true });
+  await assertRejects(() => add(4, 7, text.repeat(5), "end"), CapacityError, "it is full");
+  assertEquals(await journal.read("live", 1, 0), kept);
 });
 
-Deno.test("serve() answers 503 for a new prompt if its store or its log is full, and keeps paused runs and keys", async () => {
+Deno.test("serve() answers 503 for a new prompt if its store is full, and keeps paused runs and keys", async () => {
   const options: readonly ServeOptions[] = [
     { store: memory({ maxBytes: 60_000, maxOwnerBytes: Infinity }) },
-    { store: memory(), log: memoryLog({ maxBytes: 3_000, maxOwnerBytes: Infinity }) },
+    { store: memory({ maxBytes: 100_000, maxOwnerBytes: 60_000 }) },
   ];
   for (const each of options) {
     const pausing: Middleware = {
@@ -258,25 +248,24 @@ Deno.test("memory() keeps a session while its run has a lease", async () => {
   using time = new FakeTime();
   const store = memory({ expireIn: 1_000 });
   const held = { id: "s", messages: [], run: { id: "r" } } as unknown as Session; // the store reads no other field
-  const version = await store.save({ ...held, version: 0, lease: { until: Date.now() + 3_000 } }) ?? 0;
+  await store.save({ ...held, version: 0, lease: { until: Date.now() + 3_000 } });
   time.tick(2_999);
-  const until = Date.now() + 3_000;
-  assertEquals(await store.touch({ id: "s", version, lease: { until: Date.now() + 1 } }, until), true);
+  const key = journalKey(undefined, "s");
+  const { mark } = await store.journal.head(key) ?? {};
+  const renewal = { from: mark, to: { holder: "renewal", n: 2 }, due: 3_000 };
+  assertEquals((await store.journal.append(key, renewal))?.stored, true);
   time.tick(2_999);
   assertEquals(await store.list(), ["s"]);
   time.tick(1_001);
   assertEquals(await store.list(), []);
 });
 
-Deno.test("serve() keeps the log of a run that is silent for longer than the log keeps records", async () => {
+Deno.test("serve() keeps the events of a run that is silent for longer than sessions are kept", async () => {
   using time = new FakeTime();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const app = serve(
     agent({ model: scripted({ before: () => released, text: "Hello!" }), limits: { time: Infinity } }),
-    {
-      log: memoryLog(),
-      heartbeat: 2 ** 30,
-    },
+    { store: memory({ expireIn: 600_000 }), heartbeat: 2 ** 30 },
   );
   const response = await post(app, "/runs", { prompt: "Hi" });
   for (let minute = 0; minute < 60; minute++) await time.tickAsync(60_000);
@@ -287,10 +276,10 @@ Deno.test("serve() keeps the log of a run that is silent for longer than the log
 });
 
 for (const step of [3_600_000, -3_600_000]) {
-  Deno.test(`serve() keeps the log of a run if the clock steps by ${step} ms`, async () => {
+  Deno.test(`serve() keeps the events of a run if the clock steps by ${step} ms`, async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const model = scripted({ before: () => released, text: "Hello!" });
-    const app = serve(agent({ model }), { log: memoryLog() });
+    const app = serve(agent({ model }), { store: memory({ expireIn: 600_000 }) });
     const reader = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
     const begun = await reader.until("model.started");
     const { run } = first("run.started", framesOf(begun));
@@ -304,18 +293,6 @@ for (const step of [3_600_000, -3_600_000]) {
     assertEquals(await eventsOf(followed), events);
   });
 }
-
-Deno.test("memoryLog() deletes a record that nothing appends to any more, though its run has not ended", async () => {
-  using time = new FakeTime();
-  const log = memoryLog();
-  let inUse = true;
-  await log.append("a", { after: 0, lines: ["1"], ended: false, inUse: () => inUse });
-  time.tick(3_600_000);
-  assertEquals((await log.read("a", 0))?.last, 1);
-  inUse = false;
-  time.tick(600_000);
-  assertEquals(await log.read("a", 0), undefined);
-});
 
 /** An agent whose model answers nothing to the first prompt, and the function that begins its run. */
 function silentOnce() {

@@ -1,5 +1,5 @@
-import { sessionsOf } from "../../src/core/session_version.ts";
-import type { RunStore } from "@jizai/jizai/session/durable";
+import { sessionsIn } from "../../src/core/sessions.ts";
+import type { RunStore } from "../../src/core/store.ts";
 import {
   agent,
   type Event,
@@ -303,12 +303,12 @@ Deno.test("resumeTokens() seals only paused sessions", async () => {
 });
 
 /** Returns the store of a run as a whole store. */
-const whole = (store: RunStore): Store => ({ ...memory(), ...store, ...sessionsOf(store) });
+const whole = ({ journal }: RunStore): Store => ({ journal, ...sessionsIn(journal) });
 
 Deno.test("resumeTokens() holds a session for one run, and adds the token to run.paused", async () => {
   const { hold, open } = resumeTokens({ keys });
   const { store, to, session } = await hold();
-  assertEquals([session, await store.head("s1")], [undefined, undefined]);
+  assertEquals([session, await whole(store).load("s1")], [undefined, undefined]);
   const reported: Event[] = [];
   const sink: Sink<NumberedEvent> = {
     write: ({ event }) => reported.push(event),
@@ -322,14 +322,14 @@ Deno.test("resumeTokens() holds a session for one run, and adds the token to run
   const paused = reported.at(-1);
   assert(paused?.type === "run.paused" && paused.resumeToken);
   const opened = await open(paused.resumeToken, { session: "s1" });
-  assertEquals(opened, await sessionsOf(store).load("s1"));
+  assertEquals(opened, await whole(store).load("s1"));
 
   const repeated = await hold(paused.resumeToken, { session: "s1" });
   assertEquals(repeated.session, opened);
-  assertEquals(await sessionsOf(repeated.store).save({ ...opened, version: 3 }), undefined);
+  assertEquals(await whole(repeated.store).save({ ...opened, version: 3 }), undefined);
   await assistant.start({ answers, session: "s1", store: whole(repeated.store) }, repeated.to(sink)).result;
   assertEquals(reported.at(-1)?.type, "run.finished");
-  assertEquals((await sessionsOf(repeated.store).load("s1"))?.run, undefined);
+  assertEquals((await whole(repeated.store).load("s1"))?.run, undefined);
   await assertRejects(() => hold(paused.resumeToken, { session: "s2" }), ResumeTokenError, "it is of another session");
 });
 

@@ -1,13 +1,13 @@
-import { denoKvKeyValue, denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { durableObjectKeyValue, durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
-import { migrate, sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { denoKvKeyValue, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { durableObjectKeyValue, durableObjectStore } from "@jizai/jizai/session/durable_object";
+import { migrate, sqliteKeyValue, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { assertThrows } from "@std/assert";
 
 /** The database that code without types passes on a runtime that has none. */
 const nothing = JSON.parse("null");
 
 Deno.test("the adapters for SQLite say which runtimes have its database", () => {
-  for (const adapter of [migrate, sqliteKeyValue, sqliteLog, sqliteStore]) {
+  for (const adapter of [migrate, sqliteKeyValue, sqliteStore]) {
     assertThrows(
       () => adapter(nothing),
       TypeError,
@@ -18,7 +18,7 @@ Deno.test("the adapters for SQLite say which runtimes have its database", () => 
 });
 
 Deno.test("the adapters for Deno KV say which runtime has its database", () => {
-  for (const adapter of [denoKvKeyValue, denoKvLog, denoKvStore]) {
+  for (const adapter of [denoKvKeyValue, denoKvStore]) {
     for (const value of [nothing, {}, new Map()]) {
       assertThrows(
         () => adapter(value),
@@ -30,7 +30,7 @@ Deno.test("the adapters for Deno KV say which runtime has its database", () => {
 });
 
 Deno.test("the adapters for Durable Objects say which runtime has their storage", () => {
-  for (const adapter of [durableObjectKeyValue, durableObjectLog, durableObjectStore]) {
+  for (const adapter of [durableObjectKeyValue, durableObjectStore]) {
     for (const value of [nothing, {}]) {
       assertThrows(
         () => adapter(value),

@@ -2,8 +2,11 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
-import { migrate, schema, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
-import { logLaws, storeLaws } from "@jizai/jizai/testing";
+import { migrate, schema, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { journalLaws } from "@jizai/jizai/testing";
+import { journalKey } from "../../src/core/journal.ts";
+import { begun } from "../support/begun_journal.ts";
+import { earlierTables } from "../support/earlier_stores.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
 /** Opens an empty database with the schema. */
@@ -15,22 +18,17 @@ function open(): DatabaseSync {
 
 /** Counts the rows of all tables. */
 function rows(database: DatabaseSync): readonly number[] {
-  return ["jizai_session", "jizai_session_entry", "jizai_log", "jizai_log_piece"]
+  return ["jizai_journal", "jizai_journal_entry", "jizai_journal_event"]
     .map((table) => Number(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
 }
 
-Deno.test("sqliteStore() keeps the laws of stores", async () => {
+Deno.test("sqliteStore() keeps the laws of journals", async () => {
   using time = new FakeTime();
   const make = (options: { expireIn?: number }) => {
     const database = open();
-    return [1, 2, 3].map(() => sqliteStore(database, options));
+    return [1, 2, 3].map(() => sqliteStore(database, options).journal);
   };
-  await storeLaws(make, { pass: (ms) => time.tick(ms) });
-});
-
-Deno.test("sqliteLog() keeps the laws of logs", async () => {
-  using time = new FakeTime();
-  await logLaws((options) => sqliteLog(open(), options), { pass: (ms) => time.tick(ms) });
+  await journalLaws(make, { pass: (ms) => time.tick(ms) });
 });
 
 Deno.test("migrate() changes nothing in a database that has the schema", async () => {
@@ -42,7 +40,7 @@ Deno.test("migrate() changes nothing in a database that has the schema", async (
   assertEquals(await sqliteStore(database).load("s"), { ...session, version: 1 });
 });
 
-Deno.test("migrate() adds the columns and tables that the schema of an earlier version lacks", async () => {
+Deno.test("sqliteStore() reads the sessions of tables with and without leases", async () => {
   for (const columns of ["", ", lease INTEGER"]) {
     const database = new DatabaseSync(":memory:");
     database.exec(
@@ -54,21 +52,34 @@ Deno.test("migrate() adds the columns and tables that the schema of an earlier v
     assertThrows(() => sqliteStore(database), Error, "expected a call of migrate() before");
     migrate(database);
     const store = sqliteStore(database);
-    const session = { id: "s", version: 1, messages: [] };
-    assertEquals(await store.load("s"), session);
-    await store.save({ ...session, lease: { until: 1_000 } });
-    assertEquals(await store.pending(1_000, 10), ["s"]);
+    assertEquals([await store.journal.pending(10), await store.list()], [[], ["s"]]);
+    assertEquals(await store.load("s"), { id: "s", version: 1, messages: [] });
   }
 });
 
-Deno.test("sqliteStore() and sqliteLog() reject a database without the schema", () => {
-  for (const make of [sqliteStore, sqliteLog]) {
-    assertThrows(
-      () => make(new DatabaseSync(":memory:")),
-      Error,
-      "Cannot use the database: it does not have the schema; expected a call of migrate() before",
-    );
+Deno.test("sqliteStore() reads no session of an earlier version that has expired, and deletes its rows", async () => {
+  using _time = new FakeTime(1_000_000);
+  const database = open();
+  for (const table of earlierTables(false)) database.exec(table);
+  for (const [id, expires] of [["old", "1000000"], ["kept", "NULL"]]) {
+    database.exec(`INSERT INTO jizai_session VALUES ('${id}', 1, ${expires}, 5)`);
+    database.exec(`INSERT INTO jizai_session_piece VALUES ('${id}', 0, '{"messages":[],"id":"${id}"}')`);
   }
+  const store = sqliteStore(database);
+  assertEquals([await store.list(), await store.load("old")], [["kept"], undefined]);
+  const left = ["jizai_session", "jizai_session_piece"].map((table) =>
+    database.prepare(`SELECT id FROM ${table}`).all().map(({ id }) => id)
+  );
+  assertEquals(left, [["kept"], ["kept"]]);
+  assertEquals(await store.journal.pending(10), [journalKey(undefined, "kept")]);
+});
+
+Deno.test("sqliteStore() rejects a database without the schema", () => {
+  assertThrows(
+    () => sqliteStore(new DatabaseSync(":memory:")),
+    Error,
+    "Cannot use the database: it does not have the schema; expected a call of migrate() before",
+  );
 });
 
 Deno.test("sqliteStore() keeps a session while its run renews the lease, and deletes it after that", async () => {
@@ -76,60 +87,60 @@ Deno.test("sqliteStore() keeps a session while its run renews the lease, and del
   await checkLeasedExpiry(sqliteStore(open(), { expireIn }), time);
 });
 
-Deno.test("sqliteStore() and sqliteLog() delete expired rows when they write", async () => {
+Deno.test("sqliteStore() deletes expired rows, with the events of runs, when it writes", async () => {
   using time = new FakeTime();
   const database = open();
-  const [store, log] = [sqliteStore(database, { expireIn: 1_000 }), sqliteLog(database, { expireIn: 1_000 })];
-  await store.save({ id: "old", version: 0, messages: [user("a")] });
-  await log.append("old", { after: 0, lines: ["1", "2"], ended: false });
+  const store = sqliteStore(database, { expireIn: 1_000 });
+  await store.journal.append("old", begun("old"));
+  assertEquals(rows(database), [1, 1, 1]);
   time.tick(60_000);
-  await store.save({ id: "new", version: 0, messages: [user("b")] });
-  await log.append("new", { after: 0, lines: ["1"], ended: false });
-  assertEquals(rows(database), [1, 1, 1, 1]);
+  await store.journal.append("new", begun("new"));
+  assertEquals(rows(database), [1, 1, 1]);
 });
 
 Deno.test("the deletion of expired rows searches indexes, and scans no table", () => {
   const database = open();
   const swept = [
-    ["jizai_session_entry", "id", "jizai_session", "ends"],
-    ["jizai_session_piece", "id", "jizai_session", "expires"],
-    ["jizai_log_piece", "run", "jizai_log", "expires"],
+    ["jizai_journal_event", "key", "jizai_journal"],
+    ["jizai_journal_entry", "key", "jizai_journal"],
   ];
-  for (const [of, key, table, column] of swept) {
+  for (const [of, key, table] of swept) {
     const plan = database.prepare(
-      `EXPLAIN QUERY PLAN DELETE FROM ${of} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} <= 1)`,
+      `EXPLAIN QUERY PLAN DELETE FROM ${of} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= 1)`,
     ).all().map(({ detail }) => String(detail));
     assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
   }
 });
 
-Deno.test("sqliteLog() commits the additions of one tick of the event loop together, and one that fails fails alone", async () => {
+Deno.test("sqliteStore() commits the appends of one tick of the event loop together, and one that fails fails alone", async () => {
   const database = open();
   const executed: string[] = [];
-  const log = sqliteLog({
+  const { journal } = sqliteStore({
     prepare: (sql) => database.prepare(sql),
     exec(sql) {
       executed.push(sql);
       database.exec(sql);
     },
   });
-  const add = (run: string) => log.append(run, { after: 0, lines: ["1"], ended: true }).catch(String);
+  const add = (key: string) => journal.append(key, begun(key)).then((outcome) => outcome?.stored, String);
   executed.splice(0);
   assertEquals(await Promise.all(["a", "b", "c"].map(add)), [true, true, true]);
   assertEquals(executed, ["BEGIN IMMEDIATE", "COMMIT"]);
   database.exec(
-    "CREATE TRIGGER bad BEFORE INSERT ON jizai_log WHEN NEW.run = 'bad' BEGIN SELECT RAISE(ABORT, 'full'); END",
+    "CREATE TRIGGER bad BEFORE INSERT ON jizai_journal WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'full'); END",
   );
   assertEquals(await Promise.all(["d", "bad", "e"].map(add)), [true, "Error: full", true]);
-  const last = await Promise.all(["a", "b", "c", "d", "bad", "e"].map(async (run) => (await log.read(run, 0))?.last));
+  const last = await Promise.all(
+    ["a", "b", "c", "d", "bad", "e"].map(async (key) => (await journal.read(key, 1, 0))?.last),
+  );
   assertEquals(last, [1, 1, 1, 1, undefined, 1]);
 });
 
-Deno.test("sqliteLog() waits once for a locked database, however many additions there are", async () => {
+Deno.test("sqliteStore() waits once for a locked database, however many appends there are", async () => {
   const database = open();
   const executed: string[] = [];
   let locked = false;
-  const log = sqliteLog({
+  const { journal } = sqliteStore({
     prepare: (sql) => database.prepare(sql),
     exec(sql) {
       executed.push(sql);
@@ -137,7 +148,7 @@ Deno.test("sqliteLog() waits once for a locked database, however many additions 
       database.exec(sql);
     },
   });
-  const add = (run: string) => log.append(run, { after: 0, lines: ["1"], ended: true }).catch(String);
+  const add = (key: string) => journal.append(key, begun(key)).then((outcome) => outcome?.stored, String);
   executed.splice(0);
   locked = true;
   assertEquals(await Promise.all(["a", "b", "c"].map(add)), Array(3).fill("Error: database is locked"));

@@ -1,17 +1,16 @@
 /**
- * Stores and logs refuse an option that they do not have: with a misspelt `expireIn`, they would keep everything for ever.
+ * Stores refuse an option that they do not have: with a misspelt `expireIn`, they would keep everything for ever.
  */
 import { memory } from "@jizai/jizai";
-import { d1Log, d1Store } from "@jizai/jizai/session/d1";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
+import { d1Store } from "@jizai/jizai/session/d1";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { memoryKeyValue } from "@jizai/jizai/session/key_value";
-import { libsqlLog, libsqlStore } from "@jizai/jizai/session/libsql";
-import { memoryLog } from "@jizai/jizai/session/log";
-import { postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
-import { redisLog, redisStore } from "@jizai/jizai/session/redis";
-import { sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
-import { upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
+import { libsqlStore } from "@jizai/jizai/session/libsql";
+import { postgresStore } from "@jizai/jizai/session/postgres";
+import { redisStore } from "@jizai/jizai/session/redis";
+import { sqliteStore } from "@jizai/jizai/session/sqlite";
+import { upstashStore } from "@jizai/jizai/session/upstash";
 import { assertThrows } from "@std/assert";
 
 type Untyped = (...args: readonly unknown[]) => unknown; // as code without types calls it
@@ -19,7 +18,7 @@ type Untyped = (...args: readonly unknown[]) => unknown; // as code without type
 const bounds = "max, maxBytes, maxOwnerBytes, expireIn";
 
 for (
-  const [make, expected] of [[memory, bounds], [memoryLog, bounds], [memoryKeyValue, "max, maxBytes"]] as readonly [
+  const [make, expected] of [[memory, bounds], [memoryKeyValue, "max, maxBytes"]] as readonly [
     Untyped,
     string,
   ][]
@@ -33,22 +32,14 @@ for (
 }
 
 const onDatabases: readonly (readonly [make: unknown, expected: string])[] = [
-  [sqliteStore, "expireIn"],
-  [sqliteLog, "expireIn, pollEvery"],
-  [postgresStore, "expireIn"],
-  [postgresLog, "expireIn, listen, pollEvery"],
-  [denoKvStore, "prefix, expireIn"],
-  [denoKvLog, "prefix, expireIn"],
-  [redisStore, "prefix, expireIn, onWarning"],
-  [redisLog, "prefix, expireIn, pollEvery, deltasEvery, onWarning"],
-  [upstashStore, "prefix, expireIn"],
-  [upstashLog, "prefix, expireIn, pollEvery"],
-  [d1Store, "expireIn"],
-  [d1Log, "expireIn, pollEvery"],
-  [libsqlStore, "expireIn"],
-  [libsqlLog, "expireIn, pollEvery"],
-  [durableObjectStore, "expireIn, alarm"],
-  [durableObjectLog, "expireIn"],
+  [sqliteStore, "expireIn, pollEvery, deltasEvery"],
+  [postgresStore, "expireIn, listen, pollEvery, deltasEvery"],
+  [denoKvStore, "prefix, expireIn, deltasEvery"],
+  [redisStore, "prefix, expireIn, pollEvery, deltasEvery, onWarning"],
+  [upstashStore, "prefix, expireIn, pollEvery, deltasEvery"],
+  [d1Store, "expireIn, pollEvery, deltasEvery"],
+  [libsqlStore, "expireIn, pollEvery, deltasEvery"],
+  [durableObjectStore, "expireIn, alarm, deltasEvery"],
 ];
 
 for (const [given, expected] of onDatabases) {

@@ -4,7 +4,6 @@
  * @module
  */
 import { type Agent, memory, type Model, type ServedApp, type Store } from "@jizai/jizai";
-import { type Log, memoryLog } from "@jizai/jizai/session/log";
 
 /** The exports of a program: a server as its default, an agent, and functions. */
 export interface Program {
@@ -12,7 +11,7 @@ export interface Program {
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
   readonly lines: readonly string[];
-  readonly persistence: { readonly store: Store; readonly log: Log };
+  readonly persistence: { readonly store: Store };
   readonly continueLostRuns: () => Promise<number>;
   readonly morningReport: (day: string) => Promise<string>;
   readonly probe: (url: string, send: typeof fetch) => Promise<readonly number[]>;
@@ -34,7 +33,7 @@ export async function programsOf(name: string): Promise<string[]> {
 export async function load(name: string, model: Model, index = 0): Promise<Program> {
   const program = (await programsOf(name))[index];
   if (!program) throw new Error(`Cannot load program ${index} of the guide "${name}": there is none`);
-  globals.guides = { model, persistence: { store: memory(), log: memoryLog() } };
+  globals.guides = { model, persistence: { store: memory() } };
   const text = program.replace(/^import (\{ \w+ \}) from "\.{1,2}\/\w+\.ts";$/gm, "const $1 = globalThis.guides;");
   return await import(`data:application/typescript,${encodeURIComponent(`${text}\n// ${crypto.randomUUID()}`)}`);
 }

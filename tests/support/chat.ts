@@ -4,7 +4,6 @@
  * @module
  */
 import type { ServeOptions } from "@jizai/jizai";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { AbstractChat, type ChatInit, type ChatState, DefaultChatTransport, type UIMessage } from "npm:ai@7.0.173";
 import type { App } from "./requests.ts";
 import { lines } from "./transcript_lines.ts";
@@ -78,5 +77,5 @@ export async function stored(app: App): Promise<readonly string[]> {
 /** The options of a server without a log, and of one with a log, whose runs continue when their clients leave. */
 export const logOptions: readonly (readonly [name: string, options: ServeOptions])[] = [
   ["without a log", {}],
-  ["with a log", { log: memoryLog(), onClientGone: "detach" }],
+  ["with a log", { onClientGone: "detach" }],
 ];

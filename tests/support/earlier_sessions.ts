@@ -14,6 +14,19 @@ export interface EarlierSession {
   readonly text: string;
 }
 
+/** A session as versions after 0.1.0 and before journals store it: a head, and entries. */
+export interface EarlierEntries {
+  readonly id: string;
+  readonly holder: string;
+  readonly n: number;
+  readonly base: number;
+  readonly last: number;
+  readonly until: number;
+  readonly head: string;
+  /** The entries of each save, one a line, by the number of the first of them. */
+  readonly entries: readonly (readonly [first: number, lines: string])[];
+}
+
 const schema = {
   "oneOf": [{
     "type": "object",
@@ -273,6 +286,67 @@ export const paused: EarlierSession = stored(5, null, {
   "state": [["counting.session", 1]],
 });
 
+/** Returns entries of messages, one a line. */
+function messageLines(...messages: readonly unknown[]): string {
+  return messages.map((message) => `${JSON.stringify({ type: "message", message })}\n`).join("");
+}
+
+const lostSession = JSON.parse(lost.text);
+const summary = {
+  "role": "user",
+  "parts": [{ "type": "text", "text": "This is a summary of what came before, in its place:\n\nKyoto, tofu." }],
+  "from": "compaction",
+};
+const plan = { "role": "user", "parts": [{ "type": "text", "text": "Plan a trip" }] };
+const messagesBefore = [
+  plan,
+  { "role": "assistant", "parts": [{ "type": "text", "text": "See the temples." }] },
+  { "role": "user", "parts": [{ "type": "text", "text": "And food?" }] },
+  { "role": "assistant", "parts": [{ "type": "text", "text": "Try the tofu." }] },
+];
+const entriesHead = {
+  "id": "entries",
+  "compactions": 1,
+  "run": { ...lostSession.run, "id": "run_entries", "before": 2 },
+  "rules": [{ "tool": "pay", "input": { "amount": 5 } }],
+  "mail": lostSession.mail,
+};
+
+/** A session of that kind: it was compacted, its run was lost as that of `lost`, and a value of its state is an entry of its own. */
+export const withEntries: EarlierEntries = {
+  id: "entries",
+  holder: "5a169a9c-5569-405b-8145-1bba4eea3f04",
+  n: 4,
+  base: 5,
+  last: 9,
+  until: 1700000459780,
+  head: JSON.stringify({
+    "format": 1,
+    ...entriesHead,
+    "state": [["counting.session", 1], ["notes", { "$entry": 9 }]],
+    "lease": { "until": 1700000459114 },
+    "writer": { "holder": "5a169a9c-5569-405b-8145-1bba4eea3f04", "n": 4 },
+  }),
+  entries: [
+    [1, messageLines(...messagesBefore.slice(0, 2))],
+    [3, messageLines(...messagesBefore.slice(2))],
+    [5, `{"type":"base","count":2,"same":1,"kept":0}\n${messageLines(plan, summary)}`],
+    [8, `${messageLines(lostSession.messages[0])}{"type":"value","value":"${"n".repeat(1_200)}"}\n`],
+  ],
+};
+
+/** The same as it is read, and its history. */
+export const readWithEntries = {
+  session: {
+    ...entriesHead,
+    version: 4,
+    messages: [plan, summary, lostSession.messages[0]],
+    state: [["counting.session", 1], ["notes", "n".repeat(1_200)]],
+    lease: { until: 0 },
+  },
+  history: [...messagesBefore, summary, lostSession.messages[0]],
+};
+
 /** The entry that remembers to report the end of the lost run. */
 export const report: EarlierSession = stored(1, 1700000465066, {
   "messages": [],
@@ -280,30 +354,3 @@ export const report: EarlierSession = stored(1, 1700000465066, {
   "report": { "run": "run_lost", "session": "lost", "at": 1700000457066 },
   "lease": { "until": 1700000465066 },
 });
-
-/** The log of the lost run. */
-export const lostLog: readonly string[] = [
-  '{"type":"run.started","run":"run_lost","session":"lost","resumed":false}',
-  '{"type":"session.opened","source":"new"}',
-  '{"type":"prompt.accepted","prompt":{"role":"user","parts":[{"type":"text","text":"Hang"}]}}',
-  '{"type":"turn.started","turn":1}',
-  '{"type":"model.started","turn":1,"model":"scripted"}',
-  '{"type":"call.delta","turn":1,"call":"call_1","name":"look","text":"{\\"at\\":\\"z\\"}"}',
-  '{"type":"call.ready","turn":1,"call":{"id":"call_1","name":"look","input":{"at":"z"}}}',
-  '{"type":"call.delta","turn":1,"call":"call_2","name":"hang","text":"{}"}',
-  '{"type":"call.ready","turn":1,"call":{"id":"call_2","name":"hang","input":{}}}',
-  '{"type":"model.finished","turn":1,"finish":"calls","usage":{"input":1,"output":1},"attempts":1}',
-  '{"type":"tool.started","turn":1,"call":"call_1","name":"look","batch":"run_lost:1","index":0}',
-  '{"type":"approval.decided","turn":1,"call":"call_1","decision":"allow","by":"policy"}',
-  '{"type":"tool.started","turn":1,"call":"call_2","name":"hang","batch":"run_lost:1","index":1}',
-  '{"type":"approval.decided","turn":1,"call":"call_2","decision":"allow","by":"policy"}',
-];
-
-/** The entry of the key "k-lost" in the log: of the request that has begun the lost run. */
-export const lostKey = {
-  id: "key:f57f9e519218270760f9b63859e3fd209d5937a65f6ea531ff04773f646904ae",
-  lines: [
-    '{"run":"run_lost","session":"lost","after":0,"content":"671a57c7ed60952e02e9821f6a7ddd3f6524de2d20343f4fce70ece54ea15621","at":1700000457063}',
-    "{}",
-  ],
-};

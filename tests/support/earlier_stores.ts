@@ -1,10 +1,10 @@
 /**
- * The operations of version 0.1.0 of the package on databases of sessions, with its statements: a process of it that uses the database at the same time.
+ * The operations of version 0.1.0 of the package on databases of sessions, with its statements: a process of it that has used the database before.
  *
  * @module
  */
 import type { Session } from "@jizai/jizai";
-import type { EarlierSession } from "./earlier_sessions.ts";
+import type { EarlierEntries, EarlierSession } from "./earlier_sessions.ts";
 
 /** A store of version 0.1.0. */
 export interface EarlierStore {
@@ -19,6 +19,8 @@ export interface EarlierStore {
   touch(session: Pick<Session, "id" | "version" | "lease">, until: number): Promise<boolean>;
   /** Stores a session that was recorded. */
   put(session: EarlierSession): Promise<void>;
+  /** Stores a session with entries as the versions after 0.1.0 did, in columns and tables that are added. */
+  putEntries(session: EarlierEntries): Promise<void>;
 }
 
 /** Returns a session as a text, as version 0.1.0 stores it. */
@@ -41,6 +43,16 @@ export type Query = (
   sql: string,
   ...values: (string | number | null)[]
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** Returns the statements that create the tables of sessions in SQLite. `hasWriter` is true for D1 and libSQL. */
+export function earlierTables(hasWriter: boolean): readonly string[] {
+  return [
+    `CREATE TABLE jizai_session (id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER
+      ${hasWriter ? ", writer TEXT NOT NULL" : ""}) WITHOUT ROWID`,
+    `CREATE TABLE jizai_session_piece (
+      id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`,
+  ];
+}
 
 /** Creates a store in SQLite. `hasWriter` is true for D1 and libSQL, whose rows name their writer. */
 export function earlierSqlite(query: Query, hasWriter: boolean): EarlierStore {
@@ -69,6 +81,40 @@ export function earlierSqlite(query: Query, hasWriter: boolean): EarlierStore {
 
   return {
     put: write,
+    async putEntries({ id, holder, n, base, last, until, head, entries }) {
+      await query(`CREATE TABLE jizai_session_entry (
+        id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
+      ) WITHOUT ROWID`);
+      const values = [id, holder, base, last, head, until] as const;
+      if (hasWriter) {
+        await query(`CREATE TABLE jizai_session_head (
+          id TEXT PRIMARY KEY, version INTEGER NOT NULL, holder TEXT NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL,
+          head TEXT NOT NULL, until INTEGER, ends INTEGER
+        ) WITHOUT ROWID`);
+        await query("INSERT INTO jizai_session (id, version, writer) VALUES (?, -1, 'moved')", id);
+        await query(`INSERT INTO jizai_session_head VALUES (?, ${n}, ?, ?, ?, ?, ?, NULL)`, ...values);
+      } else {
+        for (
+          const column of [
+            "holder TEXT",
+            ...["base", "last"].map(integer),
+            "head TEXT",
+            ...["until", "ends"].map(integer),
+          ]
+        ) {
+          await query(`ALTER TABLE jizai_session ADD COLUMN ${column}`);
+        }
+        await query(
+          `INSERT INTO jizai_session (version, id, holder, base, last, head, until) VALUES (${-n}, ?, ?, ?, ?, ?, ?)`,
+          ...values,
+        );
+      }
+      for (const [first, lines] of entries) {
+        for (const [part, text] of [lines.slice(0, 50), lines.slice(50)].entries()) {
+          await query("INSERT INTO jizai_session_entry VALUES (?, ?, ?, ?)", id, first, part, text);
+        }
+      }
+    },
     async load(id) {
       const rows = await query(
         `SELECT version, lease, text FROM jizai_session JOIN jizai_session_piece USING (id) WHERE id = ? AND ${alive} ORDER BY part`,
@@ -107,6 +153,10 @@ export function earlierSqlite(query: Query, hasWriter: boolean): EarlierStore {
   };
 }
 
+function integer(column: string): string {
+  return `${column} INTEGER`;
+}
+
 /** Creates a store in Postgres. */
 export function earlierPostgres(query: Query): EarlierStore {
   const alive = (at: number) => `(expires IS NULL OR expires > $${at})`;
@@ -119,6 +169,22 @@ export function earlierPostgres(query: Query): EarlierStore {
         text,
         lease,
       );
+    },
+    async putEntries({ id, holder, n, base, last, until, head, entries }) {
+      for (const column of ["holder text", "base bigint", "last bigint", "head text", "until bigint", "ends bigint"]) {
+        await query(`ALTER TABLE jizai_session ADD COLUMN ${column}`);
+      }
+      await query(
+        'CREATE TABLE jizai_session_entry (id text COLLATE "C", first bigint, body text, PRIMARY KEY (id, first))',
+      );
+      await query(
+        `INSERT INTO jizai_session (version, body, id, holder, base, last, head, until)
+          VALUES (${-n}, '-', $1, $2, $3, $4, $5, $6)`,
+        ...[id, holder, base, last, head, until],
+      );
+      for (const [first, lines] of entries) {
+        await query("INSERT INTO jizai_session_entry VALUES ($1, $2, $3)", id, first, lines);
+      }
     },
     async load(id) {
       const [row] = await query(
@@ -177,6 +243,23 @@ return 1`;
   return {
     async put({ id, version, lease, text }) {
       await evaluate(write, [keyOf(id), ...indexes], [id, version, text, lease ?? ""]);
+    },
+    async putEntries({ id, holder, n, base, last, until, head, entries }) {
+      const keys = ["head", "entries"].map((name) => `${prefix}:{${id}}:${name}`);
+      const lines = entries.flatMap(([, lines]) => lines.split("\n").slice(0, -1));
+      const script =
+        `redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'n', ARGV[2], 'base', ARGV[3], 'last', ARGV[4], 'until', ARGV[5], 'head', ARGV[6])
+for entry = 7, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[entry]) end
+return 1`;
+      await evaluate(script, keys, [holder, n, base, last, until, head, ...lines]);
+      await evaluate(
+        "return redis.call('HSET', KEYS[1], 'version', 2^52, 'lease', '', 'body', 'moved')",
+        [keyOf(id)],
+        [],
+      );
+      const add = "return redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])";
+      await evaluate(add, [`{${prefix}}:ids`], [0, id]);
+      await evaluate(add, [`{${prefix}}:ends`], [until, id]);
     },
     async load(id) {
       const reply = await evaluate("return redis.call('HMGET', KEYS[1], 'version', 'lease', 'body')", [keyOf(id)], []);
@@ -244,6 +327,16 @@ export function earlierDenoKv(kv: Deno.Kv, prefix = "jizai"): EarlierStore {
   return {
     async put(session) {
       await write(session, (await see(session.id)).versionstamp);
+    },
+    async putEntries({ id, holder, n, base, last, until, head: text, entries }) {
+      const common = { record: id, expires: Infinity, at: until, version: -1, pieces: "in entries" };
+      await kv.set(headKey(id), { ...common, mark: { holder, n }, base, last, until, text });
+      await kv.set([prefix, "session_end", until, id], Infinity);
+      for (const [first, lines] of entries) {
+        for (const [part, text] of [lines.slice(0, 50), lines.slice(50)].entries()) {
+          await kv.set([prefix, "session_entry", id, first, `${holder}:${n}`, part], text);
+        }
+      }
     },
     async load(id) {
       const { head } = await see(id);

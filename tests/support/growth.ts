@@ -5,10 +5,9 @@
  */
 import { agent, type Message, type Middleware, serve, type Store, tool, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import type { Log } from "@jizai/jizai/session/log";
-import { type D1, d1Log, type D1Statement, d1Store, schema as d1Schema } from "@jizai/jizai/session/d1";
-import { durableObjectLog, durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
-import { migrate, type SqliteDatabase, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { type D1, type D1Statement, d1Store, schema as d1Schema } from "@jizai/jizai/session/d1";
+import { durableObjectStore, type ObjectStorage } from "@jizai/jizai/session/durable_object";
+import { migrate, type SqliteDatabase, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { expectStorable, transact } from "./sql.ts";
@@ -57,11 +56,11 @@ export type Assistant = ReturnType<typeof callingAgent>;
 
 /** Executes a run in a session over HTTP. Throws if it fails. */
 export async function callingRun(
-  { store, log }: { readonly store: Store; readonly log: Log },
+  { store }: { readonly store: Store },
   session: string,
   assistant: Assistant = callingAgent(),
 ): Promise<{ readonly status: "done" }> {
-  const app = serve(assistant, { store, log });
+  const app = serve(assistant, { store });
   const headers = { "content-type": "application/json", accept: "text/event-stream" };
   const body = JSON.stringify({ prompt: "Go", session });
   const response = await app.request("/runs", { method: "POST", headers, body });
@@ -80,10 +79,9 @@ export interface Counts {
   readonly rows: number;
 }
 
-/** A store and a log whose database is counted. */
+/** A store whose database is counted. */
 export interface Counted {
   readonly store: Store;
-  readonly log: Log;
   /** Returns the counts since the last call. */
   count(): Counts;
 }
@@ -93,13 +91,13 @@ export const countedAdapters: Readonly<Record<"SQLite" | "D1" | "a Durable Objec
   "SQLite": (path) => {
     const { database, count } = countedDatabase(path);
     migrate(database);
-    return { store: sqliteStore(database), log: sqliteLog(database), count };
+    return { store: sqliteStore(database), count };
   },
   "D1": (path) => {
     const { database, count } = countedDatabase(path);
     database.exec(d1Schema);
     const d1 = d1On(database);
-    return { store: d1Store(d1), log: d1Log(d1), count };
+    return { store: d1Store(d1), count };
   },
   "a Durable Object": (path) => {
     const { database, count } = countedDatabase(path);
@@ -107,7 +105,7 @@ export const countedAdapters: Readonly<Record<"SQLite" | "D1" | "a Durable Objec
       sql: { exec: (sql, ...bindings) => database.prepare(sql).all(...bindings) as Record<string, string>[] },
       transactionSync: (work) => transact(database, work),
     };
-    return { store: durableObjectStore(storage), log: durableObjectLog(storage), count };
+    return { store: durableObjectStore(storage), count };
   },
 };
 

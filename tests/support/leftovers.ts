@@ -1,31 +1,33 @@
 /**
- * The entries of stores and logs, to find what a request has left behind.
+ * The journals of stores, to find what a request has left behind.
  *
  * @module
  */
 import type { Store } from "@jizai/jizai";
-import type { Log } from "@jizai/jizai/session/log";
+import type { Journal } from "@jizai/jizai/session/durable";
 
-/** Returns a log, and the ids of the records that it keeps: those of runs and of idempotency keys. */
-export function listedLog(log: Log): { readonly log: Log; readonly records: ReadonlySet<string> } {
-  const records = new Set<string>();
-  const listed: Log = {
-    ...log,
-    async append(run, addition) {
-      const done = await log.append(run, addition);
-      if (done) records.add(run);
+/** Returns a store whose journals are listed, and the keys of those that it keeps: of sessions, idempotency keys and reports. */
+export function listedStore<S extends Pick<Store, "journal">>(
+  store: S,
+): { readonly store: S; readonly keys: ReadonlySet<string> } {
+  const keys = new Set<string>();
+  const journal: Journal = {
+    ...store.journal,
+    async append(key, append) {
+      const done = await store.journal.append(key, append);
+      if (done?.stored) keys.add(key);
       return done;
     },
-    async delete(run) {
-      await log.delete(run);
-      records.delete(run);
+    async delete(key) {
+      await store.journal.delete(key);
+      keys.delete(key);
     },
   };
-  return { log: listed, records };
+  return { store: { ...store, journal }, keys };
 }
 
-/** Returns the ids of all entries of a store, also of those that it does not list. */
+/** Returns the ids of the sessions of a store, and the keys of the journals of which other processes must look, also of those that it does not list. */
 export async function entriesOf(store: Store): Promise<readonly string[]> {
-  const leased = await store.pending(Number.MAX_SAFE_INTEGER, 1_000);
+  const leased = await store.journal.pending(1_000, 2 ** 42);
   return [...new Set([...await store.list({ limit: 1_000 }), ...leased])].sort();
 }

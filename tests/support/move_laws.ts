@@ -1,13 +1,11 @@
 /**
- * The laws of databases that version 0.1.0 of the package has written: its sessions are read, moved by their first save, and kept from its processes then.
+ * The laws of databases that earlier versions of the package have written. A session moves to a journal once it is read, or once the lease of its run has ended.
  *
  * @module
  */
-import { agent, type Event, type Message, serve, type Session, state, type Store, textOf, tool } from "@jizai/jizai";
+import { agent, type Message, serve, type Session, state, type Store, textOf, tool } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
-import { type Addition, durable } from "@jizai/jizai/session/durable";
-import { memoryLog } from "@jizai/jizai/session/log";
-import { assert, assertEquals, AssertionError } from "@std/assert";
+import { assert, assertEquals, AssertionError, assertRejects } from "@std/assert";
 import * as z from "zod";
 import {
   answered,
@@ -16,21 +14,18 @@ import {
   type EarlierSession,
   finished,
   lost,
-  lostKey,
-  lostLog,
   paused,
+  readWithEntries,
   report,
+  withEntries,
 } from "./earlier_sessions.ts";
 import type { EarlierStore } from "./earlier_stores.ts";
-import { eventsOf, post } from "./requests.ts";
 
 /** A database with the schema of both versions. */
 export interface SharedDatabase {
   readonly earlier: EarlierStore;
   /** Opens a store of this version as a new process does, which dies after a number of requests. Default: it lives. */
   open(requests?: number): Store;
-  /** Whether a session that was moved is deleted if a process of version 0.1.0 deletes it. Default: true. */
-  readonly forgets?: boolean;
 }
 
 /** Returns a function that throws in place of a process that has died: after a number of requests. */
@@ -40,6 +35,9 @@ export function dying(requests = Infinity): () => void {
     if (left-- <= 0) throw new Error("the process has died");
   };
 }
+
+/** A time that is later than the end of each lease, in milliseconds. */
+const anyTime = 2 ** 42;
 
 const conversations = [finished, paused, answered, archived, archive, lost];
 
@@ -97,7 +95,7 @@ async function moveAll(store: Store): Promise<void> {
     assertEquals(status, "done");
   }
   for (const session of ["paused", "answered"]) {
-    if (!await store.head(session)) continue;
+    if (!await store.load(session)) continue;
     const answers = [{ callId: "call_3", type: "approve" as const }];
     await assistant(scripted("Moved.")).resume({ session, store, answers }).result;
   }
@@ -106,48 +104,97 @@ async function moveAll(store: Store): Promise<void> {
   await app.settled();
 }
 
-/** The operations of a process of version 0.1.0, with what it has read before or guesses. Each returns true if it has changed something, or has read the session. */
-const attempts: Readonly<
-  Record<string, (earlier: EarlierStore, id: string, known: Session, version: number) => Promise<boolean>>
-> = {
-  "load it": async (earlier, id) => await earlier.load(id) !== undefined,
-  "save it": (earlier, id, known, version) => earlier.save({ ...known, id, version }),
-  "save it without messages": (earlier, id, _, version) => earlier.save({ id, version, messages: [] }),
-  "move its lease": (earlier, id, { lease = { until: 1 } }, version) => earlier.touch({ id, version, lease }, 2 ** 45),
-  "find its lease": async (earlier, id) => (await earlier.pending(2 ** 52)).includes(id),
-};
-
-/** Checks that a process of version 0.1.0 cannot change a session, or read it. */
-async function checkKeptAway({ earlier, open }: SharedDatabase, id: string, known: Session): Promise<void> {
-  const store = open();
-  const before = await store.load(id);
-  assert(before);
-  for (const version of new Set([0, 1, known.version, known.version + 1, before.version, before.version + 1])) {
-    for (const [name, attempt] of Object.entries(attempts)) {
-      const isDone = await attempt(earlier, id, known, version).catch(() => false);
-      assertEquals([id, name, version, isDone], [id, name, version, false]);
-    }
-  }
-  assertEquals(withoutEnd(await open().load(id)), withoutEnd(before));
-}
-
 const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>> = {
-  async "reads the sessions, and changes none of them"({ earlier, open }) {
+  async "lists and reads the sessions, which move then"({ earlier, open }) {
     await putAll(earlier);
-    const store = open();
+    assertEquals(await open().list(), conversations.map(({ id }) => id).toSorted());
+    assertEquals([await open().list({ limit: 2 }), await open().list({ after: "archived", limit: 2 })], [
+      ["answered", "archive"],
+      ["finished", "lost"],
+    ]);
     for (const session of conversations) {
-      assertEquals(withoutEnd(await store.load(session.id)), withoutEnd(recorded(session)));
-      assertEquals((await store.history(session.id))?.messages, recorded(session).messages);
-      assertEquals(await earlier.load(session.id), recorded(session));
+      assertEquals(withoutEnd(await open().load(session.id)), withoutEnd(recorded(session)));
+      assertEquals((await open().history(session.id))?.messages, recorded(session).messages);
+      assertEquals(await earlier.load(session.id), undefined);
     }
-    assertEquals(await store.list(), conversations.map(({ id }) => id).toSorted());
-    assertEquals(await store.pending(2 ** 45, 10), [lost.id, report.id]);
+    assertEquals(await open().list(), conversations.map(({ id }) => id).toSorted());
+    assertEquals((await open().journal.pending(10, anyTime)).length, 2); // of the lost run, and of its report
+  },
+
+  async "moves a session with entries: its history, its large values, its rules and its mail"({ earlier, open }) {
+    await earlier.putEntries(withEntries);
+    assertEquals(await open().list(), ["entries"]);
+    assertEquals(withoutEnd(await open().load("entries")), readWithEntries.session);
+    assertEquals(await open().list(), ["entries"]);
+    assertEquals((await open().history("entries"))?.messages, readWithEntries.history);
+    assertEquals(await open().fork("entries", "before", { at: 3 }), true);
+    assertEquals(texts((await open().load("before"))?.messages), ["Plan a trip", "See the temples.", "And food?"]);
+  },
+
+  async "recovers a run of a session with entries, with its message"({ earlier, open }) {
+    await earlier.putEntries(withEntries);
+    const { runs, over } = await serve(assistant(scripted("Recovered.")), { store: open() }).recover();
+    await over;
+    assertEquals(runs, ["run_entries"]);
+    const { messages, state, version = 0 } = await open().load("entries") ?? {};
+    const [plan, summary, hang, calls, , message, answer, ...more] = texts(messages);
+    assertEquals([plan, hang, calls, message, answer, more], [
+      "Plan a trip",
+      "Hang",
+      "",
+      "By the way",
+      "Recovered.",
+      [],
+    ]);
+    assert(summary?.startsWith("This is a summary"));
+    assertEquals([state?.[0], state?.[1]?.[0], version > 4], [["counting.session", 2], "notes", true]);
+    assertEquals(await open().journal.pending(10, anyTime), []);
+  },
+
+  async "keeps the sessions of owners apart"({ earlier, open }) {
+    for (const owner of ["ada", "bob"]) {
+      const id = JSON.stringify([owner, "s1"]);
+      const session = { ...JSON.parse(finished.text), id, owner };
+      await earlier.put({ ...finished, id, text: JSON.stringify(session) });
+    }
+    await earlier.put(finished);
+    const listed = (owner?: string) => open().list({ owner });
+    const all = [["finished"], ["s1"], ["s1"], []];
+    assertEquals([await listed(), await listed("ada"), await listed("bob"), await listed("eve")], all);
+    const stranger = { owner: "eve" };
+    assertEquals([await open().load("s1"), await open().load("s1", stranger)], [undefined, undefined]);
+    assertEquals(await open().load('["ada","s1"]'), undefined);
+    const odd = '["eve","s1"]'; // an id of a session without an owner
+    await earlier.put({
+      ...finished,
+      id: odd,
+      text: finished.text.replace('"id":"finished"', `"id":${JSON.stringify(odd)}`),
+    });
+    assertEquals([await open().load("s1"), await open().load("s1", stranger)], [undefined, undefined]);
+    assertEquals((await open().load(odd))?.messages, recorded(finished).messages);
+    await open().delete(odd);
+    const { id, owner, messages } = await open().load("s1", { owner: "ada" }) ?? {};
+    assertEquals([id, owner, messages], ["s1", "ada", recorded(finished).messages]);
+    assertEquals([await listed(), await listed("ada"), await listed("bob"), await listed("eve")], all);
+  },
+
+  async "throws for a session that is damaged, leaves it as it is, and recovers the others"({ earlier, open }) {
+    for (const each of [lost, report]) await earlier.put(each);
+    await earlier.put({ ...lost, id: "damaged", text: '{"messages":7,"id":"damaged"}' });
+    for (const load of [() => open().load("damaged"), () => open().journal.pending(10)]) {
+      await assertRejects(load, Error, 'Cannot read session "damaged"');
+    }
+    const store = open();
+    await store.journal.pending(10).catch(() => {});
+    assertEquals((await store.journal.pending(10)).length, 2);
+    assertEquals(await store.list(), ["damaged", "lost"]);
+    await store.delete("damaged");
+    assertEquals(await open().load("damaged"), undefined);
   },
 
   async "takes nothing in a session for a reference to a large value"({ earlier, open }) {
     const text = finished.text.replace('{"at":"x"}', '{"$entry":3}');
     await earlier.put({ ...finished, text });
-    assertEquals((await open().head("finished"))?.head, text);
     assertEquals(await open().load("finished"), recorded({ ...finished, text }));
     await assistant(scripted("Yes.")).run({ prompt: "Sure?", session: "finished", store: open() }).result;
     const { messages } = JSON.parse(text);
@@ -207,17 +254,13 @@ const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>
     }
   },
 
-  async "recovers a run that was lost in a batch, with its message, its report and the key of its request"(
+  async "recovers a run that was lost in a batch, with its message and its report"(
     { earlier, open },
   ) {
     for (const each of [lost, report]) await earlier.put(each);
-    const log = memoryLog({ expireIn: Infinity });
-    await log.append("run_lost", { after: 0, lines: lostLog, ended: false });
-    await log.append(lostKey.id, { after: 0, lines: lostKey.lines, ended: true });
     const ends: string[] = [];
     const app = serve(assistant(scripted("Recovered.")), {
       store: open(),
-      log,
       onEnd: ({ run, event }) => void ends.push(`${run} ${event.type}`),
     });
     const { runs, over } = await app.recover();
@@ -228,104 +271,50 @@ const laws: Readonly<Record<string, (database: SharedDatabase) => Promise<void>>
     assertEquals(texts(stored?.messages).filter((_, index) => index !== 2), ["Hang", "", "By the way", "Recovered."]);
     assert(texts(stored?.messages)[2]?.startsWith("Saw z,"));
     assertEquals(stored?.state, [["counting.session", 2]]);
-    assertEquals(await open().pending(2 ** 45, 10), []);
-    const events: readonly Event[] = await eventsOf(
-      post(app, "/runs", { prompt: "Hang", session: "lost" }, { "idempotency-key": "k-lost" }),
-    );
-    assertEquals([events[0]?.type, events.at(-1)?.type], ["run.started", "run.finished"]);
+    assertEquals(await open().journal.pending(10, anyTime), []);
   },
 
-  async "keeps sessions that were moved from a process of version 0.1.0"(database) {
-    const { earlier, open } = database;
-    await putAll(earlier);
-    await moveAll(open());
-    for (const session of conversations) await checkKeptAway(database, session.id, recorded(session));
-    assertEquals(await earlier.pending(2 ** 52), []);
-  },
-
-  async "keeps sessions that it creates from a process of version 0.1.0"(database) {
-    const store = database.open();
-    await assistant(scripted("Hello.")).run({ prompt: "Hi", session: "created", store }).result;
-    await checkKeptAway(database, "created", { id: "created", version: 0, messages: [] });
-  },
-
-  async "creates no session that a process of version 0.1.0 has created meanwhile"({ earlier, open }) {
-    const addition = await firstAppend("s", open());
-    await earlier.put({ ...finished, id: "s", text: finished.text.replace('"id":"finished"', '"id":"s"') });
-    assertEquals(await open().append("s", addition), false);
-    assertEquals((await open().load("s"))?.messages, recorded(finished).messages);
-  },
-
-  async "moves a session once if two processes move it, and again if an acknowledgement was lost"(
-    { earlier, open },
-  ) {
+  async "moves a session once if two processes read it"({ earlier, open }) {
     await putAll(earlier);
     for (const { id } of conversations) {
-      const moves = [await firstAppend(id, open()), await firstAppend(id, open())];
-      const results = await Promise.all(moves.map((move) => open().append(id, move)));
-      assertEquals(results.toSorted(), [false, true]);
-      const winner = moves[results.indexOf(true)];
-      assert(winner);
-      const stored = await open().open(id);
-      assertEquals(await open().append(id, winner), true);
-      const { until: _, ...again } = await open().open(id) ?? {};
-      assertEquals({ until: stored?.until, ...again }, { ...stored });
-      assertEquals(stored?.mark, winner.to);
+      const [one, other] = await Promise.all([open().load(id), open().load(id)]);
+      assertEquals(withoutEnd(one), withoutEnd(other));
+      assertEquals((await open().load(id))?.version, one?.version);
     }
+    await moveAll(open());
+    assertEquals([await open().list(), await open().journal.pending(10, anyTime)], [
+      conversations.map(({ id }) => id).toSorted(),
+      [],
+    ]);
   },
 
-  async "reads, recovers and moves a session after a process died in the middle of a move"(database) {
-    const { earlier, open } = database;
+  async "reads, recovers and deletes a session after a process died in the middle of a move"({ earlier, open }) {
     for (let requests = 0, isMoved = false; !isMoved; requests++) {
       await earlier.put(lost);
-      const move = await firstAppend("lost", open());
-      isMoved = await open(requests).append("lost", move).catch(() => false);
-      const { version = 0, ...found } = await open().load("lost") ?? {};
-      assertEquals(withoutEnd({ ...recorded(lost), ...found, version: lost.version }), withoutEnd(recorded(lost)));
-      assertEquals(version, lost.version + Number((await open().head("lost"))?.mark.holder !== ""));
-      assertEquals([await open().list(), await open().pending(2 ** 45, 10)], [["lost"], ["lost"]]);
+      isMoved = await open(requests).load("lost").then(() => true, () => false);
+      const store = open();
+      assertEquals([await store.list(), (await store.journal.pending(10)).length], [["lost"], 1]);
+      assertEquals(withoutEnd(await store.load("lost")), withoutEnd(recorded(lost)));
       const { runs, over } = await serve(assistant(scripted("Recovered.")), { store: open() }).recover();
       await over;
       assertEquals([requests, runs], [requests, ["run_lost"]]);
       assertEquals(texts((await open().load("lost"))?.messages).at(-1), "Recovered.");
-      await checkKeptAway(database, "lost", recorded(lost));
       assert(requests < 30);
       await open().delete("lost");
       assertEquals([await open().load("lost"), await open().list()], [undefined, []]);
+      assertEquals(await earlier.load("lost"), undefined);
     }
   },
 
-  async "deletes a session for both versions"(database) {
-    const { earlier, open, forgets = true } = database;
+  async "deletes a session that has not moved, and creates it anew"({ earlier, open }) {
     await putAll(earlier);
     await open().delete("paused");
-    await moveAll(open());
-    await open().delete("finished");
-    if (forgets) await earlier.delete("archive");
-    for (const session of forgets ? [finished, archive] : [finished]) {
-      const { id } = session;
-      assertEquals([await open().load(id), await earlier.load(id)], [undefined, undefined]);
-      assertEquals(await earlier.save(recorded(session)), false);
-      assertEquals(await open().save({ id, version: 0, messages: [] }), 1);
-      assertEquals(await open().load(id), { id, version: 1, messages: [] });
-      await checkKeptAway(database, id, recorded(session));
-    }
-    assertEquals(await earlier.load("paused"), undefined);
+    assertEquals([await open().load("paused"), await earlier.load("paused")], [undefined, undefined]);
+    assertEquals(await open().save({ id: "paused", version: 0, messages: [] }), 1);
+    assertEquals(await open().fork("archive", "finished"), false); // there is one
+    assertEquals(await open().save({ id: "archive", version: 0, messages: [] }), undefined);
   },
 };
-
-/** Returns what the first save of a process appends: that of a new session, or the move of an earlier one. */
-async function firstAppend(id: string, store: Store): Promise<Addition> {
-  const appended: Addition[] = [];
-  const append = (_: string, addition: Addition) => {
-    appended.push(addition);
-    return Promise.resolve(true);
-  };
-  await durable({ ...store, append }).save(await store.load(id) ?? { id, version: 0, messages: [] });
-  const [addition] = appended;
-  assert(addition);
-  return addition;
-}
 
 /** Tests a database. `make` empties it. Throws an error that names the broken law. */
 export async function moveLaws(make: () => SharedDatabase | Promise<SharedDatabase>): Promise<void> {

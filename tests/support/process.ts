@@ -1,16 +1,14 @@
 /**
- * Processes that serve from the same store and log, and can be killed.
+ * Processes that serve from the same store, and can be killed.
  *
  * @module
  */
 import { type Agent, memory, serve, type ServedApp, type ServeOptions, type Store } from "@jizai/jizai";
-import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
 
 /** The data that processes share. */
 export interface Shared {
   readonly store: Store;
-  readonly log: Log;
 }
 
 /** A process. */
@@ -20,14 +18,14 @@ export interface Process {
   kill(): void;
 }
 
-/** A store and a log that outlive processes. */
+/** A store that outlives processes. */
 export function shared(): Shared {
-  return { store: durable(memory()), log: memoryLog({ expireIn: Infinity }) };
+  return { store: durable(memory().journal) };
 }
 
 /** A process that serves an agent. */
 export function processOf(
-  { store, log }: Shared,
+  { store }: Shared,
   assistant: Agent<unknown, unknown>,
   options: ServeOptions = {},
 ): Process {
@@ -43,21 +41,24 @@ export function processOf(
     };
   }
 
+  const { journal } = store;
+  const alive = {
+    ...journal,
+    head: whileAlive(journal.head),
+    open: whileAlive(journal.open),
+    entries: whileAlive(journal.entries),
+    append: whileAlive(journal.append),
+    post: whileAlive(journal.post),
+    read: whileAlive(journal.read),
+    trim: whileAlive(journal.trim),
+    pending: whileAlive(journal.pending),
+    list: whileAlive(journal.list),
+    delete: whileAlive(journal.delete),
+  };
+
   return {
     app: serve(assistant, {
-      store: {
-        ...store,
-        head: whileAlive(store.head),
-        open: whileAlive(store.open),
-        entries: whileAlive(store.entries),
-        append: whileAlive(store.append),
-        load: whileAlive(store.load),
-        save: whileAlive(store.save),
-        pending: whileAlive(store.pending),
-        touch: whileAlive(store.touch),
-        delete: whileAlive(store.delete),
-      },
-      log: { ...log, append: whileAlive(log.append), read: whileAlive(log.read) },
+      store: durable(alive),
       onClientGone: "detach",
       ...options,
     }),

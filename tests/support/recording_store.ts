@@ -20,20 +20,18 @@ export function recordingStore(): RecordingStore {
   const saved: Session[] = [];
   return {
     saved,
-    store: durable({
-      ...kept,
-      ...saving(kept, async (session, save) => {
-        const version = await save();
-        if (version !== undefined) saved.push(JSON.parse(JSON.stringify({ ...session, version })));
-        return version;
-      }),
-      async touch(session, until) {
-        const done = await kept.touch(session, until);
-        const found = saved.findLast(({ id }) => id === session.id);
-        if (done && found) saved.push({ ...found, lease: { ...found.lease, until } });
-        return done;
-      },
-    }),
+    store: durable(saving(kept, async (session, save) => {
+      const version = await save();
+      if (version !== undefined) saved.push(JSON.parse(JSON.stringify({ ...session, version })));
+      return version;
+    }, async (renew, key, { due }) => {
+      const renewed = await renew();
+      const { session: id } = await kept.journal.head(key) ?? {};
+      const found = saved.findLast((session) => session.id === id);
+      const until = Math.ceil(Date.now() + (due ?? 0));
+      if (renewed?.stored && found) saved.push({ ...found, lease: { ...found.lease, until } });
+      return renewed;
+    })),
   };
 }
 

@@ -13,7 +13,7 @@ export async function eventsOfRun({ events, result }: Pick<RunHandle<unknown>, "
 
 /** Returns a JSON copy of `value` with fixed ids and milliseconds, and without the ids of requests that resume runs. */
 export function named<T>(value: T, { run, session }: { readonly run: string; readonly session: string }): T {
-  const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+  const uuid = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<![\w-])[\w-]{22}-\d+(?![\w-])/g;
   const names = new Map([[session, "session"], [run, "run"]]);
   const text = JSON.stringify(value)
     .replace(uuid, (id) => names.get(id) ?? "uuid")

@@ -1,10 +1,11 @@
 /**
- * Stores whose saves a test watches, delays or fails.
+ * Journals whose saves a test watches, delays or fails.
  *
  * @module
  */
 import type { Session, Store } from "@jizai/jizai";
-import { type Addition, durable, type NumberedEntry, type StoreAdapter } from "@jizai/jizai/session/durable";
+import type { Append, Appended, Journal, NumberedJournalEntry } from "@jizai/jizai/session/durable";
+import { readSession } from "../../src/core/session_version.ts";
 
 /** Stores a session. Resolves to its new version, or to undefined if another process was faster. */
 type Save = () => Promise<number | undefined>;
@@ -12,27 +13,51 @@ type Save = () => Promise<number | undefined>;
 /** Watches a save of a session, whose version is the one that it replaces. Its result is that of the save. */
 export type WatchSave = (session: Session, save: Save) => Promise<number | undefined>;
 
-/** Returns the members of a store that save, with `watch` around each save. */
-export function saving(store: StoreAdapter, watch: WatchSave): Pick<Store, "append" | "load" | "save"> {
-  const append = async (id: string, addition: Addition) => {
-    const save = async () => await store.append(id, addition) ? addition.to.n : undefined;
-    return await watch(await savedBy(store, id, addition), save) !== undefined;
+/** Watches an append that only renews a lease. */
+type WatchRenewal = (
+  renew: () => Promise<Appended | undefined>,
+  key: string,
+  append: Append,
+) => Promise<Appended | undefined>;
+
+/** Returns the journal of a store, with `watch` around each save, and `renewal` around each renewal of a lease. */
+export function saving(
+  { journal }: Pick<Store, "journal">,
+  watch: WatchSave,
+  renewal: WatchRenewal = (renew) => renew(),
+): Journal {
+  return {
+    ...journal,
+    async append(key, append) {
+      const { change, to } = append;
+      if (!change) return await renewal(() => journal.append(key, append), key, append);
+      let outcome: Appended | undefined;
+      const save = async () => {
+        outcome = await journal.append(key, append);
+        return outcome?.stored ? to.n : undefined;
+      };
+      const version = await watch(await savedBy(journal, key, append), save);
+      if (version === undefined) return outcome?.stored === false ? outcome : undefined;
+      return outcome ?? { stored: true, last: change.last + change.entries.length };
+    },
   };
-  const { load, save } = durable({ ...store, append });
-  return { append, load, save };
 }
 
-/** Returns the session that an addition stores. */
-export async function savedBy(store: StoreAdapter, id: string, addition: Addition): Promise<Session> {
-  const { head, entries, first, base, to, from } = addition;
-  const opened = await store.open(id);
-  const { until = opened?.until ?? null } = addition;
-  const added = entries.map((entry, index): NumberedEntry => [first + index, entry]);
-  const isNext = opened !== undefined && opened.last >= first - 1; // otherwise it will be refused
-  const before = isNext && base < first ? await store.entries(id, base, first - 1) : [];
+/** Returns the session that an append with a change stores. */
+export async function savedBy(journal: Journal, key: string, append: Append): Promise<Session> {
+  const { change, to, from, created } = append;
+  if (!change) throw new Error(`Cannot read the session of "${key}": the append has no change`);
+  const opened = await journal.open(key);
+  const { due = opened?.due ?? null } = append;
+  const added = change.entries.map((entry, index): NumberedJournalEntry => [change.last + 1 + index, entry]);
+  const isNext = opened !== undefined && opened.last >= change.last; // otherwise it will be refused
+  const before = isNext && change.base <= change.last ? await journal.entries(key, change.base, change.last) : [];
   const all = [...before, ...added];
-  const stored = { mark: to, base: all[0]?.[0] ?? first, last: first + entries.length - 1, until, head, entries: all };
-  const session = await durable({ ...store, open: () => Promise.resolve(stored) }).load(id);
-  if (!session) throw new Error(`Cannot read session "${id}": nothing is stored`);
-  return { ...session, version: from?.n ?? 0 };
+  const { session = created?.session, owner = created?.owner } = opened ?? {};
+  const stored = {
+    ...change,
+    ...{ session, owner, mark: to, base: all[0]?.[0] ?? change.last + 1, last: change.last + added.length },
+    ...{ events: 0, due, entries: all },
+  };
+  return { ...readSession(stored, session ?? key).session, version: from?.n ?? 0 };
 }

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { nodeRedis, redisKeyValue, redisLog, redisStore } from "@jizai/jizai/session/redis";
+import { nodeRedis, redisKeyValue, redisStore } from "@jizai/jizai/session/redis";
 import { createClient } from "redis";
 
 const redis = nodeRedis(createClient({ url: "redis://127.0.0.1:6379" }));
 const connected = nodeRedis(await createClient({ url: "redis://127.0.0.1:6379" }).connect());
 redisStore(redis);
-redisLog(connected);
+redisStore(connected);
 redisKeyValue(redis);
 // @ts-expect-error: it is not a client of the package `redis`
 nodeRedis({ connect: () => Promise.resolve() });

@@ -1,6 +1,5 @@
 import { agent, type Middleware, refused, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
@@ -157,7 +156,7 @@ for (const point of ["session", "input", "prompt"] as const) {
     const refuse = (_: unknown, next: () => Promise<never>) =>
       isRefused ? Promise.resolve(refused("The quota is used up.")) : next();
     const use = [{ name: "quota", [point]: refuse } as Middleware]; // a hook of any of the three points
-    const app = serve(agent({ model: scripted("One.", "Two.", "Three."), use }), { wires, log: memoryLog() });
+    const app = serve(agent({ model: scripted("One.", "Two.", "Three."), use }), { wires });
     const chat = new Chat(app);
     await chat.sendMessage({ text: "Hi" });
     await chat.sendMessage({ text: "More" });

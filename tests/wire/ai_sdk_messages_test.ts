@@ -1,6 +1,5 @@
-import { agent, type Middleware, serve, type ServeOptions, tool, ToolError, user } from "@jizai/jizai";
+import { agent, memory, type Middleware, serve, type ServeOptions, tool, ToolError, user } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { asTool } from "@jizai/jizai/subagents";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals } from "@std/assert";
@@ -102,12 +101,12 @@ Deno.test("aiSdkMessages() returns texts, reasoning, files and results of calls"
   assertEquals(anew.lastMessage?.id, chat.lastMessage?.id);
 });
 
-for (const log of [undefined, memoryLog()]) {
-  const how = log ? "and follows its run" : "without a log";
-  Deno.test(`aiSdkMessages() returns open questions, and the chat continues with the answer, ${how}`, async () => {
+for (const named of [false, true]) {
+  const how = named ? "in a store that is named" : "in the memory of the server";
+  Deno.test(`aiSdkMessages() returns open questions, and the chat continues with the answer and follows its run, ${how}`, async () => {
     const { did, tools } = own();
     const model = scripted(drops, "Done.", "Again.");
-    const app = served({ model, tools }, { onClientGone: "detach", ...(log && { log }) });
+    const app = served({ model, tools }, { onClientGone: "detach", ...(named && { store: memory() }) });
     await new Chat(app).sendMessage({ text: "Go" });
     const chat = await loaded(app);
     const before = ["user text Go", "assistant step-start", "assistant text done See."];
@@ -129,7 +128,7 @@ for (const log of [undefined, memoryLog()]) {
 
 Deno.test("aiSdkMessages() returns the messages before an active run", async () => {
   const { model, begun, release } = halting();
-  const app = served({ model }, { log: memoryLog(), onClientGone: "detach" });
+  const app = served({ model }, { onClientGone: "detach" });
   const sending = new Chat(app).sendMessage({ text: "Go" });
   await begun;
   const chat = await loaded(app);
@@ -155,7 +154,7 @@ Deno.test("aiSdkMessages() returns a steering message inside the answer, as the 
     },
   });
   const model = scripted("Hello.", { calls: [["wait", {}]] }, "Blue it is.", "Bye.");
-  const app = served({ model, tools: [wait] }, { log: memoryLog(), onClientGone: "detach" });
+  const app = served({ model, tools: [wait] }, { onClientGone: "detach" });
   const chat = new Chat(app);
   await chat.sendMessage({ text: "Hi" });
   const sending = chat.sendMessage({ text: "Paint" });

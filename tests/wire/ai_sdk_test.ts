@@ -12,7 +12,6 @@ import {
 } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertNotEquals } from "@std/assert";
 import {
@@ -27,7 +26,7 @@ import { blueOrRed, lookAndDrop } from "../support/asking.ts";
 import { Chat, chunksOf, reaching } from "../support/chat.ts";
 import { halting } from "../support/halting.ts";
 import { type App, post, refusalOf } from "../support/requests.ts";
-import { recordingStore, storeWith } from "../support/recording_store.ts";
+import { processOf, shared } from "../support/process.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -50,6 +49,8 @@ async function pausedAt(pauses = 1) {
   const approvalId = chunks.find(({ type }) => type === "tool-approval-request")?.approvalId;
   return { app, did, model, approvalId };
 }
+
+const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
 
 Deno.test("aiSdkUi() streams reasoning, text, calls, results and the answer", async () => {
   const model = scripted(
@@ -489,7 +490,6 @@ async function cutOff() {
     /^run\.(finished|aborted)$/.test(event.type) && ended.resolve(event.type);
   const app = serve(agent({ model, observe: (event) => void observe(event) }), {
     wires,
-    log: memoryLog(),
     onClientGone: "detach",
   });
   const chat = new Chat(app);
@@ -523,25 +523,39 @@ Deno.test("aiSdkUi() sends the whole answer to a chat that resumes after the end
   assertEquals(chat.reported, ["step-start", "text done One. Two."]);
 });
 
-Deno.test("aiSdkUi() removes the partial text of a dead process when another process continues the run", async () => {
+Deno.test({
+  name: "aiSdkUi() removes the partial text of a dead process when another process continues the run",
+  sanitizeOps: false, // the dead process leaves its timers
+  sanitizeResources: false,
+  fn: removesPartialText,
+});
+
+async function removesPartialText() {
   const { model, release, begun } = halting();
-  const { store, saved } = recordingStore();
-  const log = memoryLog();
-  const app = serve(agent({ model }), { wires, store, log });
-  const dead = post(app, "/chat", { id: "chat", messages: [user("Go")] }).then((response) => response.text());
+  const among = shared();
+  const { app, kill } = processOf(among, agent({ model }), { wires });
+  const shows = Promise.withResolvers<void>();
+  const response = await post(app, "/chat", { id: "chat", messages: [user("Go")] });
+  const reading = response.body?.pipeTo(
+    new WritableStream({
+      write: (chunk) => void (new TextDecoder().decode(chunk).includes("One.") && shows.resolve()),
+    }),
+  );
   await begun;
-  const { store: left } = await storeWith(saved.at(-1));
-  const chat = new Chat(serve(agent({ model: scripted("Anew.") }), { wires, store: left, log, singleProcess: true }));
+  await shows.promise;
+  kill();
+  const next = processOf(among, agent({ model: scripted("Anew.") }), { wires, singleProcess: true });
+  const chat = new Chat(next.app);
   await chat.resumeStream();
   assertEquals([chat.status, chat.reported], ["ready", ["step-start", "text done Anew."]]);
   release();
-  await dead;
-});
+  reading?.catch(() => {});
+}
 
 Deno.test("aiSdkUi() sends the question to a chat that resumes at a question, and later its result", async () => {
   const { tools: both } = lookAndDrop({ json: true });
   const model = scripted({ text: "See.", calls: [["drop", { table: "a" }]] }, "Done.");
-  const app = serve(agent({ model, tools: both }), { wires, log: memoryLog() });
+  const app = serve(agent({ model, tools: both }), { wires });
   await new Chat(app).sendMessage({ text: "Go" });
   const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
   await chat.resumeStream();
@@ -553,8 +567,8 @@ Deno.test("aiSdkUi() sends the question to a chat that resumes at a question, an
   assertEquals(chat.reported, [...after, "step-start", "text done Done."]);
 });
 
-Deno.test("aiSdkUi() answers 204 to a chat that has not begun, or without a log", async () => {
-  const reported = [{}, { log: memoryLog() }].map(async (options) => {
+Deno.test("aiSdkUi() answers 204 to a chat that has not begun, or whose server keeps no events", async () => {
+  const reported = [{ resumeTokens: resumeTokens({ keys }) }, {}].map(async (options) => {
     const app = serve(agent({ model: scripted("Hello!") }), { wires, ...options });
     const before = await app.request("/chat/chat/stream");
     await chunksOf(post(app, "/chat", { id: "chat", messages: [user("Hi")] }));
@@ -659,7 +673,6 @@ Deno.test("aiSdkUi() separates chats of two owners with the same id", async () =
   const app = serve(agent({ model }), {
     wires,
     store: memory(),
-    log: memoryLog(),
     owner: (c) => c.req.header("who"),
   });
   const send = (who: string, text: string) => post(app, "/chat", { id: "chat", messages: [user(text)] }, { who });
@@ -702,17 +715,15 @@ Deno.test("aiSdkUi() names the field of an invalid request", async () => {
   assertEquals((await app.request("/chat/c/stream", { method: "PUT" })).headers.get("allow"), "GET, HEAD, DELETE");
 });
 
-const keys = [{ id: "k1", secret: "a secret of at least thirty-two bytes" }];
-
-for (const log of [undefined, memoryLog()]) {
-  Deno.test(`aiSdkUi() continues a paused chat with a resume token, ${log ? "with" : "without"} a log`, async () => {
+for (const store of [undefined, memory()]) {
+  Deno.test(`aiSdkUi() continues a paused chat with a resume token, ${store ? "with" : "without"} a store`, async () => {
     const { did, tools: both } = lookAndDrop({ json: true });
     const calls = [["drop", { table: "a" }]] as const;
     const model = scripted({ text: "See.", calls }, { calls: [["drop", { table: "b" }]] }, "Done.");
     const app = serve(agent({ model, tools: both }), {
       wires,
       resumeTokens: resumeTokens({ keys }),
-      ...(log && { log }),
+      ...(store && { store }),
     });
     const chat = new Chat(app, { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
     await chat.sendMessage({ text: "Go" });

@@ -1,6 +1,5 @@
 import { agent, serve } from "@jizai/jizai";
 import { scripted, type ScriptedModel } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assert, assertEquals } from "@std/assert";
 import OpenAI from "npm:openai@7.57.0";
@@ -13,7 +12,7 @@ type Response = Pick<OpenAI.Responses.Response, "id" | "output" | "output_text">
 
 /** Serves an agent with both of OpenAI's APIs, and returns OpenAI's client of it. */
 function clientOf(model: ScriptedModel): OpenAI {
-  const options = { wires: [chatCompletions(), responses()], log: memoryLog() };
+  const options = { wires: [chatCompletions(), responses()] };
   const app = serve(agent({ model, tools: lookAndDrop().tools }), options);
   return new OpenAI({ apiKey: "sk-none", baseURL: "http://localhost/v1", fetch: reaching(app), maxRetries: 0 });
 }

@@ -2,7 +2,6 @@ import { agent, ask, type Middleware, reply, serve, type ServeOptions, tryAgain 
 import { scripted } from "@jizai/jizai/model/scripted";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { assertEquals, assertRejects } from "@std/assert";
 import OpenAI, { APIError } from "npm:openai@7.57.0";
 import { blueOrRed, lookAndDrop } from "../support/asking.ts";
@@ -249,7 +248,7 @@ const asks: Middleware = {
 
 /** Returns the end of a question, without the ids of its session and its run. */
 function withoutId(text: string | null | undefined): string {
-  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.[0-9a-f-]{36}@\d+\.\d+\)$/, "(request ID)");
+  return (text ?? "").replace(/\(request [0-9a-f-]{36}\.[\w-]{22}-\d+@\d+\.\d+\)$/, "(request ID)");
 }
 
 const asked = `See.\n\nRun drop?\ndrop {"table":"a"}\n\nReply "yes" to approve, or "no" and a reason. (request ID)`;
@@ -570,7 +569,7 @@ Deno.test("responses() returns text as items, and streams the same", async () =>
   ]);
   const streamed = await stream.finalResponse();
   const comparable = ({ output }: Pick<typeof streamed, "output">) =>
-    JSON.stringify(output).replace(/[0-9a-f-]{36}/g, "run").replace(/,"parsed":null/g, "");
+    JSON.stringify(output).replace(/[\w-]{22}-\d+/g, "run").replace(/,"parsed":null/g, "");
   assertEquals(comparable(streamed), comparable(whole as never));
 });
 
@@ -689,7 +688,6 @@ Deno.test("both of OpenAI's APIs use the session that the URL names", async () =
   const app = serve(agent({ model }), {
     wires: [chatCompletions({ path: "/rooms/:room" }), responses({ path: "/rooms/:room" })],
     session: (c) => c.req.param("room"),
-    log: memoryLog(),
   });
   const client = new OpenAI({
     apiKey: "none",

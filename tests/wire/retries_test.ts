@@ -12,7 +12,6 @@ import {
 } from "@jizai/jizai";
 import { client, type RunState } from "@jizai/jizai/client";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
-import { memoryLog } from "@jizai/jizai/session/log";
 import { asTool } from "@jizai/jizai/subagents";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -123,7 +122,7 @@ function servedBy({ steps, changed, child, grandchild, skips }: Script): App {
   ];
   const root = agent({ model: scripted(...steps), tools, use: [again(skips), change] });
   const wires = [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()];
-  return serve(root, { wires, log: memoryLog(), onClientGone: "detach", onError: () => {} });
+  return serve(root, { wires, onClientGone: "detach", onError: () => {} });
 }
 
 /** The content of an answer, by kind. A kind that a client does not have is left out. */

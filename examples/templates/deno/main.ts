@@ -5,7 +5,7 @@
  */
 import { serve } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
-import { denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { assistant } from "../app/src/agent.ts";
 import { refuseOtherHosts } from "../app/src/local.ts";
 
@@ -23,8 +23,7 @@ const app = serve(assistant, {
     ANTHROPIC_API_KEY: Deno.env.get("ANTHROPIC_API_KEY"),
   }),
   page: playground(),
-  store: denoKvStore(kv),
-  log: denoKvLog(kv), // a client that reconnects receives the events that it missed
+  store: denoKvStore(kv), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
   signal: closing.signal,
 });

@@ -63,7 +63,6 @@ function maskRun(run: RunSnapshot, maskMessages: MaskMessages, mask: Mask): RunS
     state: maskState(run.state, mask),
     answers: maskEach(run.answers, (each) => maskAnswered(each, mask)),
     ...(run.exit && { exit: maskExit(run.exit, mask) }),
-    ...(run.unsent && { unsent: maskEach(run.unsent, (event) => maskEvent(event, mask)) }),
   };
 }
 

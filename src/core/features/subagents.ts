@@ -10,14 +10,14 @@ import { type AgentDefinition, defineAgent } from "../definition.ts";
 import type { NumberedEvent } from "../events.ts";
 import { Pause } from "../interrupt.ts";
 import { limited, type Limits } from "../limits.ts";
-import { sessionsIn } from "../memory.ts";
+import { memoryJournal } from "../memory_journal.ts";
 import { type Middleware, nameOf } from "../middleware.ts";
 import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "../points.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "../policy.ts";
 import { failed, text } from "../results.ts";
 import type { EngineRun } from "../run.ts";
 import type { Session } from "../session.ts";
-import { sessionsOf } from "../session_version.ts";
+import { sessionsIn } from "../sessions.ts";
 import { start } from "../start.ts";
 import { schemaOf, type Tool, tool } from "../tool.ts";
 import { type ToolResult, user } from "../../protocol/message.ts";
@@ -145,9 +145,9 @@ async function runChild(
   const depth = path.length + 1;
   if (depth > limits.depth) return failed(`Not run: subagents may nest at most ${limits.depth} deep.`);
   const { prompt } = input as { readonly prompt: string }; // parsed by promptSchema()
-  const store = sessionsIn();
+  const store = { journal: memoryJournal() };
   const { saved } = record as { readonly saved?: Session }; // the child's pause saved it
-  const sessions = sessionsOf(store);
+  const sessions = sessionsIn(store.journal);
   if (saved) await sessions.save({ ...saved, version: 0 });
 
   const childRun = saved?.run?.id ?? crypto.randomUUID();

@@ -12,50 +12,64 @@ import {
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
+import type { Store } from "../../core/store.ts";
 import { promiseTry } from "../../stream/tick.ts";
-import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import { storeOf } from "../earlier_rows.ts";
+import {
+  type DeltaOptions,
+  deltasEveryDefault,
+  headOf,
+  type PackedRow,
+  packedRows,
+  pageOf,
+  rangeOf,
+} from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
-import { type BatchOptions, type ExecuteBatch, type Row, type Statement, sweeper } from "./store.ts";
-
-/** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between. */
-export const journalTables: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS jizai_journal (
-    key TEXT PRIMARY KEY, session TEXT, owner TEXT NOT NULL, holder TEXT NOT NULL, n INTEGER NOT NULL, run INTEGER NOT NULL,
-    state INTEGER NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL, events INTEGER NOT NULL, waiting INTEGER NOT NULL,
-    due INTEGER, keep INTEGER, expires INTEGER, writer TEXT NOT NULL, head TEXT NOT NULL
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_journal_entry (
-    key TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (key, first, part)
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_journal_event (
-    key TEXT NOT NULL, run INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, last INTEGER NOT NULL,
-    text TEXT NOT NULL, PRIMARY KEY (key, run, first, part)
-  ) WITHOUT ROWID`,
-  "CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL",
-  "CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL",
-  "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
-];
+import { type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
+import { sqlEarlierRows } from "./earlier_rows.ts";
 
 const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal"];
 
+/** The statements that delete the journals that have expired, whose value is the time. */
+export const expiredJournals: readonly string[] = tables.map((table) =>
+  `DELETE FROM ${table} WHERE key IN (SELECT key FROM jizai_journal WHERE expires <= ?)`
+);
+
 /** Options of journals. */
-export interface SqlJournalOptions extends BatchOptions {
+export interface SqlJournalOptions extends DeltaOptions {
+  /**
+   * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
+   * Expired entries are deleted by later writes. Default: never.
+   */
+  readonly expireIn?: number;
   /** Milliseconds between two looks for changes of other processes. Default: no other process changes them. */
   readonly pollEvery?: number;
 }
 
-/** Returns the batches of a database of this process. Each is a transaction. */
+/** Returns the batches of a database of this process. Each is a transaction; a single statement needs none. `transact` executes those that write. */
 export function batchesIn(
   storage: SqlStorage,
   transact = <T>(work: () => T) => promiseTry(() => storage.transactionSync(work)),
 ): ExecuteBatch {
-  return (statements) =>
-    transact(() => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]));
+  return (statements) => {
+    const execute = () => statements.map(([query, ...values]) => [...storage.sql.exec(query, ...values)]);
+    if (statements.length === 1) return promiseTry(execute);
+    const isRead = statements.every(([query]) => query.startsWith("SELECT"));
+    return isRead ? promiseTry(() => storage.transactionSync(execute)) : transact(execute);
+  };
+}
+
+/** Creates a store in a database that has the tables. */
+export function sqlStore(execute: ExecuteBatch, options?: SqlJournalOptions): Store {
+  return storeOf(sqlJournal(execute, options), sqlEarlierRows(execute));
 }
 
 /** Creates journals in a database that has the tables. Each operation is one batch. */
-export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEvery }: SqlJournalOptions = {}): Journal {
+export function sqlJournal(
+  execute: ExecuteBatch,
+  { expireIn = Infinity, pollEvery, deltasEvery = deltasEveryDefault }: SqlJournalOptions = {},
+): Journal {
   const { watch, notify } = journalWatchers();
   const sweep = sweeper(0, tables, "key");
 
@@ -131,7 +145,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
     const results = await execute([...statements, ...sweep()]);
     const row = firstIn(results[statements.length - 1]);
     if (row?.writer !== writer) return outcomeOf(addition, row && headOf(row, Date.now()));
-    notify(key);
+    notify(key, false);
     return { stored: true, last: Number(row.last) };
   }
 
@@ -148,6 +162,7 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
 
   return {
     watch,
+    deltasEvery,
     ...(pollEvery !== undefined && pollEvery < Infinity && { pollEvery }),
     async head(key) {
       const [heads] = await execute([[selectHead, key, Date.now()]]);
@@ -158,12 +173,15 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
       const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectFromBase, key]]);
       const row = firstIn(heads);
       const head = row && headOf(row, Date.now());
-      return head && { ...head, entries: entriesOf(key, rows.map(rowOf), { first: head.base, last: head.last }) };
+      if (!head) return undefined;
+      const { session = key, base, last } = head;
+      return { ...head, entries: entriesOf(session, rows.map(rowOf), { first: base, last }) };
     },
     async entries(key, first, last) {
       const [heads, rows = []] = await execute([[selectHead, key, Date.now()], [selectEntries, key, first, last]]);
       const row = firstIn(heads);
-      return entriesOf(key, rows.map(rowOf), rangeOf(row && headOf(row, 0), first, last));
+      const head = row && headOf(row, 0);
+      return entriesOf(head?.session ?? key, rows.map(rowOf), rangeOf(head, first, last));
     },
     append,
     async post(key, { run, entry, most = null }) {
@@ -177,16 +195,16 @@ export function sqlJournal(execute: ExecuteBatch, { expireIn = Infinity, pollEve
       ]);
       const row = firstIn(results.at(-1));
       if (row?.writer === writer) {
-        notify(key);
+        notify(key, true);
         return { status: "posted", last: Number(row.last) };
       }
       const isRunning = row && Number(row.run) === run && headOf(row, Date.now()).state === "running";
       return { status: isRunning ? "full" : "over" };
     },
     read,
-    async pending(limit) {
+    async pending(limit, within = 0) {
       const now = Date.now();
-      const [rows = []] = await execute([[selectDue, now, limit]]);
+      const [rows = []] = await execute([[selectDue, now + within, limit, now]]);
       return rows.map(({ key }) => String(key));
     },
     async list({ owner = "", after = "", limit = 100 } = {}) {
@@ -278,7 +296,7 @@ const selectEvents = `SELECT first, part, last, text FROM jizai_journal_event WH
   )), 9007199254740991) ORDER BY first, part`;
 
 const selectDue =
-  `SELECT key FROM jizai_journal WHERE due <= ?1 AND (expires IS NULL OR expires > ?1) ORDER BY due LIMIT ?2`;
+  `SELECT key FROM jizai_journal WHERE due <= ?1 AND (expires IS NULL OR expires > ?3) ORDER BY due LIMIT ?2`;
 
 const selectSessions = `SELECT session FROM jizai_journal WHERE owner = ?1 AND session > ?2
   AND (expires IS NULL OR expires > ?3) ORDER BY session LIMIT ?4`;

@@ -6,7 +6,7 @@
 import { expiry } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
-import { type ExecuteBatch, sweeper } from "./store.ts";
+import { type ExecuteBatch, sweeper } from "./batch.ts";
 
 /** Creates a key-value database in a database that has the schema. Each operation is one batch. */
 export function batchKeyValue(execute: ExecuteBatch): KeyValue {

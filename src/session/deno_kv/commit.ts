@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { Entry } from "../../core/entries.ts";
-import type { JournalEntry } from "../../core/journal.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
+import type { NumberedJournalEntry } from "../../core/journal.ts";
 import { expectMethods } from "../expiry.ts";
 import { entriesOf, type EntriesPiece } from "../pieces.ts";
 
-/** Options of `denoKvStore()` and `denoKvLog()`. */
-export interface DenoKvOptions {
+/** Options of `denoKvStore()`. */
+export interface DenoKvOptions extends DeltaOptions {
   /** The first part of every key. Default: "jizai". */
   readonly prefix?: string;
   /** Milliseconds after its last change that an entry is deleted; for the session of an active run, after the end of its lease. Default: never. */
@@ -79,14 +79,12 @@ async function textsOf(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<readon
  */
 export async function replace<H extends Head>(
   kv: Deno.Kv,
-  { key, seen, head, pieces, dropped, indexed, expireIn }: {
+  { key, seen, head, pieces, dropped, expireIn }: {
     readonly key: Deno.KvKey;
     readonly seen: Seen<H>;
     readonly head: H;
     readonly pieces: readonly Piece[];
     readonly dropped: readonly Deno.KvKey[];
-    /** A key of an index that finds the head. Its value is when the head expires. */
-    readonly indexed?: Deno.KvKey | undefined;
     readonly expireIn: number;
   },
 ): Promise<Seen<H> | undefined> {
@@ -98,10 +96,8 @@ export async function replace<H extends Head>(
     key,
     versionstamp: seen.versionstamp,
   });
-  const expiry = expiryOf(head.expires - Date.now());
-  commit.set(key, head, expiry);
+  commit.set(key, head, expiryOf(head.expires - Date.now()));
   for (const each of dropped) commit.delete(each);
-  if (indexed) commit.set(indexed, head.expires, expiry);
   const done = await commit.commit();
   if (done.ok) return { head, versionstamp: done.versionstamp };
   for (const [each] of before) await kv.delete(each);
@@ -118,12 +114,12 @@ function expiryOf(expireIn: number): { expireIn?: number } {
 }
 
 /** Reads entries of a session, whose pieces have the keys that begin with `all`. Pieces of saves that failed have no first piece. */
-export async function readEntries<E extends JournalEntry = Entry>(
+export async function readEntries(
   kv: Deno.Kv,
   id: string,
   all: Deno.KvKey,
   { first, last }: { readonly first: number; readonly last: number },
-): Promise<readonly (readonly [number: number, entry: E])[]> {
+): Promise<readonly NumberedJournalEntry[]> {
   if (last < first) return [];
   const before = kv.list({ start: all, end: [...all, first + 1] }, { reverse: true, limit: 1 });
   const [start = all] = await Array.fromAsync(before, ({ key }) => key.slice(0, 4));
@@ -137,18 +133,15 @@ export async function readEntries<E extends JournalEntry = Entry>(
   return entriesOf(id, pieces, { first, last });
 }
 
-/** Deletes a head and the keys that find it, and then its pieces. */
-export async function forget<H extends Head>(
+/** Deletes a head, and then its pieces. */
+export async function forget(
   kv: Deno.Kv,
   key: Deno.KvKey,
   prefixOf: (record: string) => Deno.KvKey,
-  indexOf: (head: H) => readonly Deno.KvKey[] = () => [],
 ): Promise<void> {
-  const { value, versionstamp } = await kv.get<H>(key);
+  const { value, versionstamp } = await kv.get<Head>(key);
   if (!value) return;
-  const commit = kv.atomic().check({ key, versionstamp }).delete(key);
-  for (const each of indexOf(value)) commit.delete(each);
-  const { ok } = await commit.commit();
-  if (!ok) return await forget(kv, key, prefixOf, indexOf); // it was replaced in between
+  const { ok } = await kv.atomic().check({ key, versionstamp }).delete(key).commit();
+  if (!ok) return await forget(kv, key, prefixOf); // it was replaced in between
   for await (const piece of kv.list({ prefix: prefixOf(value.record) })) await kv.delete(piece.key);
 }

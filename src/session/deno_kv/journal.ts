@@ -1,5 +1,5 @@
 /**
- * Journals in Deno KV: a head, and pieces of entries and of events, which a commit stores together.
+ * Sessions in Deno KV. A journal is a head, and pieces of entries and of events, which a commit stores together.
  *
  * @module
  */
@@ -7,6 +7,7 @@ import {
   type Append,
   type Appended,
   headAfter,
+  isSameMark,
   type Journal,
   type JournalEntry,
   type JournalHead,
@@ -14,10 +15,14 @@ import {
   outcomeOf,
   type TimelessHead,
 } from "../../core/journal.ts";
+import type { Store } from "../../core/store.ts";
+import { expectNames } from "../../protocol/shape.ts";
+import { storeOf } from "../earlier_rows.ts";
 import { sweepEvery } from "../expiry.ts";
-import { type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
+import { deltasEveryDefault, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { type DenoKvOptions, expectKv, type Head, isLive, type Piece, pieceLength, readEntries } from "./commit.ts";
+import { denoKvEarlierRows } from "./earlier_rows.ts";
 
 /** A head as it is stored. The keys of entries and events contain its record, which no other journal has. */
 interface StoredHead extends Head, TimelessHead {
@@ -35,11 +40,37 @@ interface Seen {
   readonly versionstamp: string | null;
 }
 
-/** The most pieces of one commit, and the most journals that a sweep deletes. */
-const [piecesPerCommit, mostSwept] = [10, 100];
+/** The most pieces of one commit, the most journals that a sweep deletes, and the most heads that a process remembers. */
+const [piecesPerCommit, mostSwept, mostLeft] = [10, 100, 100];
+
+/**
+ * Keeps sessions in Deno KV. A save writes the entries that are new, and atomically the head of the session: readers see the session before or after the save, and
+ * one of two writers wins. Sessions that have expired are deleted by later saves.
+ *
+ * ```ts
+ * import { agent } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { denoKvStore } from "@jizai/jizai/session/deno_kv";
+ * import { assertEquals } from "@std/assert";
+ *
+ * using kv = await Deno.openKv(":memory:");
+ * const store = denoKvStore(kv, { expireIn: 30 * 24 * 60 * 60 * 1_000 });
+ * await agent({ model: scripted("Hello!") }).run({ prompt: "Hi", session: "s1", store }).result;
+ * assertEquals((await store.load("s1"))?.messages.length, 2);
+ * ```
+ */
+export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
+  expectNames("Cannot create denoKvStore()", options, ["prefix", "expireIn", "deltasEvery"]);
+  return storeOf(denoKvJournal(kv, options), denoKvEarlierRows(kv, options.prefix ?? "jizai"));
+}
+
+// Journals in Deno KV.
 
 /** Creates journals. Those that have expired are deleted by later appends. */
-export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infinity }: DenoKvOptions = {}): Journal {
+export function denoKvJournal(
+  kv: Deno.Kv,
+  { prefix = "jizai", expireIn = Infinity, deltasEvery = deltasEveryDefault }: DenoKvOptions = {},
+): Journal {
   expectKv(kv);
   const headKey = (key: string): Deno.KvKey => [prefix, "journal", key];
   const entriesUnder = ({ record }: Head): Deno.KvKey => [prefix, "journal_entry", record];
@@ -47,6 +78,8 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
   const sessionsOf = (owner = ""): Deno.KvKey => [prefix, "journal_of", owner];
   const [dues, expiries]: readonly [Deno.KvKey, Deno.KvKey] = [[prefix, "journal_due"], [prefix, "journal_expiry"]];
   let sweepDue = 0;
+  /** The journals that this process has appended to last, as it left them: a commit fails if another process was faster. */
+  const left = new Map<string, Seen>();
 
   /** Returns the keys that find a journal. */
   function indexOf(key: string, head: StoredHead | undefined): readonly Deno.KvKey[] {
@@ -64,7 +97,10 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
     return { head: value && isLive(value) ? value : undefined, stored: value ?? undefined, versionstamp };
   }
 
-  /** Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count. */
+  /**
+   * Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count.
+   * Their keys are of this attempt alone, so they are deleted if it fails.
+   */
   async function commit(
     key: string,
     { stored, versionstamp }: Seen,
@@ -80,8 +116,13 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
     const [before, after] = [names(stored), names(head)];
     for (const [name, each] of before) if (!after.has(name)) operation.delete(each);
     for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
-    const { ok } = await operation.set(headKey(key), head).commit();
+    const result = await operation.set(headKey(key), head).commit();
+    const { ok } = result;
+    left.delete(key);
+    if (result.ok) left.set(key, { head, stored: head, versionstamp: result.versionstamp });
+    for (const oldest of left.keys()) if (left.size > mostLeft) left.delete(oldest);
     if (ok && stored && stored.record !== head.record) await deletePieces(stored);
+    if (!ok) { for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each); }
     return ok;
   }
 
@@ -110,19 +151,23 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
-    const { to, change, events, due } = addition;
+    const { change, events, due } = addition;
     await sweep();
     for (;;) {
-      const seen = await see(key);
+      const known = left.get(key);
+      const isNext = known?.head && isLive(known.head) && isSameMark(known.head.mark, addition.from);
+      const seen = isNext ? known : await see(key);
       const { head } = seen;
       const moved = headAfter(addition, head);
-      if (!moved) return outcomeOf(addition, head);
+      if (!moved && !isNext) return outcomeOf(addition, head);
+      left.delete(key);
+      if (!moved) continue;
       const next = expiring({
         ...head ?? newHead(addition, moved, expireIn),
         ...moved,
         dueAt: due === undefined ? head?.dueAt ?? null : due === null ? null : Math.ceil(Date.now() + due),
       });
-      const writer = `${to.holder}:${to.n}`;
+      const writer = crypto.randomUUID();
       const entries = change ? entryPieces(next, change.last + 1, writer, change.entries) : [];
       const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
       const under = [...eventsUnder(next, next.run), events?.first ?? 1, next.events, writer];
@@ -179,6 +224,7 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
   }
 
   return {
+    deltasEvery,
     async head(key) {
       const { head } = await see(key);
       return head && headOf(head);
@@ -188,13 +234,16 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
         key,
         async (head) => ({
           ...headOf(head),
-          entries: await readEntries<JournalEntry>(kv, key, entriesUnder(head), { first: head.base, last: head.last }),
+          entries: await readEntries(kv, head.session ?? key, entriesUnder(head), {
+            first: head.base,
+            last: head.last,
+          }),
         }),
       ),
     entries: async (key, first, last) =>
       await reading(
         key,
-        (head) => readEntries<JournalEntry>(kv, key, entriesUnder(head), rangeOf(head, first, last)),
+        (head) => readEntries(kv, head.session ?? key, entriesUnder(head), rangeOf(head, first, last)),
       ) ?? [],
     append,
     async post(key, { run, entry, most }) {
@@ -227,9 +276,10 @@ export function denoKvJournal(kv: Deno.Kv, { prefix = "jizai", expireIn = Infini
         changes.cancel().catch(() => {}); // the watcher has left
       };
     },
-    async pending(limit) {
+    async pending(limit, within = 0) {
       const found: string[] = [];
-      for await (const { value: key } of kv.list<string>({ start: dues, end: [...dues, Date.now() + 1] })) {
+      const end = [...dues, Date.now() + within + 1];
+      for await (const { value: key } of kv.list<string>({ start: dues, end })) {
         if ((await see(key)).head) found.push(key);
         if (found.length >= limit) break;
       }

@@ -1,10 +1,10 @@
 /**
- * Sessions, logs and texts by key in Deno KV. Values of more than 64 KiB are stored in pieces.
+ * Sessions and texts by key in Deno KV. Values of more than 64 KiB are stored in pieces.
  *
  * @module
  */
 export type { DenoKvOptions } from "./commit.ts";
-export { denoKvKeyValue, denoKvLog, type DenoKvLogOptions } from "./log.ts";
-export { denoKvStore } from "./store.ts";
+export { denoKvStore } from "./journal.ts";
+export { denoKvKeyValue } from "./key_value.ts";
 export type { KeyValue } from "../../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "../log.ts";
+export type { DeltaOptions } from "../journal_rows.ts";

@@ -4,11 +4,12 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/events.ts";
+import { journalKey } from "../../core/journal.ts";
 import { isPaused, type SessionHead } from "../../core/session.ts";
-import { changeHead, SessionVersion } from "../../core/session_version.ts";
-import { hidden, type LeaseIndex, type StoreAdapter } from "../../core/store.ts";
+import { SessionVersion } from "../../core/session_version.ts";
+import type { Store } from "../../core/store.ts";
 import { emittedForm, sentForm } from "../../protocol/question.ts";
-import { type CaughtUpHost, loadCaughtUp, type Records } from "../record/records.ts";
+import type { Records } from "../record/records.ts";
 import type { RecoveredRun, Requester, RunHost } from "../record/run_host.ts";
 import { isRunning, knownEnd, lastEventNumber, runOf } from "../record/run_state.ts";
 
@@ -29,22 +30,20 @@ const patience = 4;
 
 /** Returns the entries of `store`. They come with a durable store. */
 export function reportEntriesOf(
-  store: StoreAdapter,
+  { journal }: Pick<Store, "journal">,
   host: Pick<RunHost, "head">,
   lease: number,
 ): ReportEntries {
   /** Saves an entry. Returns false if there is one already. */
   async function add(run: RecoveredRun, end?: NumberedEvent): Promise<boolean> {
     const { owner } = run;
-    const at = Date.now();
-    const id = end ? reportKey(run, end.id) : reportKey(run);
-    return await changeHead(store, id, SessionVersion.none, {
-      id,
-      version: 0,
-      ...(owner !== undefined && { owner }),
-      report: { ...run, at, ...(end && { end }) },
-      lease: { until: Math.ceil(at + patience * lease) },
-    });
+    const key = end ? reportKey(run, end.id) : reportKey(run);
+    const report = { ...run, at: Date.now(), ...(end && { end }) };
+    const entry = { id: key, ...(owner !== undefined && { owner }), report };
+    const holder = crypto.randomUUID();
+    const { from, to, change } = SessionVersion.none.next(entry, { holder, run: 0, waiting: 0, readUntil: 0 });
+    const append = { from, to, change, due: patience * lease, created: { owner } };
+    return (await journal.append(key, append))?.stored === true;
   }
 
   /** Returns the session of a run if the run is paused. */
@@ -56,11 +55,11 @@ export function reportEntriesOf(
   async function removeReported(run: RecoveredRun, pausedAt: number): Promise<void> {
     const pause = reportKey(run, pausedAt);
     if (lastEventNumber(await pausedSession(run)) === pausedAt) {
-      await store.delete(reportKey(run));
-      if (!await store.head(pause)) return;
+      await journal.delete(reportKey(run));
+      if (!await journal.head(pause)) return;
       await add(run); // a process that resumes the run has found the removed entry
     }
-    await store.delete(pause); // the entry of a run that was resumed stays for the end that follows
+    await journal.delete(pause); // the entry of a run that was resumed stays for the end that follows
   }
 
   return {
@@ -76,15 +75,15 @@ export function reportEntriesOf(
     },
     async remove(run, end) {
       if (end?.event.type === "run.paused") await removeReported(run, end.id);
-      else await store.delete(reportKey(run));
+      else await journal.delete(reportKey(run));
     },
     removeReported,
   };
 }
 
-/** Returns the id of the entry of a run, or of its pause at an event. */
-function reportKey({ run, owner = "" }: RecoveredRun, ...pausedAt: readonly number[]): string {
-  return hidden + JSON.stringify([owner, run, ...pausedAt]);
+/** Returns the key of the entry of a run, or of its pause at an event. No session has such a name. */
+export function reportKey({ run, owner }: Pick<RecoveredRun, "run" | "owner">, ...pausedAt: readonly number[]): string {
+  return journalKey(owner, `\0report${JSON.stringify([run, ...pausedAt])}`);
 }
 
 // The reports of a store: they are noted, and delivered until they arrive.
@@ -100,9 +99,9 @@ export interface StoredReports {
 }
 
 /** The part of a server that tells how a run ended. */
-export interface StoredRuns extends CaughtUpHost {
-  /** The records of runs, if the server has a log. */
-  readonly records: Pick<Records, "catchUp" | "lastEvent"> | undefined;
+export interface StoredRuns extends Pick<RunHost, "head"> {
+  /** The records of runs, if the server keeps them. */
+  readonly records: Pick<Records, "lastEvent"> | undefined;
   /** Reports an error to the operator. */
   report(error: unknown, run?: string): void;
 }
@@ -112,8 +111,9 @@ const longest = 24 * 60 * 60 * 1_000;
 
 /** Reports the end of the run of an entry, if the run has ended. Never rejects. */
 export async function redeliver(
-  store: Pick<LeaseIndex, "delete">,
-  { id, report: expected }: SessionHead,
+  { journal }: Pick<Store, "journal">,
+  key: string,
+  { report: expected }: SessionHead,
   reports: StoredReports,
   runs: StoredRuns,
 ): Promise<void> {
@@ -121,11 +121,11 @@ export async function redeliver(
   const { at, end: pause, ...run } = expected;
   try {
     const requester: Requester = { owner: run.owner, vars: undefined, outlive() {} };
-    const session = pause ? undefined : await loadCaughtUp(runs, run.session, requester);
+    const session = pause ? undefined : await runs.head(run.session, requester);
     if (isRunning(session, run.run)) return;
     const end = pause ? { ...pause, event: emittedForm(pause.event) } : await endOf(run, session, runs);
     const isDone = end === undefined || await reports.attempt(run, end);
-    if (isDone || Date.now() > at + longest) await (pause ? store.delete(id) : reports.remove(run, end));
+    if (isDone || Date.now() > at + longest) await (pause ? journal.delete(key) : reports.remove(run, end));
   } catch (error) {
     runs.report(error, run.run);
   }

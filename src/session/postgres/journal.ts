@@ -1,5 +1,5 @@
 /**
- * Journals in Postgres.
+ * Sessions in Postgres.
  *
  * @module
  */
@@ -10,42 +10,63 @@ import {
   type Journal,
   type JournalHead,
   type JournalPage,
+  type JournalWatcher,
   journalWatchers,
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
 import { clockOffset } from "../expiry.ts";
-import { headOf, type PackedRow, packedRows, pageOf, rangeOf } from "../journal_rows.ts";
+import {
+  deltasEveryDefault,
+  headOf,
+  type PackedRow,
+  packedRows,
+  pageOf,
+  rangeOf,
+  subscribedWatch,
+} from "../journal_rows.ts";
 import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
+import type { Store } from "../../core/store.ts";
+import { expectNames } from "../../protocol/shape.ts";
+import { storeOf } from "../earlier_rows.ts";
+import { postgresEarlierRows } from "./earlier_rows.ts";
 import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
-import { time } from "./store.ts";
 
-/** The tables of journals. */
-export const journalSchema: string = `CREATE TABLE IF NOT EXISTS jizai_journal (
-  key text COLLATE "C" PRIMARY KEY, session text COLLATE "C", owner text COLLATE "C" NOT NULL, holder text NOT NULL,
-  n bigint NOT NULL, run bigint NOT NULL, state bigint NOT NULL, base bigint NOT NULL, last bigint NOT NULL, events bigint NOT NULL,
-  waiting bigint NOT NULL, due bigint, keep bigint, expires bigint, head text NOT NULL
-) WITH (fillfactor = 50);
-CREATE TABLE IF NOT EXISTS jizai_journal_entry (
-  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
-  PRIMARY KEY (key, first)
-);
-CREATE TABLE IF NOT EXISTS jizai_journal_event (
-  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, run bigint NOT NULL, first bigint NOT NULL,
-  last bigint NOT NULL, body text NOT NULL, PRIMARY KEY (key, run, first)
-);
-CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;
-`;
-
-/** Options of journals. */
-export interface PostgresJournalOptions extends PostgresOptions {
-  /** Whether to wait for changes of other processes with LISTEN, on one more connection. Default: true. */
+/** Options of `postgresStore()`. */
+export interface PostgresStoreOptions extends PostgresOptions {
+  /**
+   * Whether to wait for changes of other processes with LISTEN, on one more connection. Set it to false for connections through Hyperdrive or a pooler, which
+   * do not deliver notifications. Default: true.
+   */
   readonly listen?: boolean;
   /** Milliseconds between two looks for changes of other processes. Default: 1,000 with `listen`, in case a notification is lost; otherwise 200. */
   readonly pollEvery?: number;
 }
+
+/**
+ * Keeps sessions in Postgres. Each operation is one statement, so it also works through a pooler; changes of many sessions share one. Create the schema with
+ * `migrate()` before.
+ *
+ * ```ts
+ * import { agent, serve } from "@jizai/jizai";
+ * import { scripted } from "@jizai/jizai/model/scripted";
+ * import { type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+ *
+ * const assistant = agent({ model: scripted("Hello!") });
+ *
+ * // sql: postgres(url) of postgres.js
+ * export const appOn = (sql: PostgresSql) => serve(assistant, { store: postgresStore(sql) });
+ * ```
+ */
+export function postgresStore(sql: PostgresSql, options: PostgresStoreOptions = {}): Store {
+  expectNames("Cannot create postgresStore()", options, ["expireIn", "listen", "pollEvery", "deltasEvery"]);
+  return storeOf(postgresJournal(sql, options), postgresEarlierRows(queryOf(sql)));
+}
+
+// Journals in Postgres.
+
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
 /** The most characters of an addition of events that is packed with others. */
 const packedLength = 100_000;
@@ -53,13 +74,18 @@ const packedLength = 100_000;
 /** Creates journals in a database that has the tables. Each operation is one statement, and appends to many journals share one. Times are those of the database. */
 export function postgresJournal(
   sql: PostgresSql,
-  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200 }: PostgresJournalOptions = {},
+  { expireIn = Infinity, listen = true, pollEvery = listen ? 1_000 : 200, deltasEvery = deltasEveryDefault }:
+    PostgresStoreOptions = {},
 ): Journal {
   const query = queryOf(sql);
   const { watch, notify } = journalWatchers();
   const clock = clockOffset(async () => Number((await query(time))[0]?.now));
   const now = async () => Date.now() + await clock.ahead();
-  const sweep = sweeper(query, deleteExpired("jizai_journal", "key"), 0);
+  const sweep = sweeper(
+    async (statement) => await query(statement, await now()),
+    deleteExpired("jizai_journal", "key"),
+    0,
+  );
   /** The number of the last entry of journals that a statement has changed. */
   const lasts = new Map<string, number>();
   const move = inGroups<object>(async (group) => {
@@ -67,6 +93,12 @@ export function postgresJournal(
     for (const { key, last } of rows) lasts.set(String(key), Number(last));
     return new Set(rows.map(({ key }) => key));
   });
+
+  /** Listens to the changes of all processes. Notifications are lost while the connection is down, so watchers look again once it is back. */
+  async function subscribe(key: string, { notify }: JournalWatcher): Promise<() => unknown> {
+    const { unlisten } = await sql.listen(channel + key, (payload) => notify(payload === post), () => notify());
+    return unlisten;
+  }
 
   async function head(key: string): Promise<JournalHead | undefined> {
     const at = await now();
@@ -81,7 +113,7 @@ export function postgresJournal(
     const length = row.entries.length + row.lines.length + (row.head?.length ?? 0);
     const isStored = addition.from ? await move(key, row, length) : await create(key, row);
     if (!isStored) return outcomeOf(addition, await head(key));
-    notify(key);
+    notify(key, false);
     const last = lasts.get(key) ?? row.count;
     lasts.delete(key);
     return { stored: true, last };
@@ -110,7 +142,7 @@ export function postgresJournal(
       lines: events ? textOfLines(events.lines) : "",
       moves: due !== undefined,
       due: typeof due === "number" ? Math.ceil(at + due) : null,
-      keep: own < Infinity ? own : null,
+      keep: own < Infinity ? Math.ceil(own) : null,
     };
   }
 
@@ -126,26 +158,34 @@ export function postgresJournal(
   }
 
   return {
-    watch: listen ? watchAll : watch,
+    watch: listen ? subscribedWatch(watch, subscribe) : watch,
     pollEvery,
+    deltasEvery,
     head,
     async open(key) {
       const at = await now();
       const rows = await query(open, key, at);
       const [row] = rows;
       const found = row && headOf(row, at);
-      return found && { ...found, entries: entriesOf(key, piecesIn(rows), { first: found.base, last: found.last }) };
+      if (!found) return undefined;
+      const { session = key, base, last } = found;
+      return { ...found, entries: entriesOf(session, piecesIn(rows), { first: base, last }) };
     },
     async entries(key, first, last) {
       const rows = await query(selectEntries, key, await now(), first, last);
-      return entriesOf(key, piecesIn(rows), rangeOf({ last: Number(rows[0]?.end ?? 0) }, first, last));
+      const [row] = rows;
+      return entriesOf(
+        String(row?.session ?? key),
+        piecesIn(rows),
+        rangeOf({ last: Number(row?.end ?? 0) }, first, last),
+      );
     },
     append,
     async post(key, { run, entry, most = null }) {
       const body = textOfEntries([entry]);
       const [row] = await query(raise, key, await now(), run, most, most === null ? 0 : 1, body);
       if (row) {
-        notify(key);
+        notify(key, true);
         return { status: "posted", last: Number(row.last) };
       }
       const found = await head(key);
@@ -160,8 +200,9 @@ export function postgresJournal(
       const additions = found.map(({ event_first, event_last, body }) => eventsOf(event_first, event_last, body));
       return row && pageOf(headOf(row, at), range, additions);
     },
-    async pending(limit) {
-      const rows = await query(selectDue, await now(), limit);
+    async pending(limit, within = 0) {
+      const at = await now();
+      const rows = await query(selectDue, at + within, limit, at);
       return rows.map(({ key }) => String(key));
     },
     async list({ owner = "", after = "", limit = 100 } = {}) {
@@ -188,26 +229,13 @@ export function postgresJournal(
       notify(key);
     },
   };
-
-  /** Watches the changes of all processes. */
-  function watchAll(...[key, watcher]: Parameters<Journal["watch"]>): () => void {
-    const end = watch(key, watcher);
-    let hasEnded = false;
-    // notifications are lost while the connection is down, so watchers look again once it is back
-    const pass = () => hasEnded || watcher.notify();
-    const listening = Promise.resolve(sql.listen(channel + key, pass, pass));
-    listening.catch((error) => hasEnded || watcher.fail(error));
-    return () => {
-      if (hasEnded) return;
-      hasEnded = true;
-      end();
-      listening.then(({ unlisten }) => unlisten()).catch(() => {}); // the watcher has left, and a failure to begin was passed to it
-    };
-  }
 }
 
 /** The beginning of the channel of a journal. */
 const channel = "jizai_journal_";
+
+/** The payload of the notification of a post. */
+const post = "post";
 
 /** Returns the entries of rows, which have none if the first one lacks them. */
 function piecesIn(rows: readonly Row[]): readonly EntriesPiece[] {
@@ -274,7 +302,7 @@ const raise = `WITH put AS (
 ), entry AS (
   INSERT INTO jizai_journal_entry (key, first, body) SELECT key, last, $6::text FROM put
 )
-SELECT last, pg_notify('${channel}' || key, '') FROM put`;
+SELECT last, pg_notify('${channel}' || key, '${post}') FROM put`;
 
 const remove = `WITH gone AS (DELETE FROM jizai_journal WHERE key = $1 RETURNING key)
   SELECT pg_notify('${channel}' || key, '') FROM gone`;
@@ -289,7 +317,7 @@ const open = `SELECT head.*, entry.first, entry.body FROM jizai_journal head
   LEFT JOIN jizai_journal_entry entry ON entry.key = head.key AND entry.first >= ${firstOf("head.base")}
   WHERE head.key = $1 AND ${isAlive(2)} ORDER BY entry.first`;
 
-const selectEntries = `SELECT head.last AS end, entry.first, entry.body FROM jizai_journal head
+const selectEntries = `SELECT head.last AS end, head.session, entry.first, entry.body FROM jizai_journal head
   LEFT JOIN jizai_journal_entry entry ON entry.key = head.key AND entry.first >= ${firstOf("$3")} AND entry.first <= $4
   WHERE head.key = $1 AND ${isAlive(2)} ORDER BY entry.first`;
 
@@ -300,7 +328,7 @@ const page = `SELECT head.*, event.first AS event_first, event.last AS event_las
     coalesce((SELECT max(first) FROM jizai_journal_event WHERE key = $1 AND run = $3 AND first <= $4), 0)
   WHERE head.key = $1 AND ${isAlive(2)} ORDER BY event.first LIMIT 100`;
 
-const selectDue = `SELECT key FROM jizai_journal head WHERE due <= $1 AND ${isAlive(1)} ORDER BY due LIMIT $2`;
+const selectDue = `SELECT key FROM jizai_journal head WHERE due <= $1 AND ${isAlive(3)} ORDER BY due LIMIT $2`;
 
 const selectSessions = `SELECT session FROM jizai_journal head WHERE owner = $1 AND session > $3 AND ${isAlive(2)}
   ORDER BY session LIMIT $4`;

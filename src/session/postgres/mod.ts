@@ -1,5 +1,5 @@
 /**
- * Sessions, logs and texts by key in Postgres, by the driver postgres.js.
+ * Sessions and texts by key in Postgres, by the driver postgres.js.
  *
  * @module
  */
@@ -7,11 +7,10 @@ import type { KeyValue } from "../../protocol/key_value.ts";
 import { expiry } from "../expiry.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
 import { deleteExpired, type PostgresSql, queryOf, sweeper } from "./sql.ts";
-export { postgresLog, type PostgresLogOptions } from "./log.ts";
 export { migrate, type PostgresOptions, type PostgresSql, schema } from "./sql.ts";
-export { postgresStore } from "./store.ts";
+export { postgresStore, type PostgresStoreOptions } from "./journal.ts";
 export type { KeyValue } from "../../protocol/key_value.ts";
-export type { DeltaOptions, Log } from "../log.ts";
+export type { DeltaOptions } from "../journal_rows.ts";
 
 // Texts by key in Postgres.
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { sweepEvery } from "../expiry.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
 
 /**
  * The part of postgres.js that is used. `postgres(url, { fetch_types: false })` returns it. The adapters use no arrays, and if Postgres terminates a new connection while
@@ -26,8 +27,8 @@ export interface PostgresSql {
   ): PromiseLike<{ unlisten(): Promise<unknown> }>;
 }
 
-/** Options of `postgresStore()`. */
-export interface PostgresOptions {
+/** Options of the adapters. */
+export interface PostgresOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
    * Expired entries are deleted by later writes. Default: never.
@@ -38,37 +39,23 @@ export interface PostgresOptions {
 /** A row of a result, by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/**
- * The schema, as SQL that changes nothing where it exists: `migrate()` executes it. `holder` and the negative of `version` are the mark of a session, `until` is the end of its lease,
- * and `ends` is the time at which it expires. `body`, `lease` and `expires` belong to earlier versions of the package, which cannot read the body of a session that
- * has entries.
- */
-export const schema: string = `CREATE TABLE IF NOT EXISTS jizai_session (
-  id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, body text NOT NULL, expires bigint, lease bigint,
-  holder text, base bigint, last bigint, head text, until bigint, ends bigint
+/** The schema, as SQL that changes nothing where it exists: `migrate()` executes it. */
+export const schema: string = `CREATE TABLE IF NOT EXISTS jizai_journal (
+  key text COLLATE "C" PRIMARY KEY, session text COLLATE "C", owner text COLLATE "C" NOT NULL, holder text NOT NULL,
+  n bigint NOT NULL, run bigint NOT NULL, state bigint NOT NULL, base bigint NOT NULL, last bigint NOT NULL, events bigint NOT NULL,
+  waiting bigint NOT NULL, due bigint, keep bigint, expires bigint, head text NOT NULL
 ) WITH (fillfactor = 50);
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS lease bigint;
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS holder text;
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS base bigint;
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS last bigint;
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS head text;
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS until bigint;
-ALTER TABLE jizai_session ADD COLUMN IF NOT EXISTS ends bigint;
-CREATE TABLE IF NOT EXISTS jizai_session_entry (
-  id text COLLATE "C" NOT NULL, first bigint NOT NULL, body text NOT NULL, PRIMARY KEY (id, first)
+CREATE TABLE IF NOT EXISTS jizai_journal_entry (
+  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
+  PRIMARY KEY (key, first)
 );
-CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session (until) WHERE until IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session (ends) WHERE ends IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL;
-CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL;
-CREATE TABLE IF NOT EXISTS jizai_log (
-  run text COLLATE "C" PRIMARY KEY, last bigint NOT NULL, ended boolean NOT NULL, expires bigint
+CREATE TABLE IF NOT EXISTS jizai_journal_event (
+  key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, run bigint NOT NULL, first bigint NOT NULL,
+  last bigint NOT NULL, body text NOT NULL, PRIMARY KEY (key, run, first)
 );
-CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL;
-CREATE TABLE IF NOT EXISTS jizai_log_lines (
-  run text COLLATE "C" NOT NULL REFERENCES jizai_log ON DELETE CASCADE, first bigint NOT NULL, body text NOT NULL,
-  PRIMARY KEY (run, first)
-);
+CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
+CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS jizai_value (
   key text COLLATE "C" PRIMARY KEY, body text NOT NULL, expires bigint
 );

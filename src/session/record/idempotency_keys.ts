@@ -1,94 +1,15 @@
 /**
- * Idempotency keys: a request that is sent twice with one key begins one run. The keys are kept in the log.
+ * Idempotency keys: a request that is sent twice with one key begins one run. Each key is a journal that is not listed.
  *
  * @module
  */
+import { RepeatedRequest } from "../../core/claim.ts";
+import { type Journal, journalKey, type Mark } from "../../core/journal.ts";
 import { hashOf } from "../../core/lib/json.ts";
 import { Locks } from "../../core/lib/locks.ts";
-import { SessionError } from "../../core/session.ts";
-import { UnreadableError } from "../../core/store.ts";
-import type { Event } from "../../protocol/event.ts";
-import { emittedForm } from "../../protocol/question.ts";
-import type { Log, LogPage } from "../log.ts";
-import { ownedKey } from "../owned_store.ts";
+import { withRetries } from "../../core/store.ts";
 import { RecordError } from "./records.ts";
-import type { EventCursor, LiveRun, Owned, Requester, RunHost } from "./run_host.ts";
-import { hasEnded, isRunning, isUnrecorded, requestOf } from "./run_state.ts";
-
-// Reading records.
-
-/** Returns a log that throws an `UnreadableError` for a page that is damaged, so that no client reads it. */
-export function readableLog(log: Log): Log {
-  return {
-    ...(log.deltasEvery !== undefined && { deltasEvery: log.deltasEvery }),
-    ...(log.renewIn !== undefined && { renewIn: log.renewIn }),
-    records: log.records,
-    append: (run, addition) => log.append(run, addition),
-    delete: (run) => log.delete(run),
-    async read(run, after) {
-      const page = await log.read(run, after);
-      return page && readablePage(run, page);
-    },
-    async *tail(run, after, signal) {
-      for await (const page of log.tail(run, after, signal)) yield readablePage(run, page);
-    },
-  };
-}
-
-/** Returns a page. Throws if its numbers or its lines are damaged. */
-function readablePage(run: string, page: LogPage): LogPage {
-  const { first, last, lines } = page;
-  try {
-    if (Number.isInteger(first) && Number.isInteger(last) && lines.every(isObject)) return page;
-  } catch (cause) {
-    throw unreadableRecord(run, cause);
-  }
-  throw unreadableRecord(run);
-}
-
-/** Returns true if a line is a JSON object. Throws if it is no JSON. */
-function isObject(line: string): boolean {
-  const value: unknown = JSON.parse(line);
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function unreadableRecord(run: string, cause?: unknown): UnreadableError {
-  return new UnreadableError(`Cannot read the record of run "${run}": an event is damaged`, {
-    subject: "record of the run",
-    cause,
-  });
-}
-
-/** Returns the key of a run's record in the log. */
-export function recordKey(run: string, { owner }: Owned): string {
-  return ownedKey(owner, run);
-}
-
-/** Reads the end of a record: a page without lines. */
-export async function readEnd(log: Log, key: string): Promise<LogPage | undefined> {
-  return await log.read(key, Number.MAX_SAFE_INTEGER);
-}
-
-/** Returns the last event of a record whose run has ended or paused; undefined if there is none. `end` is the end of the record. */
-export async function lastEvent(log: Log, key: string, end: LogPage | undefined): Promise<Event | undefined> {
-  const page = end?.ended ? await log.read(key, end.last - 1) : undefined;
-  const line = page?.lines.at(-1);
-  return line === undefined ? undefined : emittedForm(JSON.parse(line));
-}
-
-/** Yields the events after event `after` that are logged now, page by page; nothing if there is no such record. */
-export async function* loggedPages(log: Log, key: string, after: number): AsyncGenerator<LogPage> {
-  for (let at = after;;) {
-    const page = await log.read(key, at);
-    if (!page) return;
-    yield page;
-    const { first, lines, last } = page;
-    at = first + lines.length - 1;
-    if (lines.length === 0 || at >= last) return;
-  }
-}
-
-// Idempotency keys, as entries of the log.
+import type { EventCursor, LiveRun, Requester } from "./run_host.ts";
 
 /** A request with an idempotency key. */
 export interface KeyedRequest {
@@ -96,21 +17,23 @@ export interface KeyedRequest {
   readonly key: string;
   /** The content of the request. The same key with another content is refused. */
   readonly content: string;
-  /** The run of the request, and the cursor before its first event; undefined if the request cannot begin a run. */
-  readonly cursor: Required<EventCursor> | undefined;
-  /** Whether the key is free again if the request fails in any way. Default: only if it is refused, or if sessions are not stored. */
+  /** The session of the request. */
+  readonly session: string;
+  /** Whether the key is free again if the request fails in any way. Default: only if it is refused. */
   readonly released?: boolean;
 }
 
 /** The claim of a key. The first request keeps or releases it, and a repeated one joins the run after the cursor. */
-export type KeyClaim = ClaimedKey | { readonly status: "repeated"; readonly cursor: Required<EventCursor> };
+export type KeyClaim = ClaimedKey | { readonly status: "repeated"; readonly cursor: EventCursor };
 
 /** A key that a request has claimed. The same request waits until it is kept or released. */
 export interface ClaimedKey {
   readonly status: "first";
-  /** The cursor before the first event of the run; undefined if the request cannot begin a run. */
-  readonly cursor: Required<EventCursor> | undefined;
-  /** The id that is stored with the run, if there is a log. */
+  /** The session of the run: that of the first request with the key. */
+  readonly session: string;
+  /** True if no request before has had the key. */
+  readonly isFirst: boolean;
+  /** The id that is stored with the run, by which a repeated request finds it; undefined without a key. */
   readonly requestId?: string;
   /** Keeps the key, since its run has begun. */
   keep(run: LiveRun): void;
@@ -118,94 +41,89 @@ export interface ClaimedKey {
    * Releases the key, since its run could not begin. `isRefusal` is true for the error of a request that is refused: no run has begun, and none will. Returns the
    * cursor of the run if the same request has begun it in another process.
    */
-  release(error: unknown, isRefusal: boolean): Promise<Required<EventCursor> | undefined> | undefined;
+  release(error: unknown, isRefusal: boolean): Promise<EventCursor | undefined>;
 }
 
-/** The log entry of a key. */
-interface Claim extends Required<EventCursor> {
+/** The content of a key's journal, as its head. */
+interface StoredKey {
   /** The hash of the request's content. */
   readonly content: string;
-  /** When the key was claimed, in milliseconds since 1970. */
-  readonly at: number;
+  readonly session: string;
+  /** The run of the request, once it has begun. */
+  readonly begun?: EventCursor;
 }
 
-/** The second line of a key's entry: its run has begun. */
-const recordedLine = "{}";
+/** Keeps idempotency keys in a journal. */
+export class IdempotencyKeys {
+  readonly #journal: Journal;
+  readonly #expireIn: number;
+  /** Requests with one key are handled one after another. */
+  readonly #locks: Locks;
 
-/** The beginning of the id of a key's entry. No id of a run begins with it. */
-const keyPrefix = "key:";
+  /** Keeps keys for `expireIn` milliseconds. `lease` is the longest that a request waits for another one with its key. */
+  constructor(journal: Journal, { lease, expireIn }: { readonly lease: number; readonly expireIn: number }) {
+    this.#journal = journal;
+    this.#expireIn = expireIn;
+    this.#locks = new Locks(lease);
+  }
 
-/** True for the id of the entry of a key, which a log in memory counts apart from the events of runs. */
-export function isKeyEntry(id: string): boolean {
-  return id.startsWith(keyPrefix);
-}
-
-/** Recognizes requests that are sent again. */
-export interface IdempotencyKeys {
   /**
    * Claims a key for the first request that has it, and finds the run of that request for the others. If the process of the first request died before the run
-   * began, the next request begins it. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to another request, or if the run
-   * has begun and its record was deleted.
+   * began, the next request begins it. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to another request.
    */
-  claimKey(request: KeyedRequest, requester: Requester): Promise<KeyClaim>;
-  /** Whether a run has begun at the cursor, in any process. The log has a record of it then. */
-  isRecorded(cursor: Required<EventCursor>, requester: Requester): Promise<boolean>;
-}
+  async claim(request: KeyedRequest, requester: Requester): Promise<KeyClaim> {
+    const id = journalKey(requester.owner, `\0key${request.key}`); // no session has such a name
+    const unlock = await this.#locks.take(id);
+    try {
+      const claimed = await this.#claim(id, request, requester, unlock);
+      if (claimed.status === "repeated") unlock();
+      return claimed;
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+  }
 
-/** Keeps idempotency keys in `log` for the runs of `host`. */
-export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
-  /** Requests with one key are handled one after another. */
-  const locks = new Locks(host.lease);
-
-  /** Claims the key that the entry `id` stands for. `unlock` lets the next request with the key follow. */
-  async function claim(
+  async #claim(
     id: string,
-    { cursor, released, ...request }: KeyedRequest,
+    { content: text, session, released = false }: KeyedRequest,
     requester: Requester,
     unlock: () => void,
   ): Promise<KeyClaim> {
-    const content = await hashOf(request.content);
-    const newClaim: Claim | undefined = cursor && { ...cursor, content, at: Date.now() };
-    const addition = { after: 0, lines: [JSON.stringify(newClaim)], ended: true, owner: requester.owner, pinned: true };
-    const isFirst = newClaim && await log.append(id, addition);
-    const { claim, hasRecord } = isFirst ? { claim: newClaim, hasRecord: false } : await readClaim(id);
-    if (!claim && !hasRecord) {
-      return {
-        status: "first",
-        cursor,
-        requestId: id,
-        keep: unlock,
-        release: () => void unlock(),
-      };
-    }
-    if (claim && claim.content !== content) {
+    const content = await hashOf(text);
+    const mark = { holder: crypto.randomUUID(), n: 1 };
+    const isFirst = await this.#store(id, requester, undefined, mark, { content, session });
+    const known: StoredKey = isFirst ? { content, session } : await this.#read(id) ?? { content, session };
+    if (known.content !== content) {
       throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     }
-    if (claim && !isFirst && await isRecorded(claim, requester)) {
-      if (await belongsTo(claim, requester, id)) return { status: "repeated", cursor: claim };
-      throw new SessionError(`Cannot resume session "${claim.session}": it is not paused`, "not-paused");
-    }
-    if (hasRecord || !claim) {
-      throw new RecordError("Cannot repeat the request: the record of its run has been deleted", "forgotten");
-    }
-    if (!isFirst && !host.hasStore && Date.now() < claim.at + host.lease) {
-      throw new RecordError("Cannot repeat the request: its run may have begun in another process", "repeated");
-    }
+    if (known.begun) return { status: "repeated", cursor: known.begun };
+    const note = (start: EventCursor) => {
+      const noted = isFirst
+        ? this.#store(id, requester, mark, { ...mark, n: 2 }, { ...known, begun: start })
+        : undefined;
+      if (noted) requester.outlive(noted.catch(() => {})); // without it, the session tells
+    };
     return {
       status: "first",
-      cursor: claim,
+      session: known.session,
+      isFirst,
       requestId: id,
-      keep() {
-        requester.outlive(log.append(id, { ...addition, after: 1, lines: [recordedLine] }).catch(() => {})); // without it, the record tells
+      keep(run) {
+        requester.outlive(
+          run.untilReady().then((after) => {
+            if (after !== undefined) note({ run: run.id, session: run.session, after });
+          }),
+        );
         unlock();
       },
-      async release(error, isRefusal) {
+      release: async (error, isRefusal) => {
         try {
-          const mayBeRecorded = error instanceof SessionError && await isRecorded(claim, requester);
-          if (mayBeRecorded && await belongsTo(claim, requester, id)) return claim;
-          // without a store, nothing would tell the next request that no run has begun
-          const isFree = released || !host.hasStore || isRefusal;
-          if (isFirst && isFree) await log.delete(id).catch(() => {}); // the client receives the reason of the refusal
+          if (error instanceof RepeatedRequest) {
+            const { run, after } = error;
+            return { run, session: known.session, after };
+          }
+          if (isFirst && (released || isRefusal)) await this.#journal.delete(id).catch(() => {}); // the client receives the reason of the refusal
           return undefined;
         } finally {
           unlock();
@@ -214,57 +132,23 @@ export function idempotencyKeys(log: Log, host: RunHost): IdempotencyKeys {
     };
   }
 
-  /**
-   * Returns the claim of a key, and whether its run began: the record of the run may be gone before the key. The claim is missing if another process has
-   * released it while this one began the run.
-   */
-  async function readClaim(id: string): Promise<{ readonly claim?: Claim; readonly hasRecord: boolean }> {
-    const { first, last, lines: [line] } = await log.read(id, 0) ?? { first: 1, last: 0, lines: [] };
-    return { ...(line !== undefined && first === 1 && { claim: JSON.parse(line) }), hasRecord: last > 1 };
-  }
-
-  const isRecorded: IdempotencyKeys["isRecorded"] = async ({ run, session, after }, requester) => {
-    const live = host.get(run, requester);
-    if ((await live?.untilReady() ?? -1) >= after) return true;
-    await live?.untilOver(); // it has just paused, or could not begin
-    const key = recordKey(run, requester);
-    const page = await log.read(key, after);
-    if (page && page.last > after) return true;
-    const stored = await host.head(session, requester);
-    const isKnown = isRunning(stored, run) || (hasEnded(stored, run) && !isUnrecorded(stored));
-    const { owner } = requester;
-    if (isKnown) await log.append(key, { after, lines: [], ended: false, owner }); // a live run continues here
-    return isKnown;
-  };
-
-  /** Whether the run that began or resumed at the cursor did so for the request. The first event after a resume names its id. */
-  async function belongsTo(
-    { run, session, after }: Required<EventCursor>,
-    requester: Requester,
-    requestId: string,
+  /** Stores the content of a key. Resolves to false if another request has stored it. */
+  async #store(
+    id: string,
+    { owner }: Requester,
+    from: Mark | undefined,
+    to: Mark,
+    key: StoredKey,
   ): Promise<boolean> {
-    if (after === 0) return true;
-    const page = await log.read(recordKey(run, requester), after);
-    const { first, lines: [started] } = page ?? { first: after + 1, lines: [] };
-    if (started !== undefined) {
-      return first > after + 1 || JSON.parse(started).request === requestId;
-    }
-    return requestOf(await host.head(session, requester)) === requestId;
+    const head = JSON.stringify(key);
+    const change = { run: 0, state: "over", base: 1, waiting: 0, head, last: 0, entries: [] } as const;
+    const created = !from && { created: { owner, expireIn: this.#expireIn } };
+    const outcome = await withRetries(() => this.#journal.append(id, { from, to, change, ...created }));
+    return outcome?.stored === true;
   }
 
-  return {
-    isRecorded,
-    async claimKey(request, requester) {
-      const id = `${keyPrefix}${await hashOf(JSON.stringify([requester.owner, request.key]))}`;
-      const unlock = await locks.take(id);
-      try {
-        const claimed = await claim(id, request, requester, unlock);
-        if (claimed.status === "repeated") unlock();
-        return claimed;
-      } catch (error) {
-        unlock();
-        throw error;
-      }
-    },
-  };
+  async #read(id: string): Promise<StoredKey | undefined> {
+    const { head } = await this.#journal.head(id) ?? {};
+    return head === undefined ? undefined : JSON.parse(head);
+  }
 }

@@ -7,10 +7,10 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { SendOptions } from "../../core/steering.ts";
 import type { AbortOptions } from "../../core/control.ts";
 import type { OnError } from "../../core/events.ts";
-import type { HistoryOptions, HistoryPage, Patience } from "../../core/store.ts";
+import type { HistoryOptions, HistoryPage } from "../../core/store.ts";
 import type { StartOptions } from "../../core/start.ts";
 import type { Stop } from "../../core/position.ts";
-import type { Session, SessionHead } from "../../core/session.ts";
+import type { Mail, Session, SessionHead } from "../../core/session.ts";
 import type { HeldSession } from "../resume_token/mod.ts";
 
 /** A request, a run or a session, by its owner. */
@@ -49,6 +49,7 @@ export interface LaunchInput extends
       | "rollback"
       | "busy"
       | "requestId"
+      | "isRepeated"
       | "pausedAt"
       | "compact"
       | "tools"
@@ -56,14 +57,14 @@ export interface LaunchInput extends
       | "rewind"
       | "answerFormat"
       | "firstEvents"
+      | "isNew"
+      | "mustExist"
     >
   > {
-  /** The run's id. */
-  readonly run: string;
+  /** The run to continue. Default: a new one. */
+  readonly run?: string;
   /** Its session. */
   readonly session: string;
-  /** The end of the lease by which this process has claimed the run already. */
-  readonly claimedUntil?: number;
   /** A prompt, in place of `messages`. */
   readonly prompt?: string;
   /** The session itself, if the client keeps it in a resume token. */
@@ -76,6 +77,8 @@ export interface LaunchInput extends
  * run does not live.
  */
 export interface LiveRun {
+  /** The run's id. */
+  readonly id: string;
   /** The session's id. */
   readonly session: string;
   /** False if the run is over, or if nothing executes it any more. */
@@ -88,9 +91,9 @@ export interface LiveRun {
   send(message: UserMessage, options?: SendOptions): Promise<true | undefined>;
   /** Asks the run to end with one more answer. Resolves as `send()`. */
   finish(): Promise<true | undefined>;
-  /** Resolves when the first events are logged, to the number of the event before them; to undefined if the run could not begin, or does not live. */
+  /** Resolves when the run has its session, to the number of the event before its first one; to undefined if it could not begin, or does not live. */
   untilReady(): Promise<number | undefined>;
-  /** Resolves when the run has ended or paused and its events are logged, or when it does not live. */
+  /** Resolves when the run has ended or paused, or when it does not live. */
   untilOver(): Promise<void>;
 }
 
@@ -100,12 +103,8 @@ export interface RunHost {
   readonly agent: { readonly "~definition": object };
   /** Receives the errors of runs. */
   readonly onError: OnError;
-  /** Whether sessions are stored. If not, nothing can tell how a run of another process ended. */
-  readonly hasStore: boolean;
   /** Milliseconds without an event after which a run of another process is checked. */
   readonly lease: number;
-  /** Returns the milliseconds for which a run that has begun retries a failure of the log: less once a shutdown has taken its `grace`. */
-  readonly patience: Patience;
   /** Ends every stream when it aborts. */
   readonly signal: AbortSignal | undefined;
   /** Loads a session of the requester. */
@@ -114,17 +113,12 @@ export interface RunHost {
   history(session: string, requester: Owned, options: HistoryOptions): Promise<HistoryPage | undefined>;
   /** Reads a session of the requester without its messages. */
   head(session: string, requester: Owned): Promise<SessionHead | undefined>;
-  /**
-   * Changes a session of the requester without its messages. `change` returns undefined for a session that it does not change. Resolves to undefined then, and to
-   * false if another process changed the session at the same time.
-   */
-  changeHead(
-    session: string,
-    requester: Owned,
-    change: (head: SessionHead) => SessionHead | undefined,
-  ): Promise<boolean | undefined>;
+  /** Posts mail for a run that works. Resolves to whether there was room for it; to undefined if the run is paused or over. */
+  post(run: Required<RunAddress>, mail: Mail, requester: Owned): Promise<boolean | undefined>;
   /** Returns a run of the requester that lives in this process. */
   get(run: string, requester: Owned): LiveRun | undefined;
+  /** Whether this process executes the run, or may have just begun it. */
+  executes(run: string, requester: Owned): boolean;
   /** Whether the run is known to be executed nowhere. */
   isDead(run: string, requester: Owned): boolean;
   /** Begins or resumes a run; resolves when it is ready. The platform keeps the process alive until the run is over. */

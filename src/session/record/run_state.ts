@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { waitingMessages as messagesInState } from "../../core/steering.ts";
-import { type PositionAt, stops } from "../../core/position.ts";
-import { withoutContext } from "../../core/transcript.ts";
+import type { PositionAt } from "../../core/position.ts";
 import type { Event } from "../../protocol/event.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
-import { type Mail, questionsOf, type Session, type SessionHead } from "../../core/session.ts";
+import { questionsOf, type Session, type SessionHead } from "../../core/session.ts";
 
 /** A session, or nothing where there is none. */
 type Stored = SessionHead | undefined;
@@ -24,17 +22,6 @@ export function latestRunOf(session: Stored): string | undefined {
   return session?.run?.id ?? session?.last?.run;
 }
 
-/** Whether the run `run` ended last in this session. */
-export function hasEnded(session: Stored, run: string): boolean {
-  return session?.last?.run === run;
-}
-
-/** Whether the last run of a session ended because its first events could not be logged. It executed no tool, and its prompt is not kept. */
-export function isUnrecorded(session: Stored): boolean {
-  const event = session?.last?.event;
-  return event?.type === "run.aborted" && event.reason === stops.unrecorded.reason;
-}
-
 /** Whether `run` (default: some run) has the session and is not paused. Its process may be dead. */
 export function isRunning(session: Stored, run = runOf(session)): boolean {
   return session?.run !== undefined && !session.run.exit && session.run.id === run;
@@ -45,19 +32,9 @@ export function lastEventNumber(session: Stored): number {
   return session?.run?.events ?? 0;
 }
 
-/** Returns a session whose paused run has another number for its `run.paused` event. */
-export function numberPause(session: SessionHead, events: number): SessionHead {
-  return session.run ? { ...session, run: { ...session.run, events } } : session;
-}
-
 /** Returns when the lease of the run ends, in milliseconds since 1970. */
 export function leaseEnd(session: Stored): number {
   return session?.lease?.until ?? Infinity;
-}
-
-/** Returns the id of the request that began or resumed the run. */
-export function requestOf(session: Stored): string | undefined {
-  return session?.run?.request;
 }
 
 /** Returns what a client may see of the run that has the session. */
@@ -74,18 +51,6 @@ export function knownEnd(session: Stored, run: string): Event | undefined {
     return { type: "run.paused", questions: questionsOf(session), usage: session.run.usage };
   }
   return session?.last?.run === run ? session.last.event : undefined;
-}
-
-/** Returns how many messages wait for the run. */
-export function waitingMessages(session: Stored): number {
-  const { run, mail = [] } = session ?? {};
-  return withoutContext(messagesInState(run?.state ?? [])).length +
-    mail.filter(({ type }) => type === "message").length;
-}
-
-/** Returns the session with a message or a request to finish added for its run; nothing if no run has it. */
-export function addMail(session: SessionHead, mail: Mail): SessionHead | undefined {
-  return session.run && { ...session, mail: [...session.mail ?? [], mail] };
 }
 
 /** Returns the position of a run that has not accepted its prompt yet. */

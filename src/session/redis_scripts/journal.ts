@@ -6,6 +6,7 @@
 import {
   type Append,
   type Appended,
+  type Created,
   expectHead,
   type Journal,
   type JournalHead,
@@ -14,30 +15,44 @@ import {
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
+import type { Store } from "../../core/store.ts";
+import { storeOf } from "../earlier_rows.ts";
 import { clockOffset } from "../expiry.ts";
-import { headOf, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
+import {
+  deltasEveryDefault,
+  headOf,
+  type PackedRow,
+  pageOf,
+  rangeOf,
+  type Subscribe,
+  subscribedWatch,
+} from "../journal_rows.ts";
 import { entriesOf, textOfEntries, textOfLines } from "../pieces.ts";
-import { listOf, type RedisOptions, type RunScript, textOf } from "./script.ts";
-import { time } from "./store.ts";
+import { redisEarlierRows } from "./earlier_rows.ts";
+import { listOf, type RedisStoreOptions, type RunScript, textOf, time } from "./script.ts";
 
 /** Options of `scriptJournal()`. */
-export interface RedisJournalOptions extends RedisOptions {
-  /** Milliseconds between two looks for changes of other processes. Default: 200. */
-  readonly pollEvery?: number;
-  /** Watches the channel of a journal, for the changes of all processes. Default: watchers are notified of those of this process. */
-  readonly watch?: (channel: string, watcher: Parameters<Journal["watch"]>[1]) => () => void;
+export interface RedisJournalOptions extends RedisStoreOptions {
+  /** Subscribes to the channel of a journal, for the changes of other processes. Default: watchers are notified of those of this process. */
+  readonly subscribe?: Subscribe;
+}
+
+/** Creates a store. */
+export function scriptStore(script: RunScript, options: RedisJournalOptions): Store {
+  return storeOf(scriptJournal(script, options), redisEarlierRows(script, options.prefix ?? "jizai"));
 }
 
 /**
  * Creates journals. Each operation is one script on the keys of a journal. Sorted sets in other slots are the indexes of what is due and of owners' sessions: they
- * are written before the journal, and what an index returns is looked up. The clock is that of Redis.
+ * are written before the journal, and what an index returns is looked up. A third one finds those that have expired in the other two. The clock is that of Redis.
  */
 export function scriptJournal(
   script: RunScript,
-  { prefix = "jizai", expireIn = Infinity, pollEvery = 200, watch: watchChannel }: RedisJournalOptions = {},
+  { prefix = "jizai", expireIn = Infinity, pollEvery = 200, deltasEvery = deltasEveryDefault, subscribe }:
+    RedisJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
-  const dues = `{${prefix}}:journals:due`;
+  const [dues, expiries] = [`{${prefix}}:journals:due`, `{${prefix}}:journals:expiries`];
   const clock = clockOffset(async () => Number(await script(time, [dues], [])));
   const now = async () => Date.now() + await clock.ahead();
   const keysOf = (key: string) => ["head", "entries", "events"].map((name) => `${prefix}:{journal:${key}}:${name}`);
@@ -54,9 +69,9 @@ export function scriptJournal(
   }
 
   /** Returns entries, which are elements of the list. */
-  function numbered(key: string, texts: readonly unknown[], first: number, last: number) {
+  function numbered(id: string, texts: readonly unknown[], first: number, last: number) {
     const pieces = texts.map((text, index) => ({ first: first + index, part: 0, text: `${textOf(text)}\n` }));
-    return entriesOf(key, pieces, { first, last });
+    return entriesOf(id, pieces, { first, last });
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
@@ -85,42 +100,64 @@ export function scriptJournal(
       );
     }
     if (typeof until === "number") await script(add, [dues], [until, key]);
-    notify(key);
+    if (!from && session !== undefined) await noteExpiry(key, { session, owner }, at, own);
+    notify(key, false);
     return { stored: true, last: Number(end) };
   }
 
+  /** Notes when a new session expires, and removes a few that have expired from the indexes. A session that was used since is noted anew. */
+  async function noteExpiry(key: string, { session, owner = "" }: Created, at: number, keep: number): Promise<void> {
+    const entry = keep < Infinity ? [Math.ceil(at + keep), JSON.stringify([key, owner, session])] : [];
+    for (const text of listOf(await script(expired, [expiries], [Math.floor(at), ...entry])).map(textOf)) {
+      const [gone, of, name] = JSON.parse(text);
+      const left = Number(await script("return redis.call('PTTL', KEYS[1])", keysOf(gone).slice(0, 1), []));
+      if (left >= 0) {
+        await script(add, [expiries], [Math.ceil(at + left), text]);
+        continue;
+      }
+      await script(remove, [dues], [gone]);
+      await script(remove, [sessionsOf(of)], [`${name}\0${gone}`]);
+      await script(remove, [expiries], [text]);
+    }
+  }
+
   /** Returns the journals of an index that are due. What is due later, or not at all, moves in the index or leaves it, unless it has moved meanwhile. */
-  async function dueOf(keys: readonly (readonly [key: string, score: number])[]): Promise<readonly string[]> {
+  async function dueOf(
+    keys: readonly (readonly [key: string, score: number])[],
+    within: number,
+  ): Promise<readonly string[]> {
     const at = await now();
     const heads = await Promise.all(keys.map(async ([key, score]) => [key, score, await head(key)] as const));
     const due: string[] = [];
     for (const [key, score, found] of heads) {
-      if (found?.due != null && found.due <= 0) due.push(key);
+      if (found?.due != null && found.due <= within) due.push(key);
       else await script(moveScore, [dues], [key, score, found?.due != null ? Math.ceil(at + found.due) : ""]);
     }
     return due;
   }
 
   return {
-    watch: watchChannel ? (key, watcher) => watchChannel(channelOf(key), watcher) : watch,
+    watch: subscribe ? subscribedWatch(watch, (key, watcher) => subscribe(channelOf(key), watcher)) : watch,
     pollEvery,
+    deltasEvery,
     head,
     async open(key) {
       const at = await now();
       const [fields, ...texts] = await run(readFrom, key, -1, -1);
       const found = headIn(listOf(fields), at);
-      return found && { ...found, entries: numbered(key, texts, found.base, found.last) };
+      return found && { ...found, entries: numbered(found.session ?? key, texts, found.base, found.last) };
     },
     async entries(key, first, last) {
       const [fields, ...texts] = await run(readFrom, key, Math.max(first, 1), last);
-      const range = rangeOf(headIn(listOf(fields), 0), first, last);
-      return numbered(key, range.last < range.first ? [] : texts, range.first, range.last);
+      const found = headIn(listOf(fields), 0);
+      const range = rangeOf(found, first, last);
+      return numbered(found?.session ?? key, range.last < range.first ? [] : texts, range.first, range.last);
     },
     append,
     async post(key, { run: number, entry, most = "" }) {
       const values = [number, most, JSON.stringify(entry), Math.ceil(await now()), channelOf(key)];
       const [status, last] = await run(raise, key, ...values);
-      if (status === 1) notify(key);
+      if (status === 1) notify(key, true);
       return status === 1 ? { status: "posted", last: Number(last) } : { status: status === 2 ? "full" : "over" };
     },
     async read(key, number, after): Promise<JournalPage | undefined> {
@@ -128,14 +165,14 @@ export function scriptJournal(
       const found = headIn(listOf(fields), 0);
       return found && pageOf(found, { run: number, after, end: Number(end ?? 0) }, additionsIn(rows));
     },
-    async pending(limit) {
+    async pending(limit, within = 0) {
       for (let size = limit;; size *= 2) {
-        const found = listOf(await script(earliest, [dues], [Math.floor(await now()), size]));
+        const found = listOf(await script(earliest, [dues], [Math.floor(await now() + within), size]));
         const keys = Array.from(
           { length: found.length / 2 },
           (_, index) => [textOf(found[2 * index]), Number(found[2 * index + 1])] as const,
         );
-        const due = await dueOf(keys);
+        const due = await dueOf(keys, within);
         if (due.length >= limit || keys.length < size) return due.slice(0, limit);
       }
     },
@@ -253,7 +290,7 @@ end
 redis.call('RPUSH', KEYS[2], ARGV[3])
 local last = redis.call('HINCRBY', KEYS[1], 'last', 1)
 expire(ARGV[4])
-redis.call('PUBLISH', ARGV[5], '')
+redis.call('PUBLISH', ARGV[5], 'post')
 return {1, last}`;
 
 /** Reads the head, the last event of a run, and its additions from the one that contains event ARGV[2], about a million bytes of them. */
@@ -279,6 +316,12 @@ return page`;
 // Scripts of indexes.
 
 const add = "return redis.call('ZADD', KEYS[1], unpack(ARGV))";
+
+/** Adds an entry, if there is one, and returns 10 whose time has passed. */
+const expired = `if ARGV[2] then redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3]) end
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, 10)
+for index, entry in ipairs(found) do found[index] = ':' .. entry end
+return found`;
 
 /** Adds a key, or lowers its score. */
 const addEarlier = "return redis.call('ZADD', KEYS[1], 'LT', unpack(ARGV))";

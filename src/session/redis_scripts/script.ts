@@ -4,7 +4,7 @@
  * @module
  */
 import type { KeyValue } from "../../protocol/key_value.ts";
-import { usedUntil } from "../expiry.ts";
+import type { DeltaOptions } from "../journal_rows.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
 
 /** Executes a Lua script. Clients may parse texts as JSON, so scripts return texts after a colon. */
@@ -22,9 +22,15 @@ export interface RedisOptions {
   readonly expireIn?: number;
 }
 
-/** Returns an expiry for scripts: 0 for never. That of a session counts from the end of its lease, if it has one. */
-export function expiryOf(expireIn: number, leaseEnd: number | null = null): number {
-  return expireIn < Infinity ? Math.max(1, Math.ceil(usedUntil(leaseEnd) - Date.now() + expireIn)) : 0;
+/** Options of the stores in Redis. */
+export interface RedisStoreOptions extends RedisOptions, DeltaOptions {
+  /** Milliseconds between two looks for changes of other processes. Default: 200; on a connection that subscribes 1,000, in case a notification is lost. */
+  readonly pollEvery?: number;
+}
+
+/** Returns an expiry for scripts: 0 for never. */
+export function expiryOf(expireIn: number): number {
+  return expireIn < Infinity ? Math.max(1, Math.ceil(expireIn)) : 0;
 }
 
 /** Returns the elements of a list that a script has returned. */
@@ -36,6 +42,10 @@ export function listOf(reply: unknown): readonly unknown[] {
 export function textOf(reply: unknown): string {
   return String(reply).slice(1);
 }
+
+/** Reads the clock. Exported for simulations, which replace it. */
+export const time = `local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 /** Lua: expires the key `key` after `ms` milliseconds, or never. */
 export const expireFunction = `local function expire(key, ms)

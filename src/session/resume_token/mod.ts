@@ -4,15 +4,17 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/events.ts";
-import { appendTo, sessionCache, sessionsIn } from "../../core/memory.ts";
+import { type Append, type Appended, headAfter, isSameMark, journalKey } from "../../core/journal.ts";
+import { memoryJournal } from "../../core/memory_journal.ts";
 import { isPaused, type Session } from "../../core/session.ts";
-import { formatFor, inCurrentForm, openSession, SessionVersion } from "../../core/session_version.ts";
-import type { RunStore } from "../../core/store.ts";
+import { formatFor, inCurrentForm, readSession, storeSession } from "../../core/session_version.ts";
+import { FinalError, type RunStore } from "../../core/store.ts";
 import { brand } from "../../protocol/brand.ts";
 import type { Event } from "../../protocol/event.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { encryption, type SecretKey } from "./encryption.ts";
 import { type Sink, SinkFilter } from "../../stream/channel.ts";
+import { lineOf } from "../../stream/sse.ts";
 export type { SecretKey } from "./encryption.ts";
 export type { NumberedEvent } from "../../core/events.ts";
 export type { RunStore } from "../../core/store.ts";
@@ -33,9 +35,9 @@ export type { Sink } from "../../stream/channel.ts";
 export type ResumeTokenProblem = "forged" | "unknown-key" | "version" | "other-session" | "expired" | "too-large";
 
 /** A resume token that cannot be made or opened. Its message may be sent to the client. */
-export class ResumeTokenError extends Error {
+export class ResumeTokenError extends FinalError {
   /** The mark of the class, which its copies share. */
-  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ResumeTokenError");
+  static override readonly "~brand": symbol = /* @__PURE__ */ brand(this, "ResumeTokenError");
 
   /** The name of the class. */
   override readonly name = "ResumeTokenError";
@@ -52,53 +54,78 @@ export class ResumeTokenError extends Error {
 export interface HeldSession {
   /** The session from the resume token; undefined for a new session. */
   readonly session: Session | undefined;
-  /** The store for the run. It holds this session only. */
+  /** True if the store of the server shows that the token was used before. */
+  readonly isUsed: boolean;
+  /** The store for the run: that of the server, or one that holds this session only. */
   readonly store: RunStore;
   /** Passes events on to `sink`. A resume token is added to `run.paused`. */
   to(sink: Sink<NumberedEvent>): Sink<NumberedEvent>;
 }
 
-/** Holds `session` for one run. `seal` makes the resume token when the run pauses. */
-function holdSession(
+/** Holds `session` for one run, in `kept` or else for itself. `seal` makes the resume token when the run pauses. */
+async function holdSession(
   session: Session | undefined,
   seal: (session: Session) => Promise<string>,
-): HeldSession {
-  const sessions = sessionCache();
+  kept: RunStore = { journal: memoryJournal() },
+): Promise<HeldSession> {
+  const { journal } = kept;
   let resumeToken: string | undefined;
+  /** The append of the last pause. */
+  let sealed: Append | undefined;
   /** The id under which the operator received the reason why the session was not saved. */
   let unsaved: string | undefined;
-  if (session) {
-    const { addition } = SessionVersion.none.next(session, { holder: crypto.randomUUID() });
-    appendTo(sessions, session.id, addition);
+  const key = session && journalKey(session.owner, session.id);
+  const head = key === undefined ? undefined : await journal.head(key);
+  if (session && key !== undefined && !head) await storeSession(journal, key, session, undefined, session.version);
+
+  /** Stores a pause with its token, so that a client which reconnects receives it, too. An append that is repeated stays the same. */
+  async function append(key: string, append: Append): Promise<Appended | undefined> {
+    if (append.change?.state !== "paused") return await journal.append(key, append);
+    if (!sealed || !isSameMark(sealed.to, append.to)) sealed = await sealedAppend(key, append);
+    return await journal.append(key, sealed);
   }
 
-  const operations = sessionsIn(sessions);
-  const store: RunStore = {
-    ...operations,
-    async append(id, addition) {
-      if (!await operations.append(id, addition)) return false;
-      const { session } = await openSession(operations, id);
-      if (session && isPaused(session)) resumeToken = await seal(session);
-      return true;
-    },
-  };
+  /** Returns the append of a pause with its token in the last event. */
+  async function sealedAppend(key: string, append: Append): Promise<Append> {
+    const stored = await journal.open(key);
+    const head = headAfter(append, stored);
+    const { change, events } = append;
+    if (!head || !change) return append; // nothing will be stored
+    const added = change.entries.map((entry, index) => [change.last + 1 + index, entry] as const);
+    const entries = [...stored?.entries ?? [], ...added].filter(([number]) => number >= head.base);
+    const { readUntil: _, ...session } = readSession({ ...head, due: null, entries }, head.session ?? key).session; // `readUntil` counts entries, which a token does not have
+    const token = resumeToken = await seal(session);
+    const lines = events?.lines.map((line, index, all) =>
+      index === all.length - 1 ? lineOf(tokenAdded(JSON.parse(line), token)) : line
+    );
+    return {
+      ...append,
+      ...(events && lines && { events: { ...events, lines } }),
+    };
+  }
 
   /** Returns the event that the client receives. A run whose pause was not saved has failed. */
   function shown(event: Event): Event {
-    if (event.type === "run.paused" && resumeToken !== undefined) return { ...event, resumeToken };
+    if (resumeToken !== undefined && event.type === "run.paused") return tokenAdded(event, resumeToken);
     if (event.type !== "run.failed" || event.error !== unsaved) return event;
     return { ...event, message: "The run cannot pause: its session does not fit into a resume token." };
   }
 
   return {
     session,
-    store,
+    isUsed: head !== undefined && head.mark.n !== session?.version,
+    store: { ...kept, journal: { ...journal, append } },
     to: (sink) =>
       new SinkFilter(sink, ({ id, event }) => {
         if (event.type === "warning" && event.code === "session.unsaved") unsaved = event.error;
         sink.write({ id, event: shown(event) });
       }),
   };
+}
+
+/** Returns an event with the token, if it is a pause. */
+function tokenAdded(event: Event, resumeToken: string): Event {
+  return event.type === "run.paused" ? { ...event, resumeToken } : event;
 }
 
 // Resume tokens: paused sessions that their clients keep, for servers without a store.
@@ -121,6 +148,12 @@ export interface OpenOptions {
   readonly session?: string;
 }
 
+/** Options of `ResumeTokens.hold()`. */
+export interface HoldOptions extends OpenOptions {
+  /** The store of the server, which counts each token once. Default: none; sessions are in their tokens only. */
+  readonly store?: RunStore | undefined;
+}
+
 /** Makes and opens resume tokens. */
 export interface ResumeTokens {
   /** Makes the token of a session. Throws a `TypeError` if the session is not paused, and a `ResumeTokenError` if it is too large. */
@@ -128,7 +161,7 @@ export interface ResumeTokens {
   /** Returns the session of a token. Throws a `ResumeTokenError` if the text is not a valid token. */
   open(text: string, options?: OpenOptions): Promise<Session>;
   /** Opens a token, or begins a new session without one, and holds the session for one run, as a server does. Throws as `open()` does. */
-  hold(text?: string, options?: OpenOptions): Promise<HeldSession>;
+  hold(text?: string, options?: HoldOptions): Promise<HeldSession>;
 }
 
 /** The versions of the format that are read. They change with the form of sessions: version 4 contains a session in format 2. */
@@ -219,7 +252,9 @@ export function resumeTokens(options: ResumeTokenOptions): ResumeTokens {
   return {
     seal,
     open,
-    hold: async (text, options) => holdSession(text === undefined ? undefined : await open(text, options), seal),
+    async hold(text, { store, ...options } = {}) {
+      return await holdSession(text === undefined ? undefined : await open(text, options), seal, store);
+    },
   };
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { nextTick } from "../../stream/tick.ts";
 
 /** An SQLite database with transactions: the part of a Durable Object's `ctx.storage` that is used. The object must have SQLite storage. */
 export interface SqlStorage {
@@ -15,68 +16,24 @@ export interface SqlStorage {
   transactionSync<T>(work: () => T): T;
 }
 
-/** The expiry of entries. */
-export interface SqlOptions {
-  /** Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease. */
-  readonly expireIn: number;
-  /** The least number of milliseconds between two deletions of expired entries. Infinity: they are deleted once, at the start. */
-  readonly sweepEvery: number;
-}
-
-/**
- * The columns of sessions that an earlier schema may lack. `holder` and the negative of `version` are the mark, `until` is the end of the lease, and `ends` is the time at which the session expires. Versions of the
- * package before them find a session without a lease, an expiry and a body, so they cannot write it.
- */
-const sessionColumns: readonly (readonly [name: string, type: string])[] = [
-  ["lease", "INTEGER"],
-  ["holder", "TEXT"],
-  ["base", "INTEGER"],
-  ["last", "INTEGER"],
-  ["head", "TEXT"],
-  ["until", "INTEGER"],
-  ["ends", "INTEGER"],
+/** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between. */
+export const journalTables: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS jizai_journal (
+    key TEXT PRIMARY KEY, session TEXT, owner TEXT NOT NULL, holder TEXT NOT NULL, n INTEGER NOT NULL, run INTEGER NOT NULL,
+    state INTEGER NOT NULL, base INTEGER NOT NULL, last INTEGER NOT NULL, events INTEGER NOT NULL, waiting INTEGER NOT NULL,
+    due INTEGER, keep INTEGER, expires INTEGER, writer TEXT NOT NULL, head TEXT NOT NULL
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_journal_entry (
+    key TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (key, first, part)
+  ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_journal_event (
+    key TEXT NOT NULL, run INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, last INTEGER NOT NULL,
+    text TEXT NOT NULL, PRIMARY KEY (key, run, first, part)
+  ) WITHOUT ROWID`,
+  "CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
 ];
-
-/** The tables of sessions. `jizai_session_piece` has the bodies of sessions of earlier versions of the package. */
-export const sessionTables: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS jizai_session (
-    id TEXT PRIMARY KEY, version INTEGER NOT NULL, expires INTEGER, lease INTEGER,
-    holder TEXT, base INTEGER, last INTEGER, head TEXT, until INTEGER, ends INTEGER
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_session_entry (
-    id TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, first, part)
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_session_piece (
-    id TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, part)
-  ) WITHOUT ROWID`,
-  // also if an earlier version of the package deletes a session
-  `CREATE TRIGGER IF NOT EXISTS jizai_session_deleted AFTER DELETE ON jizai_session BEGIN
-    DELETE FROM jizai_session_entry WHERE id = OLD.id;
-  END`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_expires ON jizai_session (expires) WHERE expires IS NOT NULL`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_lease ON jizai_session (lease) WHERE lease IS NOT NULL`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_until ON jizai_session (until) WHERE until IS NOT NULL`,
-  `CREATE INDEX IF NOT EXISTS jizai_session_ends ON jizai_session (ends) WHERE ends IS NOT NULL`,
-];
-
-/** The tables of logs. */
-export const logTables: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS jizai_log (
-    run TEXT PRIMARY KEY, last INTEGER NOT NULL, ended INTEGER NOT NULL, expires INTEGER
-  ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_log_piece (
-    run TEXT NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (run, first, part)
-  ) WITHOUT ROWID`,
-  `CREATE INDEX IF NOT EXISTS jizai_log_expires ON jizai_log (expires) WHERE expires IS NOT NULL`,
-];
-
-/** Creates the tables of sessions, and adds the columns that an older schema does not have. */
-export function addSessionTables({ sql }: SqlStorage): void {
-  const columns = Array.from(sql.exec("SELECT name FROM pragma_table_info('jizai_session')"), ({ name }) => name);
-  const missing = sessionColumns.filter(([name]) => columns.length > 0 && !columns.includes(name));
-  for (const [name, type] of missing) sql.exec(`ALTER TABLE jizai_session ADD COLUMN ${name} ${type}`);
-  for (const statement of sessionTables) sql.exec(statement);
-}
 
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
 export const pieceLength = 100_000;
@@ -87,42 +44,59 @@ export function firstOf<T>(rows: Iterable<T>): T | undefined {
   return row;
 }
 
-/** Returns a function that deletes the rows that have expired by a column of a table, and those of its other tables, at most once in `every` milliseconds. */
-export function sweeper(
-  { sql }: SqlStorage,
-  { table, others, key, columns }: Swept,
-  every: number,
-): () => void {
-  let due = 0;
-  return () => {
-    const now = Date.now();
-    if (now < due) return;
-    due = now + every;
-    for (const column of columns) {
-      for (const each of [...others, table]) {
-        sql.exec(`DELETE FROM ${each} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} <= ?)`, now);
+/** Work that waits for its transaction. */
+interface Waiting {
+  /** Executes the work within a transaction. Returns the function that passes the result on after the commit. */
+  execute(): () => void;
+  /** Executes the work in a transaction of its own, and passes on the result or the failure. */
+  executeAlone(): void;
+  /** Passes on a failure. */
+  fail(error: unknown): void;
+}
+
+/**
+ * Returns a function that executes the work of one tick of the event loop in one transaction. If one work fails, each is executed in a transaction of its own,
+ * so that none fails because of another one.
+ */
+export function sharedTransactions(storage: SqlStorage): <T>(work: () => T) => Promise<T> {
+  let waiting: Waiting[] = [];
+
+  function commit(): void {
+    const group = waiting;
+    waiting = [];
+    let passOn: readonly (() => void)[];
+    let isOpen = false;
+    try {
+      passOn = storage.transactionSync(() => {
+        isOpen = true;
+        return group.map(({ execute }) => execute());
+      });
+    } catch (error) {
+      for (const each of group) {
+        if (isOpen) each.executeAlone();
+        else each.fail(error); // a locked database would make each of them wait again
       }
+      return;
     }
-  };
+    for (const pass of passOn) pass();
+  }
+
+  return <T>(work: () => T) =>
+    new Promise<T>((resolve, reject) => {
+      if (waiting.length === 0) nextTick(commit);
+      waiting.push({
+        execute() {
+          const result = work();
+          return () => resolve(result);
+        },
+        executeAlone() {
+          try {
+            resolve(storage.transactionSync(work));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        fail: reject,
+      });
+    });
 }
-
-/** Tables whose rows expire. */
-interface Swept {
-  /** The table with the columns that contain when its rows expire. */
-  readonly table: string;
-  readonly columns: readonly string[];
-  /** The tables with more rows of the same key. */
-  readonly others: readonly string[];
-  readonly key: string;
-}
-
-/** The tables of sessions. */
-export const sweptSessions: Swept = {
-  table: "jizai_session",
-  columns: ["expires", "ends"],
-  others: ["jizai_session_entry", "jizai_session_piece"],
-  key: "id",
-};
-
-/** The tables of logs. */
-export const sweptLogs: Swept = { table: "jizai_log", columns: ["expires"], others: ["jizai_log_piece"], key: "run" };

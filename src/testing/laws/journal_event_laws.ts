@@ -147,6 +147,7 @@ export const indexLaws: Laws<Journal> = {
     for (const each of all) {
       expect("pending()", await each.pending(9), [a, b, c]);
       expect("pending() of at most two", await each.pending(2), [a, b]);
+      expect("pending() within a time", await each.pending(9, 2 ** 41), [a, b, c, later]);
       const heads = await Promise.all(dues.map(([key = ""]) => each.head(key)));
       const isDue = heads.map((head) => (head?.due ?? Infinity) <= 0);
       expect("whether each is due", isDue, [true, true, true, false, false]);

@@ -12,13 +12,13 @@ import {
   type JournalHead,
   type JournalLines,
   type MailEntry,
+  type Mark,
   type NumberedJournalEntry,
   type OpenedJournal,
   outcomeOf,
   type Post,
   type Posted,
 } from "../../core/journal.ts";
-import type { Mark } from "../../core/store.ts";
 import { user } from "../../protocol/message.ts";
 import { type Expect, oddText, randomNumbers } from "./laws.ts";
 

@@ -20,7 +20,20 @@ import {
   numbered,
   post,
 } from "./journal_history.ts";
-import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, long, type Make, oddText } from "./laws.ts";
+import { sessionsIn } from "../../core/sessions.ts";
+import { sessionLaws } from "./session_laws.ts";
+import { transcriptLaws } from "./transcript_laws.ts";
+import {
+  checkLaws,
+  expireIn,
+  type ExpiryLaws,
+  type LawOptions,
+  type Laws,
+  long,
+  type Make,
+  oddText,
+  type TestedStore,
+} from "./laws.ts";
 
 /**
  * Tests a journal against the laws of the port. `make` creates a new, empty journal for each law. Throws an `Error` that names each broken law, and how it is
@@ -30,11 +43,38 @@ import { checkLaws, expireIn, type ExpiryLaws, type LawOptions, type Laws, long,
  * - keeps mail in order between the entries, and refuses an append whose writer has not read it;
  * - returns every entry and every event as it was stored, by range and page by page, also once they are packed;
  * - finds the journals that are due, and the sessions of an owner;
- * - returns nothing of what was deleted or has expired, and shares nothing with its callers.
+ * - returns nothing of what was deleted or has expired, and shares nothing with its callers;
+ * - keeps whole sessions: those whose transcript grows, shrinks and changes in the middle, and those that a newer version of the package has written.
+ *
+ * `make` may return several instances on one database. They are used in turn, as processes that share the database would use them.
+ *
+ * ```ts
+ * import { memory } from "@jizai/jizai";
+ * import { journalLaws } from "@jizai/jizai/testing";
+ * import { assertRejects } from "@std/assert";
+ *
+ * await journalLaws(() => memory().journal);
+ *
+ * const forgetful = () => ({ ...memory().journal, open: () => Promise.resolve(undefined) });
+ * await assertRejects(() => journalLaws(forgetful), Error, "returns a session as it was saved");
+ * ```
  */
 export async function journalLaws(make: Make<Journal>, options: LawOptions = {}): Promise<void> {
-  await checkLaws(make, { ...appendLaws, ...mailLaws, ...eventLaws, ...indexLaws }, expiryLaws, options);
+  const laws = { ...appendLaws, ...mailLaws, ...eventLaws, ...indexLaws, ...ofSessions };
+  await checkLaws(make, laws, expiryLaws, options);
 }
+
+function storeOf(journal: Journal): TestedStore {
+  return { journal, ...sessionsIn(journal) };
+}
+
+/** The laws of whole sessions, for journals. */
+const ofSessions: Laws<Journal> = Object.fromEntries(
+  Object.entries({ ...sessionLaws, ...transcriptLaws }).map(([name, law]): [string, Laws<Journal>[string]] => [
+    name,
+    (journal, expect, signal, all) => law(storeOf(journal), expect, signal, all.map(storeOf)),
+  ]),
+);
 
 const stored = (last: number) => ({ stored: true, last });
 

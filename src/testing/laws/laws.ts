@@ -7,7 +7,7 @@ import { cancellationOf, withGracePeriod } from "../../core/lib/cancellation.ts"
 import { canonicalJson } from "../../core/lib/json.ts";
 import type { RunSnapshot } from "../../core/position.ts";
 import type { Session } from "../../core/session.ts";
-import type { Sessions, StoreAdapter } from "../../core/store.ts";
+import type { Store } from "../../core/store.ts";
 import { type Message, user } from "../../protocol/message.ts";
 
 // Runs the laws of a port against an adapter.
@@ -107,10 +107,10 @@ function shortened(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 160)}… of ${text.length} characters` : text;
 }
 
-// Sample sessions for the laws of stores and logs.
+// Sample sessions for the laws of journals.
 
-/** The store that laws test: an adapter, and the operations on whole sessions that are made of its operations. */
-export interface TestedStore extends StoreAdapter, Sessions {}
+/** The store that laws test: a journal, and the operations on whole sessions that are made of its operations. */
+export type TestedStore = Omit<Store, "durable">;
 
 /** Returns a session with one message. */
 export function sessionWith(id: string, text: string, version = 0): Session {

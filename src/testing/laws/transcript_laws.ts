@@ -1,5 +1,5 @@
 /**
- * The laws of stores about transcripts: they grow, and a rollback, a regenerated answer or a compaction shortens them or changes them in the middle.
+ * The laws of journals about transcripts: they grow, and a rollback, a regenerated answer or a compaction shortens them or changes them in the middle.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Session } from "../../core/session.ts";
 import { type Message, user } from "../../protocol/message.ts";
 import { type Expect, type Laws, oddText, randomNumbers, runningSession, type TestedStore } from "./laws.ts";
 
-/** Random histories of sessions that several instances of a store save in turn, compared with plain objects. */
+/** Random histories of sessions that several instances of a journal save in turn, compared with plain objects. */
 export const transcriptLaws: Laws<TestedStore> = {
   async "returns a transcript that grows, shrinks and changes in the middle as it was saved"(_, expect, signal, all) {
     for (let seed = 1; seed <= 4 && !signal.aborted; seed++) {
@@ -16,7 +16,7 @@ export const transcriptLaws: Laws<TestedStore> = {
     }
   },
 
-  async "shares nothing with its callers"(store, expect, _, all) {
+  async "shares no session with its callers"(store, expect, _, all) {
     const messages = [user("first"), user("second")];
     await store.save({ id: "s", version: 0, messages: messages });
     const expected = (version: number, ...texts: readonly string[]) => ({

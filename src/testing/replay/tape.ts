@@ -171,15 +171,18 @@ export class Tape {
 
 /** Returns a store whose first loaded session is kept on the tape. */
 export function watchedStore(store: RunStore, tape: Tape): RunStore {
+  const { journal } = store;
   let loaded = false;
   return {
     ...store,
-    async open(id) {
-      const opened = await store.open(id);
-      if (!loaded) tape.before = readSession(opened, id).session;
-      loaded = true;
-      return opened;
+    journal: {
+      ...journal,
+      async open(key) {
+        const opened = await journal.open(key);
+        if (!loaded) tape.before = opened && readSession(opened, opened.session ?? key).session;
+        loaded = true;
+        return opened;
+      },
     },
-    writer: (_, run, options) => store.writer(store, run, options),
   };
 }

@@ -33,9 +33,14 @@ export interface Load {
   readonly unit: "request" | "turn" | "call" | "delta" | "stream";
 }
 
-/** Serves an agent in this process: each run is a request whose response is read to the end. */
-export function served(model: Model, options: Options = {}, serving: ServeOptions = {}): Run {
-  const app = serve(agent({ ...options, model }), { store: memory({ max: 1 }), ...serving });
+/** Serves an agent in this process: each run is a request whose response is read to the end. With resume tokens, it stores nothing. */
+export function served(
+  model: Model,
+  options: Options = {},
+  { store = memory({ max: 1 }), resumeTokens, ...serving }: ServeOptions = {},
+): Run {
+  const kept = resumeTokens ? { resumeTokens } : { store };
+  const app = serve(agent({ ...options, model }), { ...kept, ...serving });
   return async () => {
     const headers = { "content-type": "application/json" };
     const response = await app.request("/runs", { method: "POST", headers, body });

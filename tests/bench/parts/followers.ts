@@ -4,13 +4,14 @@
  * @module
  */
 import { agent, type Model, serve } from "@jizai/jizai";
-import type { Log } from "@jizai/jizai/session/log";
-import { migrate, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
-import { migrate as migrateFile, sqliteLog } from "@jizai/jizai/session/sqlite";
+import { durable } from "@jizai/jizai/session/durable";
+import { migrate, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { migrate as migrateFile, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
 import { postgresServer } from "../../servers/postgres_server.ts";
 import type { Measure } from "../kit/measure.ts";
+import { growingRecord } from "../kit/record.ts";
 
 const count = 100;
 
@@ -54,22 +55,20 @@ async function onPostgres(): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const [how, listen] of [["notified", true], ["polling", false]] as const) {
     const [writer, reader] = [connect(false), connect(true)];
-    /** The time of each addition, by the number of its last event. */
+    /** The time of each append, by the number of its last event. */
     const added: (readonly [last: number, at: number])[] = [];
-    const writerLog = postgresLog(writer);
-    const log: Log = {
-      ...writerLog,
-      async append(run, addition) {
-        const done = await writerLog.append(run, addition);
-        if (done) added.push([addition.after + addition.lines.length, performance.now()]);
+    const { journal } = postgresStore(writer);
+    const store = durable({
+      ...journal,
+      async append(key, append) {
+        const done = await journal.append(key, append);
+        const { first, lines } = append.events ?? { first: 1, lines: [] };
+        if (done?.stored && lines.length > 0) added.push([first + lines.length - 1, performance.now()]);
         return done;
       },
-    };
-    const app = serve(agent({ model: words }), { store: postgresStore(writer), log });
-    const other = serve(agent({ model: words }), {
-      store: postgresStore(reader),
-      log: postgresLog(reader, { listen }),
     });
+    const app = serve(agent({ model: words }), { store });
+    const other = serve(agent({ model: words }), { store: postgresStore(reader, { listen }) });
     const headers = { "content-type": "application/json" };
     const response = await app.request("/runs", { method: "POST", headers, body: JSON.stringify({ prompt: "Hi" }) });
     const [own, ofRun] = response.body?.tee() ?? [];
@@ -83,8 +82,8 @@ async function onPostgres(): Promise<readonly Measure[]> {
       for await (const chunk of stream ?? []) {
         const at = performance.now();
         const last = Number(chunk.match(/id: (\d+)\n(?!.*id: )/s)?.[1] ?? 0);
-        const addition = added.find(([until]) => until >= last);
-        if (addition && addition[1] > joined) delays.push(at - addition[1]);
+        const append = added.find(([until]) => until >= last);
+        if (append && append[1] > joined) delays.push(at - append[1]);
       }
     };
     await Promise.all([...Array.from({ length: count }, receive), new Response(own).text()]);
@@ -96,7 +95,7 @@ async function onPostgres(): Promise<readonly Measure[]> {
         unit: "statements",
       },
       ...[0.5, 0.99].map((part): Measure => ({
-        what: `Postgres, delay of an event after its addition for ${count} followers, ${part * 100} of 100, ${how}`,
+        what: `Postgres, delay of an event after its append for ${count} followers, ${part * 100} of 100, ${how}`,
         figure: delays.toSorted((a, b) => a - b)[Math.floor(delays.length * part)] ?? NaN,
         atMost: how === "notified" ? 50 : 250,
         unit: "ms",
@@ -122,19 +121,20 @@ async function runIn(stream: ReadableStream<Uint8Array> | undefined): Promise<st
 async function memoryOfIdle(before: number, more: number): Promise<Measure> {
   using database = new DatabaseSync(":memory:");
   migrateFile(database);
-  const log = sqliteLog(database);
+  const store = sqliteStore(database);
+  const record = await growingRecord(store.journal);
   const text = "x".repeat(10_000);
   for (let after = 0; after < 1_000; after += 10) {
     const lines = Array.from(
       { length: 10 },
       (_, index) => JSON.stringify({ type: "text.delta", text: `${after + index} ${text}` }),
     );
-    await log.append("r", { after, lines, ended: after === 990 });
+    await record.append(lines, after === 990);
   }
-  const app = serve(agent({ model: words }), { log });
+  const app = serve(agent({ model: words }), { store });
   const responses: Response[] = [];
   const open = async (followers: number) => {
-    for (let each = 0; each < followers; each++) responses.push(await app.request("/runs/r?after=0"));
+    for (let each = 0; each < followers; each++) responses.push(await app.request(`/runs/${record.run}?after=0`));
     await delay(200);
     (globalThis as { gc?: () => void }).gc?.(); // --expose-gc
     return Deno.memoryUsage().heapUsed;

@@ -6,9 +6,8 @@
 import { memory, type Middleware, type Store, user } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { redact } from "@jizai/jizai/middleware/redact";
-import type { Log } from "@jizai/jizai/session/log";
-import { migrate, postgresLog, postgresStore } from "@jizai/jizai/session/postgres";
-import { redisLog, redisStore } from "@jizai/jizai/session/redis";
+import { migrate, postgresStore } from "@jizai/jizai/session/postgres";
+import { redisStore } from "@jizai/jizai/session/redis";
 import process from "node:process";
 import postgres from "postgres";
 import { postgresServer } from "../../servers/postgres_server.ts";
@@ -24,10 +23,9 @@ import {
 import type { Measure } from "../kit/measure.ts";
 import { usedHeap } from "../kit/stopwatch.ts";
 
-/** A store and a log, and what they have sent since the last call. */
+/** A store, and what it has sent since the last call. */
 interface Counting {
   readonly store: Store;
-  readonly log: Log | undefined;
   readonly count?: () => { readonly statements: number; readonly sent: number };
   /** The bytes of the write-ahead log since the last call. */
   readonly written?: () => Promise<number>;
@@ -46,7 +44,7 @@ interface Cost {
 
 /** Measures each store but Redis. Postgres is left out where it is not installed. */
 export async function growthMeasures(): Promise<readonly Measure[]> {
-  const inMemory = { store: memory({ maxBytes: Infinity, maxOwnerBytes: Infinity }), log: undefined };
+  const inMemory = { store: memory({ maxBytes: Infinity, maxOwnerBytes: Infinity }) };
   return [
     await heap(), // first, while there is no garbage of others
     ...await growthOf("memory()", inMemory, 60),
@@ -74,7 +72,7 @@ async function growthOf(name: string, adapters: Counting, samples: number): Prom
   const [few, , many] = costs as [Cost, Cost, Cost]; // one for each size
   const ratio = (figure: (cost: Cost) => number) => figure(many) / figure(few);
   const what = (figure: string) => `${name}, ${figure} after 5,000 messages, of those after 10`;
-  if (!adapters.log) {
+  if (!adapters.count) {
     return [...measures, {
       what: `${name}, more wall after 5,000 messages`,
       figure: many.wall - few.wall,
@@ -97,7 +95,7 @@ async function growthOf(name: string, adapters: Counting, samples: number): Prom
 
 /** Returns the least cost of some runs, each in a session of its own. */
 async function costOf(
-  { store, log, count, written }: Counting,
+  { store, count, written }: Counting,
   size: SessionSize,
   samples: number,
   use: () => readonly Middleware[] = () => [],
@@ -115,8 +113,8 @@ async function costOf(
     await written?.();
     const start = performance.now();
     const cpu = await processorTime(async () => {
-      const { status } = log
-        ? await callingRun({ store, log }, id, assistant)
+      const { status } = count
+        ? await callingRun({ store }, id, assistant)
         : await assistant.run({ prompt: "Go", session: id, store }).result;
       if (status !== "done") throw new Error(`Cannot measure: the run is ${status}`);
     });
@@ -205,12 +203,7 @@ async function onPostgres(): Promise<readonly Measure[]> {
     last = String(row?.at);
     return Number(row?.bytes);
   }
-  const measures = await growthOf("Postgres", {
-    store: postgresStore(client),
-    log: postgresLog(client),
-    count,
-    written,
-  }, 5);
+  const measures = await growthOf("Postgres", { store: postgresStore(client), count, written }, 5);
   await sql.end({ timeout: 0 });
   return measures;
 }
@@ -228,7 +221,7 @@ export async function redisGrowthMeasures(): Promise<readonly Measure[]> {
     eval: (script: string, keys: number, ...values: string[]) =>
       counted(values, () => redis.eval(script, keys, ...values)),
   };
-  const measures = await growthOf("Redis", { store: redisStore(client), log: redisLog(client), count }, 5);
+  const measures = await growthOf("Redis", { store: redisStore(client), count }, 5);
   redis.disconnect();
   return measures;
 }

@@ -59,14 +59,17 @@ const discarding: Store = durable({
   head: () => Promise.resolve(undefined),
   open: () => Promise.resolve(undefined),
   entries: () => Promise.resolve([]),
-  append(_, { entries }) {
+  append(_, { change: { last, entries } = { last: 0, entries: [] } }) {
     JSON.stringify(entries);
-    return Promise.resolve(true);
+    return Promise.resolve({ stored: true, last: last + entries.length });
   },
-  delete: () => Promise.resolve(),
-  list: () => Promise.resolve([]),
+  post: () => Promise.resolve({ status: "over" }),
+  read: () => Promise.resolve(undefined),
+  watch: () => () => {},
   pending: () => Promise.resolve([]),
-  touch: () => Promise.resolve(true),
+  list: () => Promise.resolve([]),
+  trim: () => Promise.resolve(),
+  delete: () => Promise.resolve(),
 });
 
 /** A sink that discards events. */

@@ -3,11 +3,13 @@
  *
  * @module
  */
-import { agent, type Middleware, type Model, serve, type Session, type Store, tool } from "@jizai/jizai";
+import { agent, type Middleware, type Model, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import * as z from "zod";
 import { openDatabase } from "../../../examples/fleet/database.ts";
 import { lease, wakeEvery } from "../../support/faults/process_delays.ts";
+import { savedBy } from "../../support/saving.ts";
 
 const [ledger = ""] = Deno.args;
 const database = await openDatabase({
@@ -22,14 +24,19 @@ function note(what: string, run: string, rest: Readonly<Record<string, unknown>>
   Deno.writeTextFileSync(ledger, `${JSON.stringify({ what, run, at: Date.now(), ...rest })}\n`, { append: true });
 }
 
-/** The store. It notes the claims of `recover()`, which passes the run; a renewal of a lease does not. */
-const store: Store = {
-  ...database.store,
-  touch(session: Pick<Session, "id" | "version" | "lease" | "run">, until) {
-    if (session.run) note("claims", session.run.id, { pid: Deno.pid });
-    return database.store.touch(session, until);
+const { journal } = database.store;
+
+/** The store. It notes the claims of runs. */
+const store = durable({
+  ...journal,
+  async append(key, append) {
+    if (append.change?.entries.some(({ type }) => type === "begun")) {
+      const { run } = await savedBy(journal, key, append);
+      if (run) note("claims", run.id, { pid: Deno.pid });
+    }
+    return await journal.append(key, append);
   },
-};
+});
 
 /** Waits for a random time. */
 function pause(most: number): Promise<void> {
@@ -81,7 +88,6 @@ const holder: Middleware = {
 
 const app = serve(agent({ model, tools, use: [holder], limits: { recoveries: 50 } }), {
   store,
-  log: database.log,
   lease,
   signal: closing.signal,
   onClientGone: "detach",

@@ -5,7 +5,8 @@
  */
 import { type Message, user } from "@jizai/jizai";
 import type { MailEntry, PostedMail } from "../../../src/core/journal.ts";
-import type { JournalProgress, JournalSession, JournalWriter } from "../../../src/core/journal_writer.ts";
+import type { JournalProgress, JournalWriter } from "../../../src/core/journal_writer.ts";
+import type { OpenedSession } from "../../../src/core/session_version.ts";
 import { type CallRecord, noCounters, type Position, type RunSnapshot } from "../../../src/core/position.ts";
 import type { Unsaved } from "../../../src/core/session.ts";
 import type { Event } from "../../../src/protocol/event.ts";
@@ -26,7 +27,7 @@ export interface RunPlan {
 }
 
 /** Returns the session with a new run. It keeps the first `keep` messages, and the messages that a run before it has left behind. */
-export function begin(opened: JournalSession | undefined, id: string, prompt: string, keep = Infinity): Unsaved {
+export function begin(opened: OpenedSession | undefined, id: string, prompt: string, keep = Infinity): Unsaved {
   const { session } = opened ?? {};
   const { position } = session?.run ?? {};
   const mail = opened?.mail.flatMap(({ mail }) => mail.type === "message" ? [mail.message] : []) ?? [];
@@ -51,7 +52,7 @@ export function begin(opened: JournalSession | undefined, id: string, prompt: st
 }
 
 /** Returns the session with the run that continues, with answers to some of the questions of its pause. */
-export function resumed({ session }: JournalSession, answers: readonly string[], isLost: boolean): Unsaved {
+export function resumed({ session }: OpenedSession, answers: readonly string[], isLost: boolean): Unsaved {
   const { version: _, run, ...rest } = session;
   if (!run) throw new Error("There is no run");
   const { exit: _exit, recoveries = 0, ...kept } = run;
@@ -130,10 +131,10 @@ export class JournalRun {
 
   /** Works until the run ends or pauses. Resolves to false if another process has the session. */
   async work(): Promise<boolean> {
-    for (;;) {
+    for (let mayBeShown = this.#writer.events > 0;; mayBeShown = false) {
       await this.#scene.place();
-      const { position, events } = this.#run;
-      const shown = position.at === "model" && this.#writer.events > events;
+      const { position } = this.#run;
+      const shown = position.at === "model" && mayBeShown;
       const ended = this.#stop
         ? await this.#end("cancelled")
         : position.at === "tools"
@@ -153,7 +154,7 @@ export class JournalRun {
   /** Asks the model: a part of its answer is shown before it is stored, and another one is made if the process dies. */
   async #model(turn: number, shown: boolean): Promise<boolean | undefined> {
     const { chance, plan } = this.#scene;
-    if (shown && !await this.#writer.emit([JSON.stringify({ type: "model.reset", turn })])) return false;
+    if (shown && !await this.#writer.emit(() => [JSON.stringify({ type: "model.reset", turn })])) return false;
     if (this.#messages.length > plan.compactAt) { // by a change of its own: the history has only messages that were stored
       const kept = this.#messages.findLastIndex(({ role }) => role === "user");
       this.#messages = [user(`summary of ${this.#messages.length}`), ...this.#messages.slice(kept)];
@@ -161,14 +162,17 @@ export class JournalRun {
       if (await this.#go({ at: "model", turn }, { type: "compacted" }) === false) return false;
     }
     let text = "";
+    const deltas: Promise<boolean>[] = [];
     for (let left = chance.below(4); left > 0; left--) {
       const delta = `${turn}:${chance.below(1e6)} `;
       text += delta;
-      const emitted = this.#writer.emit([JSON.stringify({ type: "text.delta", turn, part: 0, text: delta })]);
-      emitted.catch(() => {}); // the next append fails, too
+      const emitted = this.#writer.emit(() => [JSON.stringify({ type: "text.delta", turn, part: 0, text: delta })]);
+      emitted.catch(() => {}); // it is awaited below
+      deltas.push(emitted);
       if (chance.below(2) === 0) await emitted;
       await this.#scene.place();
     }
+    await Promise.all(deltas); // an event that could not be stored is lost, and the run ends
     const tools = plan.turns[turn - 1];
     const calls = tools?.map((name, index): Call => ({
       id: `${this.#run.id}/${turn}.${index}`,

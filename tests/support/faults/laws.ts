@@ -4,8 +4,9 @@
  * @module
  */
 import { type Event, type Message, textOf } from "@jizai/jizai";
-import type { Log } from "@jizai/jizai/session/log";
+import type { Journal } from "@jizai/jizai/session/durable";
 import { assert, assertEquals } from "@std/assert";
+import { placeOf } from "../../../src/core/journal.ts";
 import { emittedForm } from "../../../src/protocol/question.ts";
 import type { Done } from "../random_agent/agent.ts";
 import { isAboutEdit } from "../random_agent/person.ts";
@@ -15,11 +16,12 @@ import type { Network } from "./network.ts";
 /** Checks that a client that read a run received each event once and in order: all of them, or all up to the point where it left. */
 export async function checkRun(
   { state: { run = "", at, status, messages }, events }: Received,
-  log: Log,
+  journal: Journal,
 ): Promise<void> {
   const lines: string[] = [];
+  const place = placeOf(run);
   for (;;) {
-    const page = await log.read(run, lines.length);
+    const page = place && await journal.read(place.key, place.run, lines.length);
     lines.push(...page?.lines ?? []);
     if (!page || lines.length >= page.last) break;
   }

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { migrate, postgresKeyValue, postgresLog, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
+import { migrate, postgresKeyValue, type PostgresSql, postgresStore } from "@jizai/jizai/session/postgres";
 import postgres from "postgres";
-import { journalSchema, postgresJournal } from "../../../src/session/postgres/journal.ts";
-import { time } from "../../../src/session/postgres/store.ts";
+import { time } from "../../../src/session/postgres/journal.ts";
 import { postgresServer } from "../../servers/postgres_server.ts";
 import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
@@ -17,7 +16,6 @@ export async function postgresPlaces(): Promise<Places | undefined> {
   if (!server) return undefined;
   const sql = postgres(server.url, { onnotice: () => {}, max: 1, max_lifetime: null, fetch_types: false });
   await migrate(sql);
-  await sql.unsafe(journalSchema);
   const inTurn = inOrder();
   const gate: PostgresSql = {
     unsafe(query, ...rest) {
@@ -29,17 +27,13 @@ export async function postgresPlaces(): Promise<Places | undefined> {
   return {
     open: () => ({
       open: () => ({
-        store: postgresStore(gate),
-        log: postgresLog(gate, { listen: false }),
+        store: postgresStore(gate, { listen: false }),
         keyValue: postgresKeyValue(gate),
-        journal: postgresJournal(gate, { listen: false }),
       }),
       singleProcess: false,
     }),
     async empty() {
-      await sql.unsafe(
-        "TRUNCATE jizai_session, jizai_session_entry, jizai_log, jizai_log_lines, jizai_value, jizai_journal CASCADE",
-      );
+      await sql.unsafe("TRUNCATE jizai_value, jizai_journal CASCADE");
     },
     async [Symbol.asyncDispose]() {
       await sql.end({ timeout: 0 });

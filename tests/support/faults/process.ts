@@ -4,6 +4,7 @@
  * @module
  */
 import { serve, type ServeOptions } from "@jizai/jizai";
+import { durable } from "@jizai/jizai/session/durable";
 import type { Done, RandomAgent } from "../random_agent/agent.ts";
 import type { App } from "../requests.ts";
 import type { Chance } from "../seeded.ts";
@@ -53,7 +54,7 @@ export function processOf(
   { chance, agent, kept, serving, done, wakeEvery, fate, onError, onDeath, trace }: ProcessOptions,
 ): Process {
   const { below, one } = chance;
-  const { store, log } = kept;
+  const { store: { journal } } = kept;
   const death = new AbortController();
   const shutdown = new AbortController();
   const { signal: died } = death;
@@ -105,19 +106,17 @@ export function processOf(
 
   const app = serve(agent.make(done), {
     ...serving,
-    store: {
-      ...store,
-      load: faulty("load", store.load),
-      save: faulty("save", store.save),
-      pending: faulty("pending", store.pending),
-      touch: faulty("touch", store.touch),
-    },
-    log: {
-      ...log,
-      append: faulty("append", log.append),
-      read: faulty("read", log.read),
-      tail: (run, after, signal) => log.tail(run, after, AbortSignal.any([signal, died])),
-    },
+    store: durable({
+      ...journal,
+      head: faulty("head", journal.head),
+      open: faulty("open", journal.open),
+      entries: faulty("entries", journal.entries),
+      append: faulty("append to the journal", journal.append),
+      post: faulty("post", journal.post),
+      read: faulty("read", journal.read),
+      pending: faulty("pending", journal.pending),
+      delete: faulty("delete", journal.delete),
+    }),
     signal: shutdown.signal,
     vars: () => ({ atOnce: false, linger }),
     recoveryVars: () => ({ atOnce: false, linger }),

@@ -6,7 +6,7 @@
 
 /** A line that a process of the soak has written. */
 export interface Line {
-  /** "claims": the process is about to claim the lease of the run. "holds": it continues the run. "left": it does so no more. */
+  /** "claims": the process is about to claim the run. "holds": it continues the run. "left": it does so no more. */
   readonly what: "claims" | "holds" | "left" | "done" | "error";
   readonly run: string;
   /** Milliseconds since 1970. */

@@ -7,6 +7,7 @@
 import type { Event } from "@jizai/jizai";
 import { assertEquals } from "@std/assert";
 import { type Addresses, type Database, openDatabase } from "../../../examples/fleet/database.ts";
+import { placeOf } from "../../../src/core/journal.ts";
 import { repairTranscript } from "../../../src/core/transcript.ts";
 import { seeded } from "../seeded.ts";
 import { checkResults } from "./laws.ts";
@@ -111,15 +112,13 @@ async function running({ store }: Database, runs: readonly Begun[]): Promise<rea
 }
 
 /** Checks the record, the transcript and the effects of a run. Returns the number of its calls that were interrupted. */
-async function checkRun({ store, log }: Database, { run, session }: Begun, lines: readonly Line[]): Promise<number> {
-  const stored = await store.load(session);
-  const messages = stored?.messages ?? [];
-  const page = await log.read(run, 0);
-  const logged = page?.lines.map((line): Event => JSON.parse(line)) ?? [];
-  assertEquals([page?.first, page?.last], [1, logged.length]);
-  assertEquals(stored?.last?.run, run);
-  // a process that died between its last two writes has saved the end, and the next client that follows the run has it logged
-  const events = page?.ended || !stored?.last ? logged : [...logged, stored.last.event];
+async function checkRun({ store }: Database, { run, session }: Begun, lines: readonly Line[]): Promise<number> {
+  const { messages = [], last } = await store.load(session) ?? {};
+  const { key, run: number } = placeOf(run) ?? { key: "", run: 0 };
+  const page = await store.journal.read(key, number, 0);
+  const events = page?.lines.map((line): Event => JSON.parse(line)) ?? [];
+  assertEquals([page?.first, page?.last, page?.over], [1, events.length, true]);
+  assertEquals([last?.run, last?.event], [run, events.at(-1)]);
   const ends = events.flatMap(({ type }) => type.startsWith("run.") && type !== "run.started" ? [type] : []);
   assertEquals([ends, events.at(-1)?.type], [["run.finished"], "run.finished"]);
   assertEquals(repairTranscript(messages).problems, []);

@@ -3,17 +3,10 @@
  *
  * @module
  */
-import {
-  type RedisClient,
-  redisKeyValue,
-  redisLog,
-  redisStore,
-  type RedisSubscriber,
-} from "@jizai/jizai/session/redis";
-import { type UpstashClient, upstashKeyValue, upstashLog, upstashStore } from "@jizai/jizai/session/upstash";
+import { type RedisClient, redisKeyValue, redisStore, type RedisSubscriber } from "@jizai/jizai/session/redis";
+import { type UpstashClient, upstashKeyValue, upstashStore } from "@jizai/jizai/session/upstash";
 import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
-import { scriptJournal } from "../../../src/session/redis_scripts/journal.ts";
 import { byProcessClock, redisServer } from "../../servers/redis_server.ts";
 import { upstashServer } from "../../servers/upstash_server.ts";
 import { inOrder } from "./in_order.ts";
@@ -33,8 +26,7 @@ export async function redisPlaces(): Promise<Places | undefined> {
       info: (section) => redis.info(section),
       duplicate: () => unsubscribed,
     };
-    const journal = scriptJournal((script, keys, values) => gate.eval(script, keys.length, ...keys, ...values));
-    const kept = { store: redisStore(gate), log: redisLog(gate), keyValue: redisKeyValue(gate), journal };
+    const kept = { store: redisStore(gate), keyValue: redisKeyValue(gate) };
     return { kept, close: () => Promise.resolve() };
   });
 }
@@ -46,8 +38,7 @@ export async function upstashPlaces(): Promise<Places | undefined> {
     const client: UpstashClient = new Upstash({ url: server.url, token: server.token, enableTelemetry: false });
     const inTurn = inOrder();
     const gate: UpstashClient = { eval: byProcessClock((...script) => inTurn(() => client.eval(...script))) };
-    const journal = scriptJournal((script, keys, values) => gate.eval(script, [...keys], [...values]));
-    const kept = { store: upstashStore(gate), log: upstashLog(gate), keyValue: upstashKeyValue(gate), journal };
+    const kept = { store: upstashStore(gate), keyValue: upstashKeyValue(gate) };
     return { kept, close: async () => await server[Symbol.asyncDispose]() };
   });
 }

@@ -3,22 +3,18 @@
  *
  * @module
  */
-import { type D1, d1KeyValue, d1Log, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
-import { type LibsqlClient, libsqlKeyValue, libsqlLog, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
+import { type D1, d1KeyValue, type D1Statement, d1Store, migrate as migrateD1 } from "@jizai/jizai/session/d1";
+import { type LibsqlClient, libsqlKeyValue, libsqlStore, migrate } from "@jizai/jizai/session/libsql";
 import { folder } from "../../platforms/folder.ts";
 import { type Batch, batchesOver } from "../../servers/batch_socket.ts";
 import { libsqlBatches } from "../../servers/libsql_server.ts";
 import { miniflare } from "../../servers/miniflare.ts";
 import { inOrder } from "./in_order.ts";
 import type { Places } from "./places.ts";
-import type { Journal } from "../../../src/core/journal.ts";
-import { journalTables, sqlJournal } from "../../../src/session/batch_sql/journal.ts";
-import type { Row } from "../../../src/session/batch_sql/store.ts";
 import type { Kept } from "./storage.ts";
 
 const tables = [
-  ...["jizai_session", "jizai_session_piece", "jizai_session_head", "jizai_session_entry"],
-  ...["jizai_log", "jizai_log_piece", "jizai_value"],
+  ...["jizai_value"],
   ...["jizai_journal", "jizai_journal_entry", "jizai_journal_event"],
 ];
 
@@ -37,7 +33,7 @@ export async function d1Places(): Promise<Places> {
         (await batch(statements.map((each) => values.get(each) ?? [""]))).map((results) => ({ results })),
     };
     await migrateD1(database);
-    return { store: d1Store(database), log: d1Log(database), keyValue: d1KeyValue(database) };
+    return { store: d1Store(database), keyValue: d1KeyValue(database) };
   });
 }
 
@@ -49,7 +45,7 @@ export async function libsqlPlaces(): Promise<Places> {
         (await batch(statements.map(({ sql, args }) => [sql, ...args]))).map((rows) => ({ rows })),
     };
     await migrate(client);
-    return { store: libsqlStore(client), log: libsqlLog(client), keyValue: libsqlKeyValue(client) };
+    return { store: libsqlStore(client), keyValue: libsqlKeyValue(client) };
   });
 }
 
@@ -59,11 +55,6 @@ async function d1Batches(path: string, port: number): Promise<void> {
   const response = await server.request("/", { method: "POST", body: `${port}` });
   const text = await response.text();
   if (!response.ok) throw new Error(text);
-}
-
-async function journalOn(batch: Batch): Promise<Journal> {
-  await batch(journalTables.map((table) => [table]));
-  return sqlJournal(async (statements) => await batch(statements) as readonly (readonly Row[])[]); // rows by column name
 }
 
 async function placesOn(
@@ -78,7 +69,7 @@ async function placesOn(
   const execute = batchesOver(socket);
   const inTurn = inOrder();
   const batch: Batch = (statements) => inTurn(() => execute(statements));
-  const kept = { ...await adaptersOn(batch), journal: await journalOn(batch) };
+  const kept = await adaptersOn(batch);
   return {
     open: () => ({ open: () => kept, singleProcess: false }),
     async empty() {

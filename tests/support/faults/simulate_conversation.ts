@@ -69,7 +69,7 @@ export async function simulateConversation(
     const stored = await kept.store.load(session);
     const messages = stored?.messages ?? [];
     assertEquals([...processes.errors.map(String), ...connections.disorder], []);
-    for (const run of [...received, ...followed]) await checkRun(run, kept.log);
+    for (const run of [...received, ...followed]) await checkRun(run, kept.store.journal);
     assertEquals([stored?.run, repairTranscript(messages).problems], [undefined, []]);
     checkPrompts(messages, received);
     checkAsides(messages, asides);

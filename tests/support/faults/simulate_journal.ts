@@ -7,7 +7,7 @@
 import "../simulation.ts"; // first, because it replaces the clocks that other modules read when they are loaded
 import { assert, assertEquals } from "@std/assert";
 import { type Message, textOf } from "@jizai/jizai";
-import { historyOf, type NumberedEntry, transcriptOf } from "../../../src/core/entries.ts";
+import { historyOf, transcriptOf } from "../../../src/core/entries.ts";
 import {
   type Append,
   type Journal,
@@ -16,7 +16,8 @@ import {
   type NumberedJournalEntry,
   runIdOf,
 } from "../../../src/core/journal.ts";
-import { claimJournal, type JournalSession, openJournal } from "../../../src/core/journal_writer.ts";
+import { claimJournal } from "../../../src/core/journal_writer.ts";
+import { type OpenedSession, openSession } from "../../../src/core/session_version.ts";
 import type { Unsaved } from "../../../src/core/session.ts";
 import type { Chance } from "../seeded.ts";
 import { simulate, sleep } from "../simulation.ts";
@@ -57,9 +58,7 @@ interface World {
 }
 
 function journalOf(place: Place): Journal {
-  const { journal } = place.open();
-  if (!journal) throw new Error("The adapter has no journal");
-  return journal;
+  return place.open().store.journal;
 }
 
 /** A session that is not to be claimed now. */
@@ -75,7 +74,7 @@ export async function simulateJournal(seed: number, open: () => Place, log: Trac
     const world: World = {
       chance,
       journal: () => journalOf(place),
-      key: await journalKey(undefined, `session ${seed}`),
+      key: journalKey(undefined, `session ${seed}`),
       plan: { turns: Array.from({ length: below(4) }, turn), compactAt: one([4, 8, 99]) },
       prompts: 1 + below(3),
       log,
@@ -218,7 +217,7 @@ async function work(world: World, process: DyingProcess): Promise<string> {
 /** Decides about a claim, as a server does. */
 function decide(
   { chance: { below }, key, prompts, figures }: World,
-  opened: JournalSession | undefined,
+  opened: OpenedSession | undefined,
   number: number,
 ) {
   const { state = "over", run = 0, due = null } = opened?.head ?? {};
@@ -320,10 +319,7 @@ async function checkShown({ journal, key }: World, run: number, lines: readonly 
 }
 
 function isRolledBack(entries: readonly NumberedJournalEntry[], run: number): boolean {
-  return entries.some(([, entry]) => {
-    const event = entry.type === "ended" && entry.run === run ? entry.event : undefined;
-    return event?.type === "run.finished" && event.reason === rolledBackReason;
-  });
+  return entries.some(([, entry]) => entry.type === "ended" && entry.run === run && entry.reason === rolledBackReason);
 }
 
 // The invariants of the whole journal.
@@ -331,7 +327,7 @@ function isRolledBack(entries: readonly NumberedJournalEntry[], run: number): bo
 async function check(world: World): Promise<void> {
   const { key, effects, seen, holders, posted } = world;
   const journal = world.journal();
-  const opened = await openJournal(journal, key);
+  const opened = await openSession(journal, key);
   assert(opened?.head.state === "over", "A run is left");
   assertEquals(opened.session.run, undefined);
   for (const [name, count] of effects) assert(count === 1 || !name.startsWith("write"), `${name} had ${count} effects`);
@@ -339,8 +335,14 @@ async function check(world: World): Promise<void> {
   assertEquals(new Set(blocks).size, blocks.length, "A process has written that had lost the session");
   const all = await journal.entries(key, 1, opened.head.last);
   assertEquals(all.map(([number]) => number), all.map((_, index) => index + 1));
-  assertEquals(transcriptOf(all as NumberedEntry[]).messages, opened.session.messages, "The base lacks something"); // the others are ignored
-  for (let end = 1; end <= all.length; end++) checkValid(transcriptOf(all.slice(0, end) as NumberedEntry[]).messages); // the same
+  assertEquals(
+    transcriptOf(all).messages,
+    opened.session.messages,
+    "The base lacks something",
+  );
+  for (let end = 1; end <= all.length; end++) {
+    checkValid(transcriptOf(all.slice(0, end)).messages);
+  }
   checkValid(opened.session.messages);
   for (let run = 1; run <= opened.head.run; run++) await checkEvents(world, run, all);
   checkMail(all, posted);
@@ -380,8 +382,11 @@ async function checkEvents(world: World, run: number, all: readonly NumberedJour
   );
   await checkShown(world, run, lines);
   const events = lines.map((line) => JSON.parse(line));
-  const ends = events.filter(({ type }) => type === "run.finished" || type === "run.paused");
-  const entries = all.flatMap(([, entry]) => entry.type === "ended" && entry.run === run ? [entry.event] : []);
+  const ends = events.filter(({ type }) => type === "run.finished" || type === "run.paused")
+    .map(({ status = "paused", reason }) => [status, reason]);
+  const entries = all.flatMap(([, entry]) =>
+    entry.type === "ended" && entry.run === run ? [[entry.as, entry.reason]] : []
+  );
   assertEquals(entries, ends, "The journal has other ends than clients have read");
   let text = "";
   for (const { type, text: more } of events) {
@@ -396,9 +401,7 @@ async function checkEvents(world: World, run: number, all: readonly NumberedJour
 /** Checks that each message that was accepted was delivered once, or was taken back. */
 function checkMail(all: readonly NumberedJournalEntry[], posted: ReadonlyMap<string, number>): void {
   const changes = JSON.stringify(all.filter(([, { type }]) => type === "back" || type === "base"));
-  const history = historyOf(all as NumberedEntry[]).map(([, message]) =>
-    message.role === "tool" ? "" : textOf(message)
-  ); // the others are ignored
+  const history = historyOf(all).map(([, message]) => message.role === "tool" ? "" : textOf(message));
   for (const [id, run] of posted) {
     const count = history.filter((text) => text === id).length;
     assert(
@@ -415,9 +418,6 @@ function checkStops(all: readonly NumberedJournalEntry[]): void {
   for (const [, entry] of all) {
     if (entry.type === "begun" && entry.run !== run) [run, isStopped] = [entry.run, false];
     if (entry.type === "mail" && entry.mail.type === "stop") isStopped = true;
-    if (entry.type === "ended" && isStopped) {
-      const { event } = entry;
-      assertEquals([event.type, event.type === "run.finished" && event.status], ["run.finished", "cancelled"]);
-    }
+    if (entry.type === "ended" && isStopped) assertEquals(entry.as, "cancelled");
   }
 }

@@ -1,30 +1,22 @@
 /**
- * Storage that outlives processes: a store, a log and a key-value database of each adapter.
+ * Storage that outlives processes: a store and a key-value database of each adapter.
  *
  * @module
  */
 import { memory, type Store } from "@jizai/jizai";
-import { denoKvKeyValue, denoKvLog, denoKvStore } from "@jizai/jizai/session/deno_kv";
-import { durableObjectKeyValue, durableObjectLog, durableObjectStore } from "@jizai/jizai/session/durable_object";
+import { denoKvKeyValue, denoKvStore } from "@jizai/jizai/session/deno_kv";
+import { durableObjectKeyValue, durableObjectStore } from "@jizai/jizai/session/durable_object";
 import { type KeyValue, memoryKeyValue } from "@jizai/jizai/session/key_value";
-import { type Log, memoryLog } from "@jizai/jizai/session/log";
 import { durable } from "@jizai/jizai/session/durable";
-import { migrate, sqliteKeyValue, sqliteLog, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, sqliteKeyValue, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { DatabaseSync } from "node:sqlite";
-import type { Journal } from "../../../src/core/journal.ts";
-import { memoryJournal } from "../../../src/core/memory_journal.ts";
-import { batchesIn, journalTables, sqlJournal } from "../../../src/session/batch_sql/journal.ts";
-import { denoKvJournal } from "../../../src/session/deno_kv/journal.ts";
 import { storage } from "../sql.ts";
 import { gated } from "./gated.ts";
 
-/** A store, a log and a key-value database. */
+/** A store and a key-value database. */
 export interface Kept {
   readonly store: Store;
-  readonly log: Log;
   readonly keyValue: KeyValue;
-  /** The journal. Default: the adapter has none yet. */
-  readonly journal?: Journal;
 }
 
 /** A storage that several processes can open. */
@@ -39,10 +31,8 @@ export interface Place {
 export const adapters = {
   memory(_: Deno.Kv): Place {
     const kept = {
-      store: durable(memory()),
-      log: memoryLog({ expireIn: Infinity }),
+      store: durable(memory().journal),
       keyValue: memoryKeyValue(),
-      journal: memoryJournal(),
     };
     return { open: () => kept, singleProcess: false };
   },
@@ -52,39 +42,27 @@ export const adapters = {
     return {
       open: () => ({
         store: denoKvStore(gate, { prefix }),
-        log: denoKvLog(gate, { prefix }),
         keyValue: denoKvKeyValue(gate, { prefix }),
-        journal: denoKvJournal(gate, { prefix }),
       }),
       singleProcess: false,
     };
   },
   durable_object(_: Deno.Kv): Place {
     const object = storage();
-    for (const table of journalTables) object.sql.exec(table);
-    const journal = sqlJournal(batchesIn(object));
+    const store = durableObjectStore(object); // one process, whose watchers are notified
     return {
-      open: () => ({
-        store: durableObjectStore(object),
-        log: durableObjectLog(object),
-        keyValue: durableObjectKeyValue(object),
-        journal,
-      }),
+      open: () => ({ store, keyValue: durableObjectKeyValue(object) }),
       singleProcess: true,
     };
   },
   sqlite(_: Deno.Kv): Place {
     const database = new DatabaseSync(":memory:");
     migrate(database);
-    const wrapped = storage(database);
-    for (const table of journalTables) wrapped.sql.exec(table);
-    const journal = sqlJournal(batchesIn(wrapped)); // one process, whose watchers are notified
+    const store = sqliteStore(database); // one process, whose watchers are notified
     return {
       open: () => ({
-        store: sqliteStore(database),
-        log: sqliteLog(database),
+        store,
         keyValue: sqliteKeyValue(database),
-        journal,
       }),
       singleProcess: false,
     };

@@ -6,12 +6,7 @@
 import { serve, type ServedApp, workers } from "@jizai/jizai";
 import { forwarded, type SecretKey } from "@jizai/jizai/forward";
 import { playground } from "@jizai/jizai/playground";
-import {
-  durableObjectLog,
-  durableObjectStore,
-  type ObjectAlarm,
-  type ObjectStorage,
-} from "@jizai/jizai/session/durable_object";
+import { durableObjectStore, type ObjectAlarm, type ObjectStorage } from "@jizai/jizai/session/durable_object";
 import { type ExecutionContext, Hono } from "hono";
 import { assistant } from "../../app/src/agent.ts";
 import type { Keys } from "../../app/src/model.ts";
@@ -46,7 +41,6 @@ export class Conversation {
       owner: async (c) => (await claims(c)).user,
       session: (c) => c.req.param("conversation"),
       store: durableObjectStore(ctx.storage, { alarm: ctx.storage }), // an object that was killed starts again
-      log: durableObjectLog(ctx.storage), // a client that reconnects receives the events that it missed
       singleProcess: true, // there is one object of a name
       limits: workers, // at most six open connections
       onClientGone: "detach", // a run continues when its client disconnects

@@ -6,7 +6,6 @@
 import { serve as listen } from "@hono/node-server";
 import { serve } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
-import { memoryLog } from "@jizai/jizai/session/log";
 import process from "node:process";
 import { assistant } from "../../app/src/agent.ts";
 import { refuseOtherHosts } from "../../app/src/local.ts";
@@ -18,7 +17,6 @@ const app = serve(assistant, {
     ANTHROPIC_API_KEY: process.env.ANTHROPIC_API_KEY,
   }),
   page: playground(),
-  log: memoryLog(), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
   signal: closing.signal,
 });

@@ -5,7 +5,7 @@
  */
 import { serve, type ServedApp, workers } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
-import { type D1, d1Log, d1Store, migrate } from "@jizai/jizai/session/d1";
+import { type D1, d1Store, migrate } from "@jizai/jizai/session/d1";
 import type { ExecutionContext } from "hono";
 import { assistant } from "../../app/src/agent.ts";
 import { refuseOtherHosts } from "../../app/src/local.ts";
@@ -27,8 +27,7 @@ export default {
     if (!app) await migrate(env.DB); // creates the tables that are missing
     app ??= serve(assistant, {
       vars: () => env,
-      store: d1Store(env.DB),
-      log: d1Log(env.DB), // a client that reconnects receives the events that it missed
+      store: d1Store(env.DB), // a client that reconnects receives the events that it missed
       onClientGone: "detach", // a run continues for half a minute when its client disconnects
       limits: workers, // at most six open connections
       page: playground(),

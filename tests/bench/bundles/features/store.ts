@@ -1,36 +1,62 @@
 /** A custom store with the code for several processes: leases, checkpoints and messages. */
 import { agent, serve } from "@jizai/jizai";
-import { durable, type NumberedEntry, type StoredHead } from "@jizai/jizai/session/durable";
+import { durable, type OpenedJournal } from "@jizai/jizai/session/durable";
 import { options } from "../assistant.ts";
 
-const heads = new Map<string, StoredHead>();
-const entries = new Map<string, NumberedEntry[]>();
+/** A journal with all its entries, and the time at which another process must look. */
+interface Kept extends OpenedJournal {
+  readonly dueAt: number | null;
+}
+
+const kept = new Map<string, Kept>();
+const none = {
+  run: 0,
+  state: "over",
+  base: 1,
+  waiting: 0,
+  head: "",
+  last: 0,
+  events: 0,
+  due: null,
+  dueAt: null,
+} as const;
+
+function open(key: string): OpenedJournal | undefined {
+  const found = kept.get(key);
+  if (!found) return undefined;
+  const { dueAt, base, entries } = found;
+  return { ...found, due: dueAt === null ? null : dueAt - Date.now(), entries: entries.slice(base - 1) };
+}
 
 export const store = durable({
-  head: (id) => Promise.resolve(heads.get(id)),
-  open(id) {
-    const head = heads.get(id);
-    return Promise.resolve(head && { ...head, entries: entries.get(id)?.slice(head.base - 1) ?? [] });
+  head: (key) => Promise.resolve(open(key)),
+  open: (key) => Promise.resolve(open(key)),
+  entries: (key, first, last) => Promise.resolve(kept.get(key)?.entries.slice(first - 1, last) ?? []),
+  append(key, { to, created: { session, owner } = {}, change, due }) {
+    const old: Kept = kept.get(key) ?? { ...none, session, owner, mark: to, entries: [] };
+    const entries = [...old.entries];
+    for (const entry of change?.entries ?? []) entries.push([entries.length + 1, entry]);
+    const dueAt = due === undefined ? old.dueAt : due === null ? null : Date.now() + due;
+    const last = entries.length;
+    kept.set(key, { ...old, ...change, mark: to, entries, last, dueAt });
+    return Promise.resolve({ stored: true, last });
   },
-  entries: (id, first, last) => Promise.resolve(entries.get(id)?.slice(first - 1, last) ?? []),
-  append(id, { to, head, base, first, entries: added, until = null }) {
-    const list = entries.get(id) ?? [];
-    for (const [index, entry] of added.entries()) list.push([first + index, entry]);
-    entries.set(id, list);
-    heads.set(id, { mark: to, head, base, last: list.length, until });
-    return Promise.resolve(true);
+  post(key, { entry }) {
+    const old = kept.get(key);
+    if (!old) return Promise.resolve({ status: "over" });
+    const last = old.last + 1;
+    kept.set(key, { ...old, last, entries: [...old.entries, [last, entry]] });
+    return Promise.resolve({ status: "posted", last });
   },
-  delete: (id) => Promise.resolve(void heads.delete(id)),
-  list: () => Promise.resolve([...heads.keys()]),
-  pending(before, limit) {
-    const due = [...heads].filter(([, { until }]) => until !== null && until <= before);
-    return Promise.resolve(due.map(([id]) => id).slice(0, limit));
+  read: () => Promise.resolve(undefined),
+  watch: () => () => {},
+  pending(limit, within = 0) {
+    const due = [...kept].filter(([, { dueAt }]) => dueAt !== null && dueAt <= Date.now() + within);
+    return Promise.resolve(due.map(([key]) => key).slice(0, limit));
   },
-  touch({ id }, until) {
-    const head = heads.get(id);
-    if (head) heads.set(id, { ...head, until });
-    return Promise.resolve(head !== undefined);
-  },
+  list: () => Promise.resolve([...kept.values()].flatMap(({ session }) => session ?? [])),
+  trim: () => Promise.resolve(),
+  delete: (key) => Promise.resolve(void kept.delete(key)),
 });
 
 export default serve(agent(options), { store });
