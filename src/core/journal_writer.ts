@@ -47,38 +47,6 @@ export interface JournalClaim {
   readonly lines?: readonly string[];
   /** The properties of the session, if it is new. */
   readonly owner?: string | undefined;
-  readonly expireIn?: number | undefined;
-}
-
-/** Decides about a claim. `run` is the number of a new run. It throws if the session cannot be claimed. */
-export type DecideClaim = (opened: OpenedSession | undefined, run: number) => JournalClaim | Promise<JournalClaim>;
-
-/**
- * Claims a session, and returns its writer. It decides again if the session has changed meanwhile, but not if a claim of its own was stored whose acknowledgement
- * was lost. A session that is new continues the events of its run, as that of a resume token.
- */
-export async function claimJournal(options: JournalWriterOptions, decide: DecideClaim): Promise<JournalWriter> {
-  const { journal, key, lease, patience, onMail } = options;
-  const holder = crypto.randomUUID();
-  let failure: { readonly error: unknown } | undefined;
-  for (;;) {
-    const opened = await withRetries(() => openSession(journal, key), patience);
-    let next = opened;
-    if (opened?.head.mark.holder !== holder) {
-      if (failure) throw failure.error; // it was not stored, and is not repeated
-      const claim = claimOf(opened, holder, lease, await decide(opened, (opened?.head.run ?? 0) + 1));
-      try {
-        const outcome = await withRetries(() => journal.append(key, claim.append), patience);
-        next = outcome?.stored && outcome.last === claim.next.head.last ? claim.next : undefined;
-      } catch (error) {
-        failure = { error };
-        continue;
-      }
-    }
-    if (!next) continue;
-    for (const entry of next.mail) onMail?.(entry);
-    return new JournalWriter(options, next);
-  }
 }
 
 /**
@@ -94,7 +62,8 @@ export async function claimOpened(
   const holder = crypto.randomUUID();
   for (let known = opened;;) {
     const { append, next } = claimOf(known, holder, lease, decision);
-    const outcome = await withRetries(() => journal.append(key, append), patience);
+    const outcome = await withRetries(() => journal.append(key, append), patience)
+      .catch(async (error) => await storedIn(journal, key, append.to) ?? Promise.reject(error));
     if (outcome?.stored && outcome.last === next.head.last) return new JournalWriter(options, next);
     const found = outcome && await withRetries(() => openSession(journal, key), patience);
     if (!found || !isSameMark(found.head.mark, outcome.stored ? append.to : known?.head.mark)) return undefined;
@@ -104,12 +73,18 @@ export async function claimOpened(
   }
 }
 
+/** Returns the outcome of an append whose acknowledgements were lost, if it was stored. */
+async function storedIn(journal: Journal, key: string, mark: Mark): Promise<Appended | undefined> {
+  const head = await journal.head(key).catch(() => undefined);
+  return isSameMark(mark, head?.mark) && head ? { stored: true, last: head.last } : undefined;
+}
+
 /** Returns the append of a claim, and the session once it is stored. */
 function claimOf(
   opened: OpenedSession | undefined,
   holder: string,
   lease: number,
-  { session, begins, readUntil: received, request, lines = [], owner, expireIn }: JournalClaim,
+  { session, begins, readUntil: received, request, lines = [], owner }: JournalClaim,
 ): { readonly append: Append; readonly next: OpenedSession } {
   const { run = 0, events: before = session.run?.events ?? 0, last = 0, waiting = 0 } = opened?.head ?? {};
   const number = begins || !opened ? run + 1 : run;
@@ -124,7 +99,7 @@ function claimOf(
     readUntil,
     more: [begun],
   });
-  const created = { session: session.id, owner: owner ?? session.owner, expireIn };
+  const created = { session: session.id, owner: owner ?? session.owner };
   const events: JournalLines = { first: after + 1, lines };
   const due = change.state === "running" ? lease : null;
   const append: Append = { from, to, change, due, events, ...(!opened && { created }) };
@@ -151,6 +126,9 @@ function claimOf(
 }
 
 // Writing.
+
+/** The least milliseconds between two looks for mail in a journal that does not notify. */
+const shortestLook = 1_000;
 
 /** Progress of a run, which one append stores. */
 export interface JournalProgress {
@@ -252,8 +230,36 @@ export class JournalWriter {
     });
   }
 
+  /**
+   * Looks for mail soon after each post, once at a time, if `isWanted` returns true; `onLoss` is called if another process has the session. A failure is left to the
+   * next write. Returns the function that ends the watch.
+   */
+  watch(isWanted: () => boolean, onLoss: () => void): () => void {
+    const { journal, key } = this.#options;
+    let isLooking = false;
+    let lookedAt = 0;
+
+    const look = async (): Promise<void> => { // never rejects
+      if (isLooking || !isWanted()) return;
+      isLooking = true;
+      lookedAt = performance.now();
+      const isOurs = await this.#look().catch(() => true).finally(() => isLooking = false);
+      if (!isOurs) onLoss();
+    };
+
+    const notify = (isPost = performance.now() > lookedAt + shortestLook) => void (isPost && look());
+    const end = journal.watch(key, { notify, fail() {} }); // without notifications, the next write tells of mail
+    const timer = journal.pollEvery === undefined
+      ? undefined
+      : setInterval(look, Math.max(journal.pollEvery, shortestLook));
+    return () => {
+      end();
+      clearInterval(timer);
+    };
+  }
+
   /** Receives the mail that has arrived, without a write. Resolves to false if the session was lost. */
-  look(): Promise<boolean> {
+  #look(): Promise<boolean> {
     const { journal, key } = this.#options;
     return this.#inTurn(async () => {
       const head = await journal.head(key);

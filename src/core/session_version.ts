@@ -373,18 +373,6 @@ export function requestsIn(entries: readonly NumberedJournalEntry[]): ReadonlyMa
 
 // Whole sessions, for callers that do not hold them.
 
-/** Replaces the head of a session whose run does not work, for a process that does not hold it. Resolves to false, and changes nothing, if another process was faster. */
-export async function changeHead(
-  journal: Journal,
-  key: string,
-  { head: { run, waiting }, version }: OpenedSession<SessionHead>,
-  head: SessionHead,
-): Promise<boolean> {
-  const { readUntil = 0 } = head;
-  const { from, to, change } = version.next(head, { holder: crypto.randomUUID(), run, waiting, readUntil });
-  return (await journal.append(key, { from, to, change }))?.stored === true;
-}
-
 /** Stores a whole session as the next version of the opened one, or as version `n`. Resolves to false if another process was faster. */
 export async function storeSession(
   journal: Journal,

@@ -9,7 +9,6 @@ import { countUpTo, linesOf, type NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
 import { claimOpened, JournalWriter } from "./journal_writer.ts";
 import { startTimer } from "./lib/cancellation.ts";
-import { watchMail } from "./mail_watch.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
@@ -220,7 +219,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     this.#run.control.abort(stops.lost);
   }
 
-  // What is saved when.
+  // The saves of a run: its claim, its checkpoints, and its end.
 
   /** Saves the claim of the session. Resolves to false if another process has it. `first` are the first events, which are emitted once they are stored. */
   claim(first: readonly Event[]): Promise<boolean> {
@@ -471,16 +470,14 @@ export class SessionWriter implements Sink<NumberedEvent> {
     if (this.#closed) return true;
     this.#renewLater();
     this.#unwatch = this.#store.durable
-      ? watchMail(journal, key, () => this.#look())
+      ? this.#journal.watch(() => this.#looks, () => void (this.#closed || this.#lose()))
       : journal.watch(key, { notify() {}, fail() {} }); // messages reach the run directly, and a journal that is watched does not expire
     return true;
   }
 
-  /** Looks for mail, unless a write will tell of it. */
-  #look(): Promise<void> | undefined {
-    const journal = this.#journal;
-    if (!journal || this.#closed || this.#pending || this.#cancelLater || this.#cancelEmit) return undefined;
-    return journal.look().then((isOurs) => isOurs || this.#closed ? undefined : this.#lose());
+  /** True if no write will tell of mail. */
+  get #looks(): boolean {
+    return !this.#closed && !this.#pending && !this.#cancelLater && !this.#cancelEmit;
   }
 
   /** Returns the stop with which a process that takes over ends the run. In memory, that is any run: its calls since the last save may have had effects that are not known. */

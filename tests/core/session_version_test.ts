@@ -6,7 +6,7 @@ import { durable } from "@jizai/jizai/session/durable";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { journalKey } from "../../src/core/journal.ts";
 import { noCounters } from "../../src/core/position.ts";
-import { changeHead, openHead, openSession, SessionVersion } from "../../src/core/session_version.ts";
+import { openHead, openSession, SessionVersion } from "../../src/core/session_version.ts";
 import { callingAgent, countedAdapters } from "../support/growth.ts";
 import { type Chance, seeded, seeds, withSeed } from "../support/seeded.ts";
 
@@ -37,7 +37,10 @@ Deno.test("a head is read alone as with its session, after saves of the run and 
         if (isOther) { // as a process that gives a pause another number
           const seen = await openHead(journal, key);
           assert(seen);
-          assertEquals(await changeHead(journal, key, seen, { ...seen.session, state }), true);
+          const { run, waiting } = seen.head;
+          const other = { run, waiting, readUntil: seen.session.readUntil ?? 0, holder: "other" };
+          const { from, to, change } = seen.version.next({ ...seen.session, state }, other);
+          assertEquals((await journal.append(key, { from, to, change }))?.stored, true);
           version = version.followedBy((await openHead(journal, key))?.version ?? version);
         } else {
           messages = chance.below(5) === 0

@@ -5,10 +5,11 @@ import { type Message, user } from "@jizai/jizai";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import type { Append, Journal, MailEntry } from "../../src/core/journal.ts";
-import { claimJournal, type JournalClaim } from "../../src/core/journal_writer.ts";
+import type { JournalClaim } from "../../src/core/journal_writer.ts";
 import { openSession } from "../../src/core/session_version.ts";
 import { memoryJournal } from "../../src/core/memory_journal.ts";
 import { noCounters, type RunSnapshot } from "../../src/core/position.ts";
+import { claimSession } from "../support/claims.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 
 const key = "k".repeat(22);
@@ -46,7 +47,7 @@ Deno.test("a claim whose acknowledgement was lost does not shut itself out", asy
     using time = new FakeTime();
     let [attempts, decisions] = [0, 0];
     const journal = losing(memoryJournal(), () => ++attempts <= lost);
-    const claiming = claimJournal({ journal, key, lease: 30_000 }, (opened) => {
+    const claiming = claimSession({ journal, key, lease: 30_000 }, (opened) => {
       assertEquals(opened, undefined);
       decisions++;
       return claim(["Hi"]);
@@ -65,7 +66,7 @@ Deno.test("an append whose acknowledgement was lost is repeated as it is", async
   const memory = memoryJournal();
   let isLost = false;
   const journal = losing(memory, () => isLost && !(isLost = false));
-  const writer = await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  const writer = await claimSession({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
   isLost = true;
   assertEquals(await advanceUntilSettled(time, writer.emit(() => ["1"])), true);
   isLost = true;
@@ -77,26 +78,27 @@ Deno.test("an append whose acknowledgement was lost is repeated as it is", async
 
 Deno.test("a claim decides again if the session has changed meanwhile", async () => {
   const journal = memoryJournal();
-  const options = { journal, key, lease: 30_000 };
-  const first = await claimJournal(options, () => claim(["Hi"]));
+  const received: string[] = [];
+  const options = { journal, key, lease: 30_000, onMail: ({ id }: MailEntry) => void received.push(id) };
+  const first = await claimSession(options, () => claim(["Hi"]));
   const seen: (number | undefined)[] = [];
-  const second = await claimJournal(options, async (opened) => {
+  const second = await claimSession(options, async (opened) => {
     seen.push(opened?.head.mark.n);
     if (seen.length === 1) await first.emit(() => ["{}"]);
     if (seen.length === 2) await journal.post(key, { run: 1, entry: mail("m") });
     return claim(["Hi", "again"]);
   });
-  assertEquals(seen, [1, 2, 2]);
+  assertEquals([seen, received], [[1, 2], ["m"]]); // mail is received, and changes no decision
   assertEquals([await first.emit(() => ["{}"]), first.isLost, second.run], [false, true, 2]);
   assertEquals((await journal.read(key, 2, 0))?.lines, []);
-  await assertRejects(() => claimJournal(options, () => Promise.reject(new TypeError("busy"))), TypeError, "busy");
+  await assertRejects(() => claimSession(options, () => Promise.reject(new TypeError("busy"))), TypeError, "busy");
 });
 
 Deno.test("an end waits for the mail that has arrived, and each mail is received once", async () => {
   const journal = memoryJournal();
   const received: string[] = [];
   const onMail = ({ id }: MailEntry) => void received.push(id);
-  const writer = await claimJournal({ journal, key, lease: 30_000, onMail }, () => claim(["Hi"]));
+  const writer = await claimSession({ journal, key, lease: 30_000, onMail }, () => claim(["Hi"]));
   for (const id of ["a", "b", "a"]) await journal.post(key, { run: 1, entry: mail(id) });
   let reads = 0;
   const put = writer.put(() => {
@@ -113,7 +115,7 @@ Deno.test("an end waits for the mail that has arrived, and each mail is received
 
 Deno.test("mail that was not taken reaches the next process, and what was taken does not", async () => {
   const journal = memoryJournal();
-  const first = await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  const first = await claimSession({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
   await journal.post(key, { run: 1, entry: mail("taken") });
   await first.put(() => ({ session: { id: "s", messages: [user("Hi"), user("taken")], run: run() } }));
   for (const id of ["taken", "left", "left"]) await journal.post(key, { run: 1, entry: mail(id) });
@@ -121,7 +123,7 @@ Deno.test("mail that was not taken reaches the next process, and what was taken 
   assertEquals(await journal.pending(9), [key]);
   const received: string[] = [];
   const onMail = ({ id }: MailEntry) => void received.push(id);
-  const second = await claimJournal({ journal, key, lease: 30_000, onMail }, (opened) => {
+  const second = await claimSession({ journal, key, lease: 30_000, onMail }, (opened) => {
     const { version: _, ...session } = opened!.session;
     return { session, begins: false };
   });
@@ -133,12 +135,12 @@ Deno.test("mail that was not taken reaches the next process, and what was taken 
 
 Deno.test("mail that a process has received and not stored reaches each process that continues the run", async () => {
   const journal = memoryJournal();
-  await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  await claimSession({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
   await journal.post(key, { run: 1, entry: mail("early") });
   for (let process = 0; process < 3; process++) {
     const received: string[] = [];
     const onMail = ({ id }: MailEntry) => void received.push(id);
-    await claimJournal({ journal, key, lease: 30_000, onMail }, (opened) => {
+    await claimSession({ journal, key, lease: 30_000, onMail }, (opened) => {
       const { version: _, ...session } = opened!.session;
       return { session, begins: false };
     });
@@ -149,7 +151,7 @@ Deno.test("mail that a process has received and not stored reaches each process 
 Deno.test("a session that continues elsewhere continues the numbers of its events", async () => {
   const journal = memoryJournal();
   const session = { id: "s", messages: [user("Hi")], run: run({ events: 7 }) };
-  const writer = await claimJournal({ journal, key, lease: 30_000 }, () => ({ session, begins: false }));
+  const writer = await claimSession({ journal, key, lease: 30_000 }, () => ({ session, begins: false }));
   assertEquals(await writer.emit(() => [`{"type":"x"}`]), true);
   const { first, lines, last } = await journal.read(key, 1, 0) ?? {};
   assertEquals([first, lines, last], [8, [`{"type":"x"}`], 8]);
@@ -168,7 +170,7 @@ Deno.test("a writer stores its lease once a third of it has passed, and finds ou
     },
   };
   const messages: readonly Message[] = [user("Hi")];
-  const writer = await claimJournal({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
+  const writer = await claimSession({ journal, key, lease: 30_000 }, () => claim(["Hi"]));
   const put = () => writer.put(() => ({ session: { id: "s", messages, run: run() } }));
   await put();
   time.tick(10_001);

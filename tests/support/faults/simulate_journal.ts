@@ -16,9 +16,9 @@ import {
   type NumberedJournalEntry,
   runIdOf,
 } from "../../../src/core/journal.ts";
-import { claimJournal } from "../../../src/core/journal_writer.ts";
 import { type OpenedSession, openSession } from "../../../src/core/session_version.ts";
 import type { Unsaved } from "../../../src/core/session.ts";
+import { claimSession } from "../claims.ts";
 import type { Chance } from "../seeded.ts";
 import { simulate, sleep } from "../simulation.ts";
 import { begin, JournalRun, resumed, rolledBackReason, type RunPlan } from "./journal_run.ts";
@@ -199,7 +199,7 @@ async function work(world: World, process: DyingProcess): Promise<string> {
   let receive = (entry: MailEntry): void => void early.push(entry);
   let claimed: Unsaved | undefined;
   const options = { journal: process.journal, key, lease, onMail: (entry: MailEntry) => receive(entry) };
-  const writer = await claimJournal(options, (opened, number) => {
+  const writer = await claimSession(options, (opened, number) => {
     if (opened && process.holders.has(opened.head.mark.holder)) throw new Error("A claim has shut itself out");
     const claim = decide(world, opened, number);
     claimed = claim.session;
