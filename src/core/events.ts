@@ -6,7 +6,6 @@
 import { expectJson } from "./lib/json.ts";
 import type { Emit, Event, Point, WarningCode } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
-import { lineOf } from "../stream/sse.ts";
 import { nextTick } from "../stream/tick.ts";
 
 // The default receiver of errors. No other file of `src` writes to the console.
@@ -26,17 +25,6 @@ export interface NumberedEvent {
   readonly id: number;
   /** The event as JSON on one line, if it was stored so. */
   readonly line?: string;
-}
-
-/** Returns the lines of events. */
-export function linesOf(events: readonly NumberedEvent[]): readonly string[] {
-  return events.map(({ event, line = lineOf(event) }) => line);
-}
-
-/** Returns how many of the events have at most this number. */
-export function countUpTo(events: readonly NumberedEvent[], number: number): number {
-  const after = events.findIndex(({ id }) => id > number);
-  return after < 0 ? events.length : after;
 }
 
 /** The types of the events that hooks and tools emit. */

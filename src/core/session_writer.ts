@@ -5,7 +5,7 @@
  * @module
  */
 import { type Draft, endedSession, progressOf } from "./draft.ts";
-import { countUpTo, linesOf, type NumberedEvent } from "./events.ts";
+import type { NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
 import { claimOpened, JournalWriter } from "./journal_writer.ts";
 import { startTimer } from "./lib/cancellation.ts";
@@ -14,6 +14,7 @@ import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
 import { type Mail, savedSession, type Unsaved } from "./session.ts";
 import { FinalError, outage, type RunStore } from "./store.ts";
+import { WaitingEvents } from "./waiting_events.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Sink } from "../stream/channel.ts";
 import { lineOf } from "../stream/sse.ts";
@@ -41,9 +42,6 @@ export interface WriterOptions {
 const passing =
   /\.delta$|^(model\.(started|reset)|part\.added|call\.ready|tool\.(started|progress)|provider_tool\..*|subagent\.(started|event)|data|notice|warning|hook\.acted)$/;
 
-/** The number of buffered characters above which the run has to wait. */
-const highWater = 65_536;
-
 /** Writes the session and the events of one run, in order. A class, because a server keeps one for each stream. */
 export class SessionWriter implements Sink<NumberedEvent> {
   readonly #store: RunStore;
@@ -52,11 +50,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   /** The writer of the journal, once it has the session. */
   #journal: JournalWriter | undefined;
   /** The events that are not stored yet. Empty if they need not be stored before they are sent. */
-  #events: NumberedEvent[] = [];
-  /** The number of characters of their lines. */
-  #length = 0;
-  /** Resolves once there is room for more of them. */
-  #room: PromiseWithResolvers<void> | undefined;
+  readonly #waiting: WaitingEvents;
   /** The time of the last append of events alone. */
   #emittedAt = 0;
   /** Cancels the append of events that waits. */
@@ -90,6 +84,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     this.#store = store;
     this.#run = run;
     this.#options = options;
+    this.#waiting = new WaitingEvents(options.out);
     run.control.onAbort(() => this.#isOpen && !this.#isStopKnown && this.#renewAfter(0)); // if the process dies before the run ends, another one ends it
   }
 
@@ -123,13 +118,11 @@ export class SessionWriter implements Sink<NumberedEvent> {
   write(event: NumberedEvent): void {
     const { records, out } = this.#options;
     const shows = !passing.test(event.event.type);
-    if (records ? event.id <= (this.#journal?.events ?? 0) : this.#isDone || (!shows && this.#events.length === 0)) {
+    if (records ? event.id <= (this.#journal?.events ?? 0) : this.#isDone || (!shows && this.#waiting.count === 0)) {
       return out.write(event); // it is stored, or shows nothing that has to be
     }
     if (this.#isDone) return;
-    const item = records ? { ...event, line: lineOf(event.event) } : event;
-    this.#events.push(item);
-    this.#length += item.line?.length ?? 0;
+    this.#waiting.add(records ? { ...event, line: lineOf(event.event) } : event);
     if (shows) this.#cancelLater ??= nextTick(() => this.#saveLater());
     else if (records) this.#emitLater();
   }
@@ -141,16 +134,15 @@ export class SessionWriter implements Sink<NumberedEvent> {
     this.#options.out.uncork();
   }
   get full(): Promise<void> | undefined {
-    if (this.#length < highWater || this.#isDone) return this.#options.out.full;
-    return (this.#room ??= Promise.withResolvers()).promise;
+    return this.#waiting.isFull && !this.#isDone ? this.#waiting.room : this.#options.out.full;
   }
   get congested(): boolean {
-    return (this.#length >= highWater && !this.#isDone) || this.#options.out.congested === true;
+    return (this.#waiting.isFull && !this.#isDone) || this.#options.out.congested === true;
   }
 
   /** Appends the events that show no progress, once others of the same moment have joined them. */
   #emitLater(): void {
-    const isFull = this.#length >= highWater;
+    const { isFull } = this.#waiting;
     if ((this.#cancelEmit && !isFull) || this.#cancelLater || this.#pending) return;
     this.#cancelEmit?.(); // the run waits for room
     const wait = isFull ? 0 : this.#emittedAt + this.#options.deltasEvery - performance.now();
@@ -165,33 +157,17 @@ export class SessionWriter implements Sink<NumberedEvent> {
 
   async #emit(): Promise<void> {
     const journal = this.#journal;
-    if (!journal || this.#cancelLater || this.#pending || this.#ending || this.#events.length === 0) return; // a save stores them
+    if (!journal || this.#cancelLater || this.#pending || this.#ending || this.#waiting.count === 0) return; // a save stores them
     let count = 0;
     const isStored = await journal.emit(() => {
-      count = this.#events.length;
-      return linesOf(this.#events);
+      count = this.#waiting.count;
+      return this.#waiting.lines();
     });
     this.#emittedAt = performance.now();
     if (!isStored) return await this.#lose();
-    this.#send(count);
-    if (this.#events.length > 0) this.#emitLater();
+    this.#waiting.send(count);
+    if (this.#waiting.count > 0) this.#emitLater();
     if (!this.#closed) this.#renewLater();
-  }
-
-  /** Sends the first events, which are stored. */
-  #send(count: number): void {
-    const { out } = this.#options;
-    const sent = this.#events.splice(0, count);
-    if (sent.length > 1) out.cork();
-    for (const event of sent) {
-      this.#length -= event.line?.length ?? 0;
-      out.write(event);
-    }
-    if (sent.length > 1) out.uncork();
-    if (this.#length < highWater) {
-      this.#room?.resolve();
-      this.#room = undefined;
-    }
   }
 
   /**
@@ -204,8 +180,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
     if (this.#isDone) return;
     this.#isDone = true;
     this.#cancelEmit?.();
-    this.#room?.resolve();
-    if (!records) return this.#send(this.#events.length);
+    this.#waiting.endWait();
+    if (!records) return this.#waiting.send();
     if (this.#store.durable) this.#stopSaving();
     out.uncork();
     out.close();
@@ -269,8 +245,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
   dropRefused(): boolean {
     const { events } = this.#run;
     if (!this.#options.records || this.#isDone) return false;
-    this.#events = [];
-    this.#length = 0;
+    this.#waiting.drop();
     events.count = this.#journal?.events ?? 0;
     return true;
   }
@@ -302,7 +277,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     this.#stopSaving();
     if (!this.holds) return;
     const { records, out } = this.#options;
-    if (!records) this.#send(this.#events.length);
+    if (!records) this.#waiting.send();
     this.#isDone = true;
     out.uncork();
     out.close();
@@ -422,8 +397,8 @@ export class SessionWriter implements Sink<NumberedEvent> {
       draft = read();
       stop = this.#stopToSave();
       const { run } = draft.session;
-      count = run && !last ? countUpTo(this.#events, run.events) : this.#events.length;
-      const lines = this.#options.records ? linesOf(this.#events.slice(0, count)) : [];
+      count = run && !last ? this.#waiting.countUpTo(run.events) : this.#waiting.count;
+      const lines = this.#options.records ? this.#waiting.lines(count) : [];
       return {
         ...progressOf(draft, this.#run, stop, this.#late),
         lines,
@@ -437,9 +412,9 @@ export class SessionWriter implements Sink<NumberedEvent> {
     }
     this.#stored = draft;
     this.#storedStop = stop?.reason;
-    this.#send(count);
+    this.#waiting.send(count);
     if (this.#closed) return true;
-    if (this.#events.length > 0 && this.#options.records) this.#emitLater();
+    if (this.#waiting.count > 0 && this.#options.records) this.#emitLater();
     if (Date.now() >= journal.leaseEnd && !await journal.renew()) return false; // a change that was retried may take longer than the lease
     this.#renewLater();
     return true;
