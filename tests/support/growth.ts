@@ -86,7 +86,7 @@ export interface Counted {
   count(): Counts;
 }
 
-/** How often deltas are stored: counts must not depend on the time that a run takes. */
+/** Options with which deltas are stored rarely: counts must not depend on the time that a run takes. */
 const rare = { deltasEvery: 60_000 };
 
 /** Opens adapters on an empty SQLite database, which stands in for those of Cloudflare: it refuses a text of more than 2 MB. */
