@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bypassed, type Dispatch, Frame, Overrun, type Place, traceCore } from "./frame.ts";
+import { type Dispatch, Frame, Overrun, type Place, skipped, traceCore } from "./frame.ts";
 import { copyOf, type Data, freeze } from "./patterns.ts";
 
 /** Dispatches an event, and returns the answer. */
@@ -19,7 +19,7 @@ export function dispatch(
 async function proceed(all: Dispatch<Promise<unknown>>, place: Place, e: Data): Promise<unknown> {
   const link = all.links[place.at];
   if (!link) return await runCore(all, place, e);
-  const behind = bypassed(place, link, all.event, e) ?? (link.matches(e) ? undefined : { ...place, at: place.at + 1 });
+  const behind = skipped(place, link, all.event, e);
   if (behind) return await proceed(all, behind, e);
   return await new PlainFrame(all, link, place, e).run();
 }

@@ -16,6 +16,9 @@ export interface Origin {
   readonly tier: Tier;
 }
 
+/** The engine, as the source of an event and the provider of what an agent has itself. */
+export const engineOrigin: Origin = Object.freeze({ plugin: "engine", tier: "core" });
+
 /** The rules of an event. */
 export interface Rules {
   /** The fields that no hook may change. */
@@ -414,12 +417,12 @@ export abstract class Frame<T> {
   }
 }
 
-/** Adds the entry of a link that a jump has skipped. Returns the place after it. */
-export function bypassed(place: Place, link: Link, event: string, e: Data): Place | undefined {
+/** Returns the place after a link that does not run: its matcher does not match, or a jump has skipped it, which the trace shows. */
+export function skipped(place: Place, link: Link, event: string, e: Data): Place | undefined {
   const { bypass, at, step } = place;
   const tier = tierOf(link.mod);
   if (!bypass || tiers.indexOf(tier) <= tiers.indexOf(bypass.from) || tiers.indexOf(tier) >= tiers.indexOf(bypass.to)) {
-    return undefined;
+    return link.matches(e) ? undefined : { ...place, at: at + 1 };
   }
   const reason = `bypassed by ${bypass.plugin}`;
   const fields = { index: at, plugin: link.mod.name, tier, event, outcome: "skipped", reason, ms: 0 } as const;
@@ -430,15 +433,9 @@ export function bypassed(place: Place, link: Link, event: string, e: Data): Plac
 
 /** Adds the entry of the core to the trace. */
 export function traceCore(place: Place, event: string, e: Data, settled: Settled, started: number): void {
-  const fields = { index: place.at, plugin: "engine", tier: "core", event } as const;
   const outcome = "error" in settled ? "rejected" : "returned";
-  place.step.entry = Object.freeze({
-    ...fields,
-    outcome,
-    ms: Date.now() - started,
-    received: e,
-    returned: settled.value,
-  });
+  const fields = { index: place.at, ...engineOrigin, event, outcome, ms: Date.now() - started } as const;
+  place.step.entry = Object.freeze({ ...fields, received: e, returned: settled.value });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -3,14 +3,12 @@
  *
  * @module
  */
+import { engineOrigin } from "./frame.ts";
 import type { Data } from "./patterns.ts";
 import type { At, ModRun } from "./run.ts";
 import { objectOf } from "../kit/answers.ts";
 import { mcpToolOf } from "../kit/calls.ts";
 import type { ModelContext, ModelRequest, ToolDefinition } from "../../../mod.ts";
-
-/** The provider of what the agent has itself. */
-const ownProvider = { plugin: "engine", tier: "core" };
 
 /** Composes the system prompt: the instructions are one section, which `prompt.section` may replace or drop. */
 export async function composeSections(run: ModRun, at: At, facts: Data): Promise<Data> {
@@ -60,7 +58,7 @@ export async function composedRequest(
 
 /** Whether a subagent is offered. Mods are asked once. */
 export async function isOffered(run: ModRun, at: At, agent: string, description: string): Promise<boolean> {
-  const e = { agent, description, source: "built-in", provider: ownProvider };
+  const e = { agent, description, source: "built-in", provider: engineOrigin };
   const core = () => Promise.resolve({ isOffered: true });
   const answer = await run.once("agent.offer", agent, () => run.raise("agent.offer", e, core, at));
   return answer.isOffered === true;
@@ -92,7 +90,7 @@ async function describedTools(
 async function describedTool(run: ModRun, at: At, tool: ToolDefinition): Promise<ToolDefinition> {
   const { name, description, deferred = false } = tool;
   const server = mcpToolOf(name)?.serverName;
-  const provider = server === undefined ? ownProvider : { plugin: `mcp:${server}`, tier: "user" };
+  const provider = server === undefined ? engineOrigin : { plugin: `mcp:${server}`, tier: "user" };
   const e = { tool: name, description, ...(deferred && { isDeferred: true }), provider };
   const answer = await run.once(
     "tool.describe",

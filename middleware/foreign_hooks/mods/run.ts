@@ -4,7 +4,7 @@
  * @module
  */
 import { dispatch } from "./chain.ts";
-import { type Budget, type Dispatch, type Origin, Overrun, type Rules, WrongAnswer } from "./frame.ts";
+import { type Budget, type Dispatch, engineOrigin, type Origin, Overrun, type Rules, WrongAnswer } from "./frame.ts";
 import { Asked, type HostCalls, hostCalls } from "./host.ts";
 import type { Resolved } from "./options.ts";
 import { copyOf, type Data, freeze } from "./patterns.ts";
@@ -18,9 +18,6 @@ import { anySignal, isObject, startTimer } from "../../../src/core/kit.ts";
 
 /** The name of the middleware. */
 export const name = "mods";
-
-/** The engine, as `next.origin` names it. */
-export const engineOrigin: Origin = Object.freeze({ plugin: "engine", tier: "core" });
 
 /** The place in a run where an event is raised. */
 export interface At {
@@ -37,7 +34,7 @@ export interface At {
 }
 
 /** A run that ends or pauses, which no answer of a mod may hide. */
-export interface Interrupts {
+interface Interrupts {
   thrown?: unknown;
 }
 
@@ -61,7 +58,7 @@ export class ModRun {
   /** The subagents that were started. */
   readonly agents: Map<string, Data> = new Map();
   /** The answers about sections, tools and context that are asked for once. */
-  readonly cached: Map<string, Data> = new Map();
+  readonly #cached = new Map<string, Data>();
   /** Ends the timers. */
   #timers = new AbortController();
   readonly #selected = new Map<string, readonly Link[]>();
@@ -86,15 +83,15 @@ export class ModRun {
 
   /** Forgets the answers that are asked for once, such as those of `tool.describe`. */
   forget(event: string): void {
-    for (const key of this.cached.keys()) if (key.startsWith(`${event} `)) this.cached.delete(key);
+    for (const key of this.#cached.keys()) if (key.startsWith(`${event} `)) this.#cached.delete(key);
   }
 
   /** Raises an event, or returns the answer that it gave before. */
   async once(event: string, key: string, raise: () => Promise<Data>): Promise<Data> {
-    const known = this.cached.get(`${event} ${key}`);
+    const known = this.#cached.get(`${event} ${key}`);
     if (known) return known;
     const answer = await raise();
-    this.cached.set(`${event} ${key}`, answer);
+    this.#cached.set(`${event} ${key}`, answer);
     return answer;
   }
 
@@ -123,12 +120,10 @@ export class ModRun {
       }
     });
     const { signal = at.ctx.signal } = at;
-    try {
-      return await dispatch(all, e, signal) as Data; // the answer of a core or a hook, which are objects
-    } finally {
-      // deno-lint-ignore no-unsafe-finally -- an interrupt is thrown in place of every answer and error
-      if (interrupts.thrown !== undefined) throw interrupts.thrown;
-    }
+    const [settled] = await Promise.allSettled([dispatch(all, e, signal)]);
+    if (interrupts.thrown !== undefined) throw interrupts.thrown;
+    if (settled.status === "rejected") throw settled.reason;
+    return settled.value as Data; // the answer of a core or a hook, which are objects
   }
 
   /** Raises a streaming event. */

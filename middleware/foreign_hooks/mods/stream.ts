@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bypassed, type Dispatch, Frame, Overrun, type Place, traceCore, WrongAnswer } from "./frame.ts";
+import { type Dispatch, Frame, Overrun, type Place, skipped, traceCore, WrongAnswer } from "./frame.ts";
 import { copyOf, type Data, freeze } from "./patterns.ts";
 import { isObject } from "../../../src/core/kit.ts";
 
@@ -19,7 +19,7 @@ export function dispatchStream(all: Dispatch<Chunks>, e: Data, signal: AbortSign
 function proceed(all: Dispatch<Chunks>, place: Place, e: Data): Chunks {
   const link = all.links[place.at];
   if (!link) return runCore(all, place, e);
-  const behind = bypassed(place, link, all.event, e) ?? (link.matches(e) ? undefined : { ...place, at: place.at + 1 });
+  const behind = skipped(place, link, all.event, e);
   if (behind) return proceed(all, behind, e);
   return new StreamFrame(all, link, place, e).run();
 }
@@ -69,13 +69,9 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
   #reading: Promise<void> | undefined;
   isDone = false;
 
-  /** False if the stream could not be opened, which is a failure of the hook. */
-  readonly #isOpen: boolean;
-
-  constructor(source: Chunks, frame: StreamFrame, isOpen = true) {
+  constructor(source: Chunks, frame: StreamFrame) {
     this.#source = source;
     this.#frame = frame;
-    this.#isOpen = isOpen;
     this.#result.promise.catch(() => {}); // the hook that awaits it, or the chunks, sees the error
   }
 
@@ -114,7 +110,7 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
       return { done: true, value };
     } catch (error) {
       this.isDone = true;
-      if (this.#isOpen) this.#frame.rejected = { error };
+      this.#frame.rejected = { error };
       this.#result.reject(error);
       throw error;
     }
@@ -140,15 +136,21 @@ class ChunkStream implements AsyncIterableIterator<Data, unknown, void> {
   [Symbol.asyncIterator](): this {
     return this;
   }
+}
 
-  /** Rejects all chunks: the stream could not be opened. */
-  static failed(error: unknown, frame: StreamFrame): ChunkStream {
-    // deno-lint-ignore require-yield -- it fails before its first chunk
-    async function* fails(): Chunks {
-      throw error;
-    }
-    return new ChunkStream(fails(), frame, false);
-  }
+/** Returns a stream that could not be opened: its chunks and its result reject. */
+function failedStream(error: unknown): object {
+  const result = Promise.reject(error);
+  result.catch(() => {}); // the hook that reads the stream sees the error
+  return {
+    result,
+    next: () => result,
+    return: (value: unknown) => Promise.resolve({ done: true, value }),
+    throw: (error: unknown) => Promise.reject(error),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 /** A hook whose `next()` returns a stream. */
@@ -169,7 +171,7 @@ class StreamFrame extends Frame<Chunks> {
       this.#streams.push(stream);
       return stream as never; // it is used as an iterator
     } catch (error) {
-      return ChunkStream.failed(error, this) as never; // the same
+      return failedStream(error) as never; // the same
     }
   }
 
