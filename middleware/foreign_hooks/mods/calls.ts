@@ -3,11 +3,9 @@
  *
  * @module
  */
-import { appendedText, appends } from "./append.ts";
-import { loopOf } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
-import type { At, ModRun, ModRuns } from "./run.ts";
-import { name } from "./run.ts";
+import { type At, type ModRun, type ModRuns, name } from "./run.ts";
+import { appendedText, appends, loopOf } from "./session_view.ts";
 import { parseJson } from "../kit/answers.ts";
 import { addContext, allowAsk, inputThatRuns, isSameJson, replaceText, textPart } from "../kit/calls.ts";
 import { warnFailed } from "../kit/adapter.ts";

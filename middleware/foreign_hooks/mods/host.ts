@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { completeText } from "./session_view.ts";
 import { composeSections } from "./instructions.ts";
-import { sessionMessages } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
 import type { Mod } from "./registration.ts";
 import type { At, ModRun } from "./run.ts";
-import { registerTool } from "./session_view.ts";
+import { completeText, registerTool, sessionMessages } from "./session_view.ts";
 import { objectOf, parseJson } from "../kit/answers.ts";
 import { outermostRun } from "../kit/adapter.ts";
 import { type Scope, state } from "../../../mod.ts";

@@ -5,7 +5,7 @@
  */
 import type { Data } from "./patterns.ts";
 import { type At, type ModRun, type ModRuns, name } from "./run.ts";
-import { appendedText } from "./append.ts";
+import { appendedText } from "./session_view.ts";
 import { replaceText } from "../kit/calls.ts";
 import {
   cancelled,

@@ -5,7 +5,7 @@
  */
 import { type Data, freeze, matcherOf, selectorOf, type Selects } from "./patterns.ts";
 import { messageOf } from "../kit/calls.ts";
-import { expectChoice, expectNames, isObject, lateAfter, startTimer } from "../../../src/core/kit.ts";
+import { expectChoice, expectNames, isObject, withinTime } from "../../../src/core/kit.ts";
 
 // The public form of a mod.
 
@@ -147,27 +147,19 @@ const loadTime = 10_000;
 export async function load(mod: Mod): Promise<readonly Link[]> {
   const collector = new Collector(mod);
   try {
-    await within(loadTime, async () => {
+    await withinTime(async () => {
       const module = typeof mod.module === "function" ? await mod.module() : mod.module;
       if (!isObject(module) || typeof module.register !== "function") {
         throw new TypeError("expected a module that exports register(on, options)");
       }
       await module.register(collector.on, freeze(structuredClone(optionsOf(mod))));
-    });
+    }, { ms: loadTime, signal: new AbortController().signal }); // several runs may wait for it: no abort of one ends it
     return collector.links;
   } catch (error) {
     throw new Error(`Cannot load the mod "${mod.name}": ${messageOf(error)}`, { cause: error });
   } finally {
     collector.close();
   }
-}
-
-/** Rejects if `work` takes more than `ms` milliseconds. */
-function within(ms: number, work: () => Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = startTimer(() => reject(lateAfter(ms)), ms);
-    work().then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 /** Collects the hooks that a module registers. */

@@ -17,7 +17,8 @@ import {
 import { holdEvent } from "../../../src/core/kit.ts";
 import { parseJson } from "../kit/answers.ts";
 
-const stopReasons: Readonly<Record<FinishReason, string>> = {
+/** The reasons of stops, as mods see them. */
+export const stopReasons: Readonly<Record<FinishReason, string>> = {
   ...{ stop: "end_turn", calls: "tool_use", length: "max_tokens", filter: "refusal", refusal: "refusal" },
   ...{ empty: "end_turn", other: "end_turn" },
 };
@@ -37,24 +38,20 @@ interface Block {
 export class Incoming {
   readonly #ctx: ModelContext;
   readonly #outgoing: Outgoing;
-  /** The number of the request in its step. */
-  readonly #request: number;
   readonly #queue: Data[] = [];
   readonly #blocks: Block[] = [];
   readonly #callBlocks = new Map<string, number>();
-  /** The events that hooks see as chunks of the kind `engine`, by their `ref`. */
-  readonly events: Event[] = [];
+  /** The number of chunks of the kind `engine`. */
+  #engineChunks = 0;
   #arrived = Promise.withResolvers<void>();
-  #hasEnded = false;
   #error: { readonly error: unknown } | undefined;
   #open: number | undefined;
+  /** Set once the response has ended. */
   response: ModelResponse | undefined;
-  stopReason: string | null = null;
 
-  constructor(ctx: ModelContext, outgoing: Outgoing, request: number) {
+  constructor(ctx: ModelContext, outgoing: Outgoing) {
     this.#ctx = ctx;
     this.#outgoing = outgoing;
-    this.#request = request;
   }
 
   /** Filters the events of the request: those of the response wait for the hooks, others pass. */
@@ -84,13 +81,9 @@ export class Incoming {
         if (!parts.includes(event.type)) return this.#ctx.emit(event);
         this.#open = undefined;
         this.#blocks.push({ kind: "engine", chunks: [] });
-        this.#push({ kind: "engine", ref: this.#refOf(event) });
+        this.#engineChunks++;
+        this.#push({ kind: "engine", ref: this.#outgoing.refTo(event) });
     }
-  }
-
-  /** The number of a reference is unique in its step. */
-  #refOf(event: Event): number {
-    return this.#request * 1_000_000 + this.events.push(event) - 1;
   }
 
   #add(kind: "text" | "thinking", part: number, content: Data): void {
@@ -124,10 +117,9 @@ export class Incoming {
   /** Ends the response. Parts that an inner hook has added without events become chunks. */
   end(response: ModelResponse): void {
     this.response = response;
-    this.stopReason = stopReasons[response.finish];
     if (this.#blocks.length === 0) this.#addParts(response.parts);
-    this.#push({ kind: "stop", stopReason: this.stopReason, usage: usageOf(response.usage, response.model) });
-    this.#hasEnded = true;
+    const stopReason = stopReasons[response.finish];
+    this.#push({ kind: "stop", stopReason, usage: usageOf(response.usage, response.model) });
   }
 
   #addParts(added: readonly AnswerPart[]): void {
@@ -150,9 +142,9 @@ export class Incoming {
     while (true) {
       for (let chunk = this.#queue.shift(); chunk; chunk = this.#queue.shift()) yield chunk;
       if (this.#error) throw this.#error.error;
-      if (this.#hasEnded) return;
+      if (this.response) return;
       this.#arrived = Promise.withResolvers();
-      if (this.#queue.length === 0 && !this.#hasEnded && !this.#error) await this.#arrived.promise;
+      await this.#arrived.promise;
     }
   }
 
@@ -161,7 +153,7 @@ export class Incoming {
     const made = this.#blocks.flatMap((block) => block.chunks);
     const streamed = chunks.filter(({ kind }) => kind !== "stop" && kind !== "engine");
     const engine = chunks.filter(({ kind }) => kind === "engine");
-    return engine.length === this.events.length && streamed.length === made.length &&
+    return engine.length === this.#engineChunks && streamed.length === made.length &&
       streamed.every((chunk, at) => isSameChunk(chunk, made[at]));
   }
 
@@ -197,11 +189,17 @@ export class Outgoing {
   readonly #ctx: ModelContext;
   readonly #chunks: Data[] = [];
   readonly #blocks: OutBlock[] = [];
-  #readyCalls = 0;
+  /** The events that hooks see as chunks of the kind `engine`, by their `ref`. */
+  readonly #events: Event[] = [];
   #stop: Data | undefined;
 
   constructor(ctx: ModelContext) {
     this.#ctx = ctx;
+  }
+
+  /** Returns the number by which a chunk refers to an event. */
+  refTo(event: Event): number {
+    return this.#events.push(event) - 1;
   }
 
   /** Takes back what clients have seen. If another request follows in the same step, what hooks yielded before stays. */
@@ -210,7 +208,6 @@ export class Outgoing {
     if (isRetry) {
       this.#chunks.splice(0);
       this.#blocks.splice(0);
-      this.#readyCalls = 0;
       return;
     }
     for (const [part, block] of this.#blocks.entries()) {
@@ -219,21 +216,20 @@ export class Outgoing {
   }
 
   /** Adds a chunk, and emits its event. */
-  add(chunk: Data, requests: readonly Incoming[]): void {
+  add(chunk: Data): void {
     this.#chunks.push(chunk);
     if (chunk.kind === "stop") {
       this.#stop = chunk;
       return;
     }
-    const block = chunk.kind === "engine" ? this.#engineBlock(chunk, requests) : this.#blockOf(chunk);
+    const block = chunk.kind === "engine" ? this.#engineBlock(chunk) : this.#blockOf(chunk);
     if (!block) return;
     block.chunks.push(chunk);
     this.#emit(chunk, this.#blocks.indexOf(block), block);
   }
 
-  #engineBlock({ ref }: Data, requests: readonly Incoming[]): OutBlock | undefined {
-    const number = Number(ref);
-    const event = requests[Math.floor(number / 1_000_000)]?.events[number % 1_000_000];
+  #engineBlock({ ref }: Data): OutBlock | undefined {
+    const event = this.#events[Number(ref)];
     if (!event) return undefined;
     const block: OutBlock = { kind: "engine", index: -1, chunks: [], event };
     this.#blocks.push(block);
@@ -270,8 +266,8 @@ export class Outgoing {
     }
     const parts = this.#blocks.flatMap((block): readonly AnswerPart[] => this.#partOf(block, last));
     for (const part of parts) if (part.type === "call") this.#emitReady(part);
-    const made = { finish: parts.some(({ type }) => type === "call") ? "calls" : "stop" } as const;
-    const finish = response && !isEnd(response.finish) ? response.finish : made.finish;
+    const partsFinish = parts.some(({ type }) => type === "call") ? "calls" : "stop";
+    const finish = response && !isEnd(response.finish) ? response.finish : partsFinish;
     const base = response ?? { usage: noUsage, model, attempts: 0 };
     return this.#stopped({ ...base, parts, finish });
   }

@@ -3,41 +3,36 @@
  *
  * @module
  */
-import { loopOf } from "./session_view.ts";
-import { modelOf, usageOf } from "./session_view.ts";
+import { engineOrigin } from "./frame.ts";
 import { isOffered } from "./instructions.ts";
-import { handledMessages, sessionMessages, transcriptOf } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
 import { turnBegan } from "./prompts.ts";
 import { type At, type ModRun, type ModRuns, name } from "./run.ts";
-import { toolsOf } from "./session_view.ts";
+import { handledMessages, loopOf, modelOf, toolsOf, transcriptOf, usageOf } from "./session_view.ts";
 import { objectOf } from "../kit/answers.ts";
 import {
+  type CompactChange,
   type CompactContext,
   compacted,
   type Compaction,
   declined,
   type Middleware,
+  type Next,
   refused,
   type Run,
   type RunResult,
   type SessionContext,
+  type SubagentChange,
+  type SubagentContext,
   textOf,
   user,
 } from "../../../mod.ts";
-import { Cleanups, lateAfter, startTimer } from "../../../src/core/kit.ts";
+import { Cleanups, isLate, withinTime } from "../../../src/core/kit.ts";
 
 // The session.
 
 /** Milliseconds for all hooks of `session.end`. */
 const endTime = 1_500;
-
-/** Returns a signal that aborts after `ms` milliseconds, and a function that clears its timer. */
-function aborting(ms: number): { readonly signal: AbortSignal; readonly clear: () => void } {
-  const controller = new AbortController();
-  const timer = startTimer(() => controller.abort(lateAfter(ms)), ms);
-  return { signal: controller.signal, clear: () => clearTimeout(timer) };
-}
 
 /** Creates the hooks at `session`, `abort`, `compact` and `subagent`. */
 export function sessionHooks(
@@ -64,13 +59,7 @@ export function sessionHooks(
     const isOutermost = ctx.run.parent === undefined;
     const signal = ctx.signal.aborted ? new AbortController().signal : ctx.signal; // hooks have the grace period of the run
     if (!isOutermost || turnBegan.get(ctx)) await completeTurn(run, { ctx, point: "session", signal }, result);
-    if (!isOutermost) return;
-    const end = aborting(endTime);
-    try {
-      await endSession(run, { ctx, point: "session", signal: end.signal });
-    } finally {
-      end.clear();
-    }
+    if (isOutermost) await endSession(run, ctx);
   }
 
   return {
@@ -143,16 +132,13 @@ async function completeTurn(run: ModRun, at: At, result: RunResult): Promise<voi
   const { status, finish, text: answer, usage } = result;
   const isAborted = status === "aborted" || status === "cancelled";
   const reason = isAborted ? "aborted" : status === "failed" ? "error" : finish === "refusal" ? "refusal" : "answer";
-  const cost = usage.input + usage.output > 0 && { usage: usageOf(usage, run.model?.id) };
   const e = {
-    ...{
-      answer,
-      durationMs: Math.max(0, ended.now() - ended.startedAt),
-      isAborted,
-      turnId: ended.id,
-      ...loopOf(ended),
-    },
-    ...cost,
+    answer,
+    durationMs: Math.max(0, ended.now() - ended.startedAt),
+    isAborted,
+    turnId: ended.id,
+    ...loopOf(ended),
+    ...(usage.input + usage.output > 0 && { usage: usageOf(usage, run.model?.id) }),
     reason,
     ...(reason === "refusal" && { refusal: { category: null, explanation: null } }),
   };
@@ -162,17 +148,19 @@ async function completeTurn(run: ModRun, at: At, result: RunResult): Promise<voi
 }
 
 /** Raises `session.end`. Hooks that are late are left. */
-async function endSession(run: ModRun, at: At): Promise<void> {
-  const { signal, ctx: { run: { session: sessionId } } } = at;
+async function endSession(run: ModRun, ctx: SessionContext): Promise<void> {
+  const sessionId = ctx.run.session;
   const e = { reason: "other", sessionId, resume: { id: sessionId } };
-  try {
+  const end = async (signal: AbortSignal) => {
+    const at: At = { ctx, point: "session", signal };
     if (run.has("session.end")) await run.raise("session.end", e, () => Promise.resolve({ sessionId }), at);
     await run.options.classic?.end(run, at);
-  } catch (error) {
-    if (!signal?.aborted) throw error;
-    at.ctx.run.report(
-      new Error(`Cannot wait for session.end: its hooks took more than ${endTime} ms`, { cause: error }),
-    );
+  };
+  try {
+    await withinTime(end, { ms: endTime, signal: new AbortController().signal }); // also after an abort of the run
+  } catch (cause) {
+    if (!isLate(cause)) throw cause;
+    ctx.run.report(new Error(`Cannot wait for session.end: its hooks took more than ${endTime} ms`, { cause }));
   }
 }
 
@@ -181,7 +169,7 @@ async function endSession(run: ModRun, at: At): Promise<void> {
 async function compactWith(
   run: ModRun,
   ctx: CompactContext,
-  next: Parameters<NonNullable<Middleware["compact"]>>[1],
+  next: Next<CompactChange, Compaction>,
 ): Promise<Compaction> {
   const { transcript, instructions, trigger } = ctx;
   let inner: Compaction | undefined;
@@ -192,7 +180,7 @@ async function compactWith(
     messages: handledMessages(transcript),
   };
   const sameAs = (list: unknown) => JSON.stringify(list) === JSON.stringify(e.messages);
-  let seen: unknown;
+  let seen: readonly Data[] | undefined;
   let messages = transcript;
   const core = async (e: Data): Promise<Data> => {
     const changed = sameAs(e.messages) ? transcript : transcriptOf(e.messages, transcript);
@@ -202,12 +190,8 @@ async function compactWith(
     });
     if (inner.type === "declined") return { skip: inner.reason };
     messages = [...transcript, ...inner.messages];
-    const shown = sessionMessages(inner.messages).map((message, index) => ({
-      ...message,
-      handle: String(transcript.length + index),
-    }));
-    seen = shown;
-    return { messages: shown };
+    seen = handledMessages(inner.messages, transcript.length);
+    return { messages: seen };
   };
   const answer = await run.raise("session.compact", e, core, { ctx, point: "compact" });
   if (answer.skip !== undefined) return inner?.type === "declined" ? inner : declined(String(answer.skip));
@@ -220,14 +204,14 @@ async function compactWith(
 async function spawn(
   run: ModRun,
   at: At,
-  { prompt, child, call, childRun, run: parent, settings }: Parameters<NonNullable<Middleware["subagent"]>>[0],
-  next: Parameters<NonNullable<Middleware["subagent"]>>[1],
+  { prompt, child, call, childRun, run: parent, settings }: SubagentContext,
+  next: Next<SubagentChange, RunResult>,
 ): Promise<RunResult> {
   const text = textOf(prompt);
   const parentModel = run.model?.id ?? "";
   const e = {
     ...{ tool_use_id: call, prompt: text, description: text.slice(0, 80), subagentType: child, parentModel },
-    ...{ provider: { plugin: "engine", tier: "core" }, background: false, fork: false },
+    ...{ provider: engineOrigin, background: false, fork: false },
     ...(settings.model && { model: settings.model.id }),
     ...(parent.parent && { parentAgentId: parent.id }),
   };

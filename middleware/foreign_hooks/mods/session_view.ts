@@ -1,12 +1,12 @@
 /**
- * The session as mods see it: its messages, its models, and the tools that they register.
+ * The session as mods see it: its messages, the texts that enter its transcript, its models, and the tools that they register.
  *
  * @module
  */
 import type { HostCall } from "./host.ts";
 import type { Data } from "./patterns.ts";
 import type { Mod } from "./registration.ts";
-import type { ModRun } from "./run.ts";
+import type { At, ModRun } from "./run.ts";
 import { objectOf } from "../kit/answers.ts";
 import { messageOf } from "../kit/calls.ts";
 import {
@@ -62,9 +62,9 @@ export function sessionMessages(messages: readonly Message[]): readonly Data[] {
   });
 }
 
-/** Returns messages with a handle each, by which a list that comes back refers to them. */
-export function handledMessages(messages: readonly Message[]): readonly Data[] {
-  return sessionMessages(messages).map((message, index) => ({ ...message, handle: String(index) }));
+/** Returns messages with a handle each, by which a list that comes back refers to them. The handles count up from `first`. */
+export function handledMessages(messages: readonly Message[], first = 0): readonly Data[] {
+  return sessionMessages(messages).map((message, index) => ({ ...message, handle: String(first + index) }));
 }
 
 /** Returns the transcript that a list stands for. A message with a handle is our own, whole; another one is built from its text, its calls and their results. */
@@ -92,6 +92,28 @@ function builtFrom({ role, text, toolUses, toolResults }: Data): readonly Messag
 function builtResult({ tool_use_id, text, isError }: Data): CallResult {
   const status = isError === true ? "error" : "ok";
   return { callId: String(tool_use_id), name: "", status, parts: [{ type: "text", text: String(text ?? "") }] };
+}
+
+// The event `session.append`: a message that enters the transcript, whose texts mods may change.
+
+/** The places at which messages enter the transcript. */
+type Door = "prompt" | "response" | "tool-result";
+
+/** Whether a mod names the event. It is of later builds, and a hook of all events need not know it. */
+export function appends({ links }: ModRun): boolean {
+  return links.some(({ pattern }) => pattern === "session.append" || pattern === "session.*");
+}
+
+/** Raises `session.append` for a message, and returns the texts of its blocks. Only texts and the content of results may change. */
+export async function appendedText(run: ModRun, at: At, door: Door, message: Data): Promise<readonly string[]> {
+  if (!appends(run)) return [];
+  const e = { message, door, origin: { kind: "engine" }, uuid: crypto.randomUUID(), ...loopOf(at.ctx.run) };
+  const answer = await run.raise("session.append", e, ({ message }) => Promise.resolve({ message }), at);
+  const { content } = objectOf(answer.message);
+  return (Array.isArray(content) ? content : []).map(objectOf).flatMap(({ text, content }) => {
+    const shown = text ?? content;
+    return typeof shown === "string" ? [shown] : [];
+  });
 }
 
 // Requests of mods to a model.

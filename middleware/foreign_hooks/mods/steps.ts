@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { appendedText } from "./append.ts";
-import { modelOf, usageOf } from "./session_view.ts";
 import { composedRequest } from "./instructions.ts";
-import { loopOf } from "./session_view.ts";
 import type { Data } from "./patterns.ts";
 import type { At, ModRun, ModRuns } from "./run.ts";
-import { Incoming, Outgoing } from "./response.ts";
+import { Incoming, Outgoing, stopReasons } from "./response.ts";
+import { appendedText, loopOf, modelOf, usageOf } from "./session_view.ts";
 import type { Chunks } from "./stream.ts";
 import {
   callsOf,
@@ -81,7 +79,7 @@ async function step(run: ModRun, ctx: ModelContext, next: Next<ModelChange, Mode
   const { request, turn } = ctx;
   const at: At = { ctx, point: "model", expect: (e) => void changeOf(run, ctx, e) };
   const outgoing = new Outgoing(ctx);
-  const refs: Incoming[] = [];
+  const requests: Incoming[] = [];
   let failure: { readonly error: unknown } | undefined;
   const place = { turnId: ctx.run.id, index: turn - 1 };
   const e = {
@@ -95,8 +93,8 @@ async function step(run: ModRun, ctx: ModelContext, next: Next<ModelChange, Mode
   async function* core(e: Data, signal: AbortSignal): Chunks {
     const change = changeOf(run, ctx, e);
     const abandoned = new AbortController();
-    const incoming = new Incoming(ctx, outgoing, refs.length);
-    refs.push(incoming);
+    const incoming = new Incoming(ctx, outgoing);
+    requests.push(incoming);
     const asked = next({
       request: change,
       emit: (event) => incoming.emit(event),
@@ -110,7 +108,7 @@ async function step(run: ModRun, ctx: ModelContext, next: Next<ModelChange, Mode
         ...place,
         answer: textOf(response),
         toolUses: callsOf(response).map(({ name, input }) => ({ name, input })),
-        stopReason: incoming.stopReason,
+        stopReason: stopReasons[response.finish],
         usage: usageOf(response.usage, response.model),
       };
     } catch (error) {
@@ -123,7 +121,7 @@ async function step(run: ModRun, ctx: ModelContext, next: Next<ModelChange, Mode
   }
 
   const chunks = run.stream("turn.step", e, core, at);
-  for await (const chunk of chunks) outgoing.add(chunk, refs);
+  for await (const chunk of chunks) outgoing.add(chunk);
   if (failure && ctx.signal.aborted) throw failure.error;
-  return outgoing.end(refs, request.model.id);
+  return outgoing.end(requests, request.model.id);
 }
