@@ -42,8 +42,8 @@ export function shell(
   });
 }
 
-/** Options of an agent with hooks. */
-export interface HookedOptions extends ClaudeHooksOptions {
+/** The parts of an agent around its hooks. */
+export interface SurroundingParts {
   /** The calls of the first response. Default: `Bash` with `ls`. */
   readonly calls?: readonly ScriptedCall[];
   /** The tools. Default: `Bash`. */
@@ -55,10 +55,30 @@ export interface HookedOptions extends ClaudeHooksOptions {
   readonly limits?: Partial<Limits>;
 }
 
+/** Creates an agent with hooks of a system, which `hooks` makes from the options that are no parts of the agent. Its model makes some calls in one response and then answers. */
+export function surrounded<O extends SurroundingParts>(
+  hooks: (options: Omit<O, keyof SurroundingParts>) => Middleware,
+  options: O,
+): Batch {
+  const { calls = [command("a", "ls")], tools = [shell()], before = [], after = [], limits = {}, ...rest } = options;
+  return batch(calls, { tools, limits, use: [...before, hooks(rest), ...after] });
+}
+
+/** Runs an agent until it pauses and resumes it with `answers`. */
+export async function pausedAndResumed(
+  agent: Batch,
+  answers: readonly PersonAnswer[],
+): Promise<readonly [Outcome, Outcome]> {
+  const first = await agent.run().outcome;
+  return [first, await agent.resume(first.result.session, answers).outcome];
+}
+
+/** Options of an agent with hooks. */
+export interface HookedOptions extends ClaudeHooksOptions, SurroundingParts {}
+
 /** Creates an agent with hooks, whose model makes some calls in one response and then answers. */
 export function hooked(config: HookConfig, options: HookedOptions = {}): Batch {
-  const { calls = [command("a", "ls")], tools = [shell()], before = [], after = [], limits = {}, ...rest } = options;
-  return batch(calls, { tools, limits, use: [...before, claude_hooks(config, rest), ...after] });
+  return surrounded((rest) => claude_hooks(config, rest), options);
 }
 
 /** Runs an agent with hooks once. */
@@ -72,9 +92,7 @@ export async function resumed(
   answers: readonly PersonAnswer[],
   options?: HookedOptions,
 ): Promise<readonly [Outcome, Outcome]> {
-  const agent = hooked(config, options);
-  const first = await agent.run().outcome;
-  return [first, await agent.resume(first.result.session, answers).outcome];
+  return await pausedAndResumed(hooked(config, options), answers);
 }
 
 /** A hook that always returns `answer`. */

@@ -3,11 +3,10 @@
  *
  * @module
  */
-import type { AnyTool, Event, Limits, Middleware, PersonAnswer } from "@jizai/jizai";
+import type { PersonAnswer } from "@jizai/jizai";
 import { type Mod, type ModOption, mods, type ModsOptions, type On } from "@jizai/jizai/middleware/mods";
-import type { ScriptedCall } from "@jizai/jizai/model/scripted";
-import { batch, type Outcome } from "./batch.ts";
-import { command, shell } from "./hooked.ts";
+import type { Batch, Outcome } from "./batch.ts";
+import { pausedAndResumed, surrounded, type SurroundingParts } from "./hooked.ts";
 
 /** Values of mods, which are written without types. */
 // deno-lint-ignore no-explicit-any -- each event and each call of `$` has fields of its own
@@ -52,18 +51,11 @@ export function throwing(message = "broken"): LooseHook {
 }
 
 /** Options of an agent with mods. */
-export interface ModdedOptions extends ModsOptions {
-  readonly calls?: readonly ScriptedCall[];
-  readonly tools?: readonly AnyTool[];
-  readonly before?: readonly Middleware[];
-  readonly after?: readonly Middleware[];
-  readonly limits?: Partial<Limits>;
-}
+export interface ModdedOptions extends ModsOptions, SurroundingParts {}
 
-/** Creates an agent with mods, whose model makes some calls in one response and then answers. Default: `Bash` with `ls`. */
-export function modded(all: readonly Mod[], options: ModdedOptions = {}) {
-  const { calls = [command("a", "ls")], tools = [shell()], before = [], after = [], limits = {}, ...rest } = options;
-  return batch(calls, { tools, limits, use: [...before, mods(all, rest), ...after] });
+/** Creates an agent with mods, whose model makes some calls in one response and then answers. */
+export function modded(all: readonly Mod[], options: ModdedOptions = {}): Batch {
+  return surrounded((rest) => mods(all, rest), options);
 }
 
 /** Runs an agent with mods once. */
@@ -77,14 +69,7 @@ export async function resumed(
   answers: readonly PersonAnswer[],
   options?: ModdedOptions,
 ): Promise<readonly [Outcome, Outcome]> {
-  const agent = modded(all, options);
-  const first = await agent.run().outcome;
-  return [first, await agent.resume(first.result.session, answers).outcome];
-}
-
-/** Returns the messages of the warnings. */
-export function warnings(events: readonly Event[]): string[] {
-  return events.flatMap((event) => event.type === "warning" ? [event.message] : []);
+  return await pausedAndResumed(modded(all, options), answers);
 }
 
 /** Returns the messages of reported errors. */

@@ -2,8 +2,8 @@ import { deny, tool } from "@jizai/jizai";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { command, shell } from "../../support/hooked.ts";
-import { hook, type Loose, mod, modded, ran, resumed, warnings } from "../../support/modded.ts";
+import { command, shell, warnings } from "../../support/hooked.ts";
+import { hook, type Loose, mod, modded, ran, resumed } from "../../support/modded.ts";
 
 Deno.test("tool.call shows the arguments beside the tool and its id, and gives the result of the tool", async () => {
   const seen: unknown[] = [];

@@ -1,18 +1,8 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { advanceUntilSettled } from "../../support/fake_time.ts";
-import { shell } from "../../support/hooked.ts";
-import {
-  caught,
-  hook,
-  type Loose,
-  type LooseHook,
-  mod,
-  ran,
-  reports,
-  throwing,
-  warnings,
-} from "../../support/modded.ts";
+import { shell, warnings } from "../../support/hooked.ts";
+import { caught, hook, type Loose, type LooseHook, mod, ran, reports, throwing } from "../../support/modded.ts";
 
 const passing: LooseHook = (_$, e, next) => next(e);
 

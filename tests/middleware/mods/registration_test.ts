@@ -1,17 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { mods } from "@jizai/jizai/middleware/mods";
-import { command } from "../../support/hooked.ts";
-import {
-  hook,
-  type Loose,
-  type LooseHook,
-  type LooseOn,
-  mod,
-  modded,
-  ran,
-  reports,
-  warnings,
-} from "../../support/modded.ts";
+import { command, warnings } from "../../support/hooked.ts";
+import { hook, type Loose, type LooseHook, type LooseOn, mod, modded, ran, reports } from "../../support/modded.ts";
 
 const passing: LooseHook = (_$, e, next) => next(e);
 
