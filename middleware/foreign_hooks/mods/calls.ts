@@ -41,11 +41,11 @@ function split(fields: object): readonly [Data, Data] {
 // Results: a result that a mod returns unchanged stays as the tool returned it.
 
 /** Returns a result as mods see it. */
-function seenResult(result: ToolResult, ref: number): Data {
+function seenResult(result: ToolResult): Data {
   const content = textOf(result);
   if (result.status === "denied") return { deny: content };
   const value = /^\s*[[{]/.test(content) ? parseJson(content) ?? content : content;
-  return { ref, result: value, text: content, ...(result.status !== "ok" && { isError: true }) };
+  return { ref: 1, result: value, text: content, ...(result.status !== "ok" && { isError: true }) };
 }
 
 /** Returns the result that an answer stands for. `ref` counts only if nothing beside it has changed: no text of the tool follows a changed result. */
@@ -114,6 +114,7 @@ async function callTool(
   next: Next<ToolChange, ToolResult>,
   answered: Answered,
 ): Promise<ToolResult> {
+  const at: At = { ctx, point: "tool" };
   const { call: { id: tool_use_id }, name: tool } = ctx;
   const input = await inputThatRuns(ctx);
   const [args, hidden] = isObject(input) ? split(input) : [{}, {}];
@@ -128,17 +129,16 @@ async function callTool(
     isExecuted = true;
     const change = isObject(input) && !isSameJson(changed, args) ? { input: { ...hidden, ...changed } } : {};
     const result = await next({ ...change, signal: anySignal([ctx.signal, signal]) });
-    return await appendedResult(run, { ctx, point: "tool" }, tool_use_id, result);
+    return await appendedResult(run, at, tool_use_id, result);
   }
 
   async function core(e: Data, signal: AbortSignal): Promise<Data> {
     if (inner) throw new TypeError(`Cannot run the call of ${tool} again: retry at execute`);
     inner = classic ? classic.call(run, ctx, e, (e) => execute(e, signal)) : execute(e, signal);
     toolResult = await inner;
-    return seen = seenResult(toolResult, 1);
+    return seen = seenResult(toolResult);
   }
 
-  const at: At = { ctx, point: "tool" };
   try {
     const answer = await run.raise("tool.call", { ...args, tool, tool_use_id, ...loopOf(ctx.run) }, core, at);
     await inner;

@@ -185,7 +185,7 @@ const outside: Record<string, HostMethod> = {
   "clock.after": { fields: named("ms"), serve: () => undefined },
   "clock.every": { fields: named("ms"), serve: () => undefined },
   "http.fetch": { fields: named("url", "init"), serve: fetchText },
-  "model.complete": { fields: whole, serve: (e, call) => completeText(e, call) },
+  "model.complete": { fields: whole, serve: completeText },
   "model.fork": { fields: whole, serve: (e, call) => completeText(e, call, call.run.messages) },
   "model.classify": {
     fields: named("text", "labels", "options"),
@@ -398,9 +398,10 @@ const machine: Record<string, HostMethod> = {
   ...allRefused(noAccess, "env.set", "process.run", "process.spawn", "mcp.call", "audio.play", "audio.speak"),
   ...allRefused("no person types", "command.run", "prompt.fill", "prompt.suggest"),
   ...Object.fromEntries(
-    ["log", "event", "count", "record"].map((
-      method,
-    ) => [`telemetry.${method}`, { fields: (...args: readonly unknown[]) => ({ args }), serve: () => undefined }]),
+    ["log", "event", "count", "record"].map((method) => [
+      `telemetry.${method}`,
+      { fields: (...args: readonly unknown[]) => ({ args }), serve: () => undefined },
+    ]),
   ),
 };
 

@@ -113,20 +113,8 @@ export interface ModsOptions {
 
 /** The names of the options. */
 export const optionNames: readonly string[] = [
-  ...[
-    "failure",
-    "lifetime",
-    "groups",
-    "answersAreApproved",
-    "models",
-    "cwd",
-    "root",
-    "origin",
-    "store",
-    "files",
-    "env",
-  ],
-  ...["settings", "hosts", "fetch", "ask", "debug", "dialect", "classic"],
+  ...["failure", "lifetime", "groups", "answersAreApproved", "models", "cwd", "root", "origin", "store", "files"],
+  ...["env", "settings", "hosts", "fetch", "ask", "debug", "dialect", "classic"],
 ];
 
 /** The options with the parts that all runs share. */

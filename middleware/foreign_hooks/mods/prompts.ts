@@ -36,10 +36,8 @@ async function submit(run: ModRun, at: At, message: UserMessage, more: Data): Pr
   };
   const answer = await run.raise("prompt.submit", e, core, at);
   if (answer.drop !== undefined) return { drop: String(answer.drop) };
-  const changed = String(answer.text);
-  const parts = changed === text ? message.parts : replaceText(message.parts, changed);
   return {
-    message: parts === message.parts ? message : { ...message, parts },
+    message: changedText(message, String(answer.text)),
     context: Array.isArray(answer.context) ? answer.context.map(String) : [],
   };
 }
@@ -94,7 +92,12 @@ async function appendedPrompt(run: ModRun, at: At, message: UserMessage): Promis
   const text = textOf(message);
   const block = { type: "text", text };
   const [changed = text] = await appendedText(run, at, "prompt", { type: "user", role: "user", content: [block] });
-  return changed === text ? message : { ...message, parts: replaceText(message.parts, changed) };
+  return changedText(message, changed);
+}
+
+/** Returns the message with a text; the same message if that is its text. */
+function changedText(message: UserMessage, changed: string): UserMessage {
+  return changed === textOf(message) ? message : { ...message, parts: replaceText(message.parts, changed) };
 }
 
 function submits(run: ModRun): boolean {

@@ -68,6 +68,7 @@ export interface Mod {
   readonly calls?: readonly string[] | undefined;
 }
 
+/** The names of its fields. */
 const members = [
   "name",
   "module",

@@ -10,7 +10,7 @@ import { isObject } from "../../../src/core/kit.ts";
 
 // The forms of answers.
 
-/** Returns the problem of a value; undefined for a valid one. */
+/** Whether a value has a form. */
 type Form = (value: unknown) => boolean;
 
 const isText: Form = (value) => typeof value === "string";
@@ -50,11 +50,14 @@ function callProblem(answer: Data): string | undefined {
   });
 }
 
+/** The fields of a call that no hook may change. */
+const callFields = ["tool", "tool_use_id", "agentId"];
+
 const anything: Rules["problem"] = () => undefined;
 const deny = (reason: string) => ({ deny: reason });
 
 const rules: Readonly<Record<string, Partial<Rules>>> = {
-  "tool.call": { pinned: ["tool", "tool_use_id", "agentId"], problem: callProblem, refusal: deny },
+  "tool.call": { pinned: callFields, problem: callProblem, refusal: deny },
   "tool.check": {
     pinned: ["tool", "input", "tool_use_id"],
     problem: fields({
@@ -104,9 +107,7 @@ const rules: Readonly<Record<string, Partial<Rules>>> = {
   },
   "agent.offer": { pinned: ["agent", "provider"], problem: fields({ isOffered: isFlag }) },
   "agent.spawn": {
-    pinned: [
-      ...["tool_use_id", "provider", "parentModel", "parentAgentId", "permissionMode", "fork", "name"],
-    ],
+    pinned: ["tool_use_id", "provider", "parentModel", "parentAgentId", "permissionMode", "fork", "name"],
     problem: refusingBy("deny", { model: isText }),
     refusal: deny,
   },
@@ -126,14 +127,12 @@ const callRules: Rules = {
 
 /** Returns the rules of an event. Those without rules are calls of `$`. */
 export function rulesOf(event: string): Rules {
-  if (event === "classic.PreToolUse") return { pinned: callPins, problem: anything, refusal: deny };
+  if (event === "classic.PreToolUse") return { pinned: callFields, problem: anything, refusal: deny };
   if (event === "classic.UserPromptSubmit") return { pinned: [], problem: anything, refusal: (block) => ({ block }) };
   if (event.startsWith("classic.")) return { pinned: [], problem: anything };
   const special = rules[event];
   return special ? { pinned: [], problem: anything, ...special } : callRules;
 }
-
-const callPins = ["tool", "tool_use_id", "agentId"];
 
 // Events that never occur on a server.
 

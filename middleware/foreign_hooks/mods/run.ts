@@ -266,27 +266,19 @@ export async function loadMods(all: readonly Mod[], options: Resolved, ctx: Scop
   const loaded: Mod[] = [];
   for (const mod of sortMods(all)) {
     try {
-      const added = await load(mod);
-      const judges = new ModRun(options, loaded, links);
-      const refused = await refusalOf(judges, mod, added, at);
-      if (refused === undefined) {
+      const modLinks = await load(mod);
+      const refusal = await refusalOf(new ModRun(options, loaded, links), mod, modLinks, at);
+      if (refusal === undefined) {
         loaded.push(mod);
-        links.push(...added);
-        continue;
-      }
-      warnSkipped(ctx, name, `The mod "${mod.name}" is not loaded: ${refused}`);
+        links.push(...modLinks);
+      } else warnSkipped(ctx, name, `The mod "${mod.name}" is not loaded: ${refusal}`);
     } catch (error) {
       if (options.failure === "closed") throw error;
-      warnFailed(ctx, {
-        middleware: name,
-        point: "session",
-        message: `The mod "${mod.name}" cannot be loaded.`,
-        error,
-      });
+      const message = `The mod "${mod.name}" cannot be loaded.`;
+      warnFailed(ctx, { middleware: name, point: "session", message, error });
     }
   }
-  const added = await addedCalls(options, loaded, links, at);
-  const run = new ModRun(options, loaded, links, added);
+  const run = new ModRun(options, loaded, links, await addedCalls(options, loaded, links, at));
   for (const message of silentHooks(run)) warnSkipped(ctx, name, message);
   return run;
 }
@@ -316,11 +308,11 @@ async function addedCalls(
   at: At,
 ): Promise<HostCalls> {
   const event = "engine.create";
-  const added = links.filter(({ pattern, selects }) => selects(event) && !/^[*!]/.test(pattern));
+  const creators = links.filter(({ pattern, selects }) => selects(event) && !/^[*!]/.test(pattern));
   const e = freeze({ plugins: mods.map((mod) => mod.name) });
   const base: Record<string, unknown> = { ...engineFor({ run: new ModRun(options, mods, []), at }) };
   let built = base;
-  for (const { mod, hook } of added.toReversed()) {
+  for (const { mod, hook } of creators.toReversed()) {
     const beneath = built;
     try {
       const next = () => Promise.resolve(beneath);
@@ -332,20 +324,13 @@ async function addedCalls(
     }
   }
   const nouns = Object.entries(built).filter(([noun]) => !(noun in base));
-  const calls = nouns.flatMap(([noun, methods]) =>
-    Object.entries(Object(methods) as Record<string, unknown>).flatMap(([method, call]) =>
-      // an object of functions
-      typeof call === "function"
-        ? [
-          [`${noun}.${method}`, {
-            fields: (input: unknown) => ({ ...Object(input) }),
-            serve: (e: Data) => call(e),
-          }] as const,
-        ]
-        : []
-    )
+  const methods = nouns.flatMap(([noun, methods]) =>
+    Object.entries<unknown>(Object(methods)).map(([method, call]) => [`${noun}.${method}`, call] as const)
   );
-  return Object.fromEntries(calls);
+  return Object.fromEntries(methods.flatMap(([event, call]) => {
+    if (typeof call !== "function") return [];
+    return [[event, { fields: (input: unknown) => ({ ...Object(input) }), serve: (e: Data) => call(e) }]];
+  }));
 }
 
 /** Returns a message for each event by name that never occurs. */
