@@ -44,9 +44,8 @@ export async function composedRequest(
   ctx: ModelContext,
   agents: ReadonlySet<string>,
 ): Promise<ModelRequest> {
-  const { request, request: { instructions, tools, model } } = ctx;
+  const { request, request: { instructions, tools } } = ctx;
   const at: At = { ctx, point: "model" };
-  Object.assign(run, { model, tools, instructions });
   const changed = run.has("prompt.compose", "prompt.section")
     ? joined(await composeSections(run, at, {}))
     : instructions;

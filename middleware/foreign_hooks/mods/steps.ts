@@ -32,6 +32,8 @@ export function stepHook(runs: ModRuns, agents: AgentNames): Pick<Middleware, "m
     async model(ctx, next) {
       const run = await runs.of(ctx);
       if (ctx.purpose === "summary") return await next();
+      const { model, tools, instructions } = ctx.request;
+      Object.assign(run, { model, tools, instructions });
       const request = await composedRequest(run, ctx, agents(ctx));
       run.messages = request.messages;
       const streamed =
