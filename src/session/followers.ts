@@ -15,9 +15,9 @@ import { pageLength } from "./pieces.ts";
 export interface Followers {
   /**
    * Yields the events after event `after` of a run, and those that are added later, page by page. Ends when the run is over, when there is no such record, and
-   * when `signal` aborts. `page` is one that the caller has read before.
+   * when `signal` aborts.
    */
-  tail(run: RunPlace, after: number, signal: AbortSignal, page?: JournalPage): AsyncIterable<JournalPage>;
+  tail(run: RunPlace, after: number, signal: AbortSignal): AsyncIterable<JournalPage>;
 }
 
 /** The end of a record, and its session. */
@@ -233,16 +233,9 @@ export function followers(journal: Journal): Followers {
     run.waiting.delete(resolve);
   }
 
-  async function* tail(
-    place: RunPlace,
-    after: number,
-    signal: AbortSignal,
-    known?: JournalPage,
-  ): AsyncGenerator<JournalPage> {
+  async function* tail(place: RunPlace, after: number, signal: AbortSignal): AsyncGenerator<JournalPage> {
     if (signal.aborted) return;
     const run = join(place); // before the first read, so that no addition in between is missed
-    if (known) learn(run, 0, known); // other reads may be newer
-    known = undefined; // the buffer keeps its lines once
     let endWait = () => {};
     const onWait = (end: () => void) => void (endWait = end);
     let hasLeft = false;

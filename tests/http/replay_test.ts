@@ -246,9 +246,8 @@ Deno.test("HEAD /runs/:id answers without following", async () => {
 Deno.test("GET /runs/:id ends a stream whose store fails, and reports it to onError", async () => {
   const reported: unknown[] = [];
   const { journal } = memory();
-  let reads = 0;
   const read: typeof journal.read = (key, run, after) =>
-    ++reads > 1 ? Promise.reject(new Error("The store is down")) : journal.read(key, run, after);
+    after > 0 ? Promise.reject(new Error("The store is down")) : journal.read(key, run, after);
   const gate = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => gate.promise, text: "Hello!" }) }), {
     store: { ...memory(), journal: { ...journal, read } },
@@ -256,9 +255,11 @@ Deno.test("GET /runs/:id ends a stream whose store fails, and reports it to onEr
   });
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const before = framesOf(await pieces.until("model.started"));
-  assertEquals(await eventsOf(follow(app, first("run.started", before).run)), before);
-  assertEquals(reported, ["The store is down"]);
+  const following = piecesOf(await follow(app, first("run.started", before).run));
+  assertEquals(framesOf(await following.until("model.started")), before);
   gate.resolve();
+  assertEquals(await following.rest(), "");
+  assertEquals(reported, ["The store is down"]);
   await pieces.rest();
 });
 

@@ -88,19 +88,22 @@ export class Records {
     }
     if (page.over && after === page.last) return undefined;
     if (!page.over) await this.#resumeIfLost(place.key, requester);
-    return this.#pages(place, page, after, requester, signal);
+    const end = page.over ? page.last : undefined;
+    if (page.first + page.lines.length - 1 === end) return only(page);
+    // followers read the page again, and share its lines: in V8, a suspended generator that passes a page on keeps it
+    return this.#pages(place, { after, end }, requester, signal);
   }
 
-  /** Yields a page that was read, and those that follow. If no event comes for the length of a lease, the process of the run may be dead. */
+  /**
+   * Yields the events after event `after`, up to event `end` if the run is over. If no event comes for the length of a lease, the process of the run may be
+   * dead.
+   */
   async *#pages(
     place: RunPlace,
-    first: JournalPage | undefined,
-    after: number,
+    { after, end }: { readonly after: number; readonly end: number | undefined },
     requester: Requester,
     signal: AbortSignal,
   ): AsyncGenerator<JournalPage> {
-    const end = first?.over ? first.last : undefined;
-    if (first && first.first + first.lines.length - 1 === end) return yield first;
     const over = new AbortController();
     const ends = anySignal([signal, over.signal, ...this.#host.signal ? [this.#host.signal] : []]);
     try {
@@ -110,9 +113,7 @@ export class Records {
         const startTimer = () => setTimeout(() => silence.abort(), this.#host.lease);
         let timer = startTimer();
         try {
-          const pages = this.#followers.tail(place, at, anySignal([ends, silence.signal]), first);
-          first = undefined; // the followers share its lines
-          for await (const page of pages) {
+          for await (const page of this.#followers.tail(place, at, anySignal([ends, silence.signal]))) {
             clearTimeout(timer);
             if (page.first > at + 1) return;
             yield page;
@@ -241,6 +242,11 @@ export class Records {
     if (!session || run === undefined || !this.#isLost(session, requester)) return;
     await this.#host.launch({ run, session: session.id, answers: [] }, requester).catch(unlessFaster);
   }
+}
+
+/** Yields one page. */
+async function* only(page: JournalPage): AsyncGenerator<JournalPage> {
+  yield page;
 }
 
 /** Returns a journal that throws an `UnreadableError` for a page of events that is damaged, so that no client reads it. */
