@@ -10,7 +10,7 @@ import { expectNames } from "../protocol/shape.ts";
 import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
 import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
 import { storeOf } from "./earlier_rows.ts";
-import { expectMethods, sweepEvery } from "./expiry.ts";
+import { expectMethods } from "./expiry.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { journalTables, type SqlStorage } from "./sql/storage.ts";
@@ -106,7 +106,7 @@ function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
 // Sessions in the storage of a Durable Object.
 
 /**
- * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. A save writes the row of the session, and one for what is new.
+ * Keeps sessions in the storage of a Durable Object. Create it once, in the constructor of the object. An append writes the row of the session, and new rows of entries and events.
  *
  * ```ts
  * import type { Store } from "@jizai/jizai";
@@ -155,5 +155,5 @@ export function durableObjectStore(storage: SqlStorage, options: DurableObjectOp
 export function durableObjectKeyValue(storage: SqlStorage): KeyValue {
   expectStorage(storage);
   storage.transactionSync(() => valueTables.forEach((table) => storage.sql.exec(table)));
-  return sqlKeyValue(storage, sweepEvery);
+  return sqlKeyValue(storage);
 }

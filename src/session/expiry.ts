@@ -38,7 +38,7 @@ export function expiry(expireIn: number): number | null {
 const compareEvery = 60_000;
 
 /** The clock of a database, compared with that of the process. */
-export interface ClockOffset {
+interface ClockOffset {
   /** Returns the milliseconds by which the database is ahead. Compares the clocks if that is due, or if the clock of the process was set. */
   ahead(): Promise<number>;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Journal, type JournalHead, type JournalPage, type JournalWatcher, runStates } from "../core/journal.ts";
-import { type LinesPiece, pageLength, textOfLines } from "./pieces.ts";
+import { pageLength, type PieceRow, textOfLines, textsOf } from "./pieces.ts";
 
 // Heads.
 
@@ -73,7 +73,7 @@ export function rangeOf(head: Pick<JournalHead, "last"> | undefined, first: numb
 }
 
 /** The part of a run's events that is read. */
-export interface EventRange {
+interface EventRange {
   readonly run: number;
   /** The number of the event before the first one to return. */
   readonly after: number;
@@ -101,7 +101,7 @@ export function pageOf(
 const deltaForm = /^(\{.*"text":")((?:[^"\\]|\\.)*)("\}+)$/;
 
 /** Packs lines. A packed line begins with "~" and the lengths of its texts, which no JSON does. */
-export function packLines(lines: readonly string[]): readonly string[] {
+function packLines(lines: readonly string[]): readonly string[] {
   const packed: string[] = [];
   let [begin, text, end] = ["", "", ""];
   let lengths: number[] = [];
@@ -128,7 +128,7 @@ export function packLines(lines: readonly string[]): readonly string[] {
 }
 
 /** Restores packed lines. */
-export function unpackLines(lines: readonly string[]): readonly string[] {
+function unpackLines(lines: readonly string[]): readonly string[] {
   return lines.flatMap((line) => {
     if (!line.startsWith("~")) return [line];
     const brace = line.indexOf("{");
@@ -139,7 +139,7 @@ export function unpackLines(lines: readonly string[]): readonly string[] {
 }
 
 /** A piece of an addition of events. */
-export interface PackedRow extends LinesPiece {
+export interface PackedRow extends PieceRow {
   /** The number of the last event of the addition. */
   readonly last: number;
 }
@@ -168,15 +168,8 @@ function lostEvents(): Error {
   return new Error("Cannot read events: the database has lost events that it had accepted");
 }
 
-/** Returns the texts of additions by the numbers of their first events. */
-function textsOf(rows: readonly PackedRow[]): ReadonlyMap<number, string> {
-  const texts = new Map<number, string>();
-  for (const { first, text } of rows) texts.set(first, (texts.get(first) ?? "") + text);
-  return texts;
-}
-
 /** An addition that takes the place of others: from the one at `first`, whose text is `old`, to the one that ends with event `last`. */
-export interface PackedAddition {
+interface PackedAddition {
   readonly first: number;
   readonly old: string;
   readonly last: number;

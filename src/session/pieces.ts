@@ -22,14 +22,14 @@ function isLow(unit: number): boolean {
   return unit >= 0xDC00 && unit < 0xE000;
 }
 
-/** Joins the entries of one save: each is a line of JSON. */
+/** Joins the entries of one append: each is a line of JSON. */
 export function textOfEntries(entries: readonly JournalEntry[]): string {
   return textOfLines(entries.map((entry) => JSON.stringify(entry)));
 }
 
-/** A piece of the entries of one save. */
-export interface EntriesPiece {
-  /** The number of the first of these entries. */
+/** A piece of the entries, or of the event lines, of one append. */
+export interface PieceRow {
+  /** The number of the first of these entries or events. */
   readonly first: number;
   /** The index of the piece, from 0. */
   readonly part: number;
@@ -42,13 +42,11 @@ export interface EntriesPiece {
  */
 export function entriesOf(
   id: string,
-  pieces: readonly EntriesPiece[],
+  pieces: readonly PieceRow[],
   { first, last }: { readonly first: number; readonly last: number },
 ): readonly NumberedJournalEntry[] {
-  const texts = new Map<number, string>();
-  for (const { first, text } of pieces) texts.set(first, (texts.get(first) ?? "") + text);
   const entries: NumberedJournalEntry[] = [];
-  for (const [at, text] of texts) {
+  for (const [at, text] of textsOf(pieces)) {
     for (const [index, line] of text.slice(0, -1).split("\n").entries()) {
       const number = at + index;
       if (number >= first && number <= last) entries.push([number, parsed(id, line)]);
@@ -60,6 +58,13 @@ export function entriesOf(
   return entries;
 }
 
+/** Joins pieces to the texts of appends, by the numbers of their first entries or events. */
+export function textsOf(pieces: readonly PieceRow[]): ReadonlyMap<number, string> {
+  const texts = new Map<number, string>();
+  for (const { first, text } of pieces) texts.set(first, (texts.get(first) ?? "") + text);
+  return texts;
+}
+
 function parsed(id: string, line: string): JournalEntry {
   try {
     return JSON.parse(line);
@@ -68,68 +73,10 @@ function parsed(id: string, line: string): JournalEntry {
   }
 }
 
-/** Joins lines. Each line ends with a line feed, so that a missing piece is detected. */
+/** Joins lines. Each ends with a line feed, also the last one. */
 export function textOfLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** A piece of the event lines of one append. */
-export interface LinesPiece {
-  /** The number of the first event of the addition. */
-  readonly first: number;
-  /** The index of the piece, from 0. */
-  readonly part: number;
-  readonly text: string;
-}
-
-/** Joins pieces to lines. */
-interface LineCollector {
-  /** Adds the next piece. Returns false, and adds nothing, if the page is full. */
-  add(piece: LinesPiece): boolean;
-  /** Returns the lines, without a gap, and the number of the first. */
-  lines(): { readonly first: number; readonly lines: readonly string[] };
-}
-
 /** The number of characters of a page of events. A page ends with the first append, or in memory with the first event, that exceeds it. */
 export const pageLength = 500_000;
-
-/**
- * Collects the lines after `after` from pieces in their order. If a piece is missing, because it has expired or because its writer failed, the lines before it
- * count as deleted.
- */
-export function collectLines(after: number): LineCollector {
-  const additions: { readonly first: number; readonly texts: string[] }[] = [];
-  /** The number of characters of the additions before the last one. Those that lack a piece do not count: a page of them alone would look like the end. */
-  let length = 0;
-
-  return {
-    add({ first, part, text }) {
-      const last = additions.at(-1);
-      if (part > 0) {
-        if (last?.first === first && last.texts.length === part) last.texts.push(text);
-        return true;
-      }
-      if (last && isWhole(last.texts)) length = last.texts.reduce((sum, text) => sum + text.length, length);
-      if (length >= pageLength) return false;
-      additions.push({ first, texts: [text] });
-      return true;
-    },
-    lines() {
-      let first = after + 1;
-      let lines: string[] = [];
-      for (const addition of additions) {
-        if (!isWhole(addition.texts)) continue;
-        const firstNumber = Math.max(addition.first, after + 1);
-        if (firstNumber !== first + lines.length) [first, lines] = [firstNumber, []];
-        const text = addition.texts.join("");
-        for (const line of text.slice(0, -1).split("\n").slice(firstNumber - addition.first)) lines.push(line);
-      }
-      return { first, lines };
-    },
-  };
-}
-
-/** Whether the pieces of an addition end with a line. */
-function isWhole(texts: readonly string[]): boolean {
-  return texts.at(-1)?.endsWith("\n") === true;
-}

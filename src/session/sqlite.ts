@@ -7,7 +7,7 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchesIn, sqlStore } from "./batch_sql/journal.ts";
-import { expectMethods, schemaText, sweepEvery } from "./expiry.ts";
+import { expectMethods, schemaText } from "./expiry.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { journalTables, sharedTransactions, type SqlStorage } from "./sql/storage.ts";
@@ -152,5 +152,5 @@ export function sqliteStore(database: SqliteDatabase, options: SqliteOptions = {
  * ```
  */
 export function sqliteKeyValue(database: SqliteDatabase): KeyValue {
-  return sqlKeyValue(storageOf(database, "jizai_value"), sweepEvery);
+  return sqlKeyValue(storageOf(database, "jizai_value"));
 }

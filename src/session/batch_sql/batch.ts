@@ -19,25 +19,24 @@ export type Row = Readonly<Record<string, unknown>>;
 /** Executes statements in one transaction, and returns the rows of each. */
 export type ExecuteBatch = (statements: readonly Statement[]) => Promise<readonly (readonly Row[])[]>;
 
-/** The schema, as statements that change nothing where it exists. `writer` is unique for each write of a row, as in a journal. */
+/** The schema, as statements that change nothing where it exists. */
 export const schemaStatements: readonly string[] = /* @__PURE__ */ [journalTables, valueTables].flat(); // bundlers keep a spread
 
 /** The schema as one text. */
 export const schema: string = /* @__PURE__ */ schemaText(schemaStatements); // bundlers leave out an unused one
 
-/** Returns a function with the statements that delete expired rows: once a minute at most 500 rows, which an index finds, and none in between. */
-export function sweeper(
-  expireIn: number,
-  tables: readonly string[],
-  key: string,
-): () => readonly Statement[] {
+/**
+ * Returns a function with the statements that delete expired rows: once a minute those of at most 500 keys, which an index finds, and none in between. The
+ * last of `tables` has the column `expires`.
+ */
+export function sweeper(tables: readonly string[]): () => readonly Statement[] {
   let due = 0;
   return () => {
     const now = Date.now();
-    if (now < due || expireIn === Infinity) return [];
+    if (now < due) return [];
     due = now + sweepEvery;
     const head = tables.at(-1);
-    const expired = `SELECT ${key} FROM ${head} WHERE expires <= ? ORDER BY expires LIMIT 500`;
-    return tables.map((table) => [`DELETE FROM ${table} WHERE ${key} IN (${expired})`, now]);
+    const expired = `SELECT key FROM ${head} WHERE expires <= ? ORDER BY expires LIMIT 500`;
+    return tables.map((table) => [`DELETE FROM ${table} WHERE key IN (${expired})`, now]);
   };
 }

@@ -71,7 +71,7 @@ export function sqlJournal(
   { expireIn = Infinity, pollEvery, deltasEvery = deltasEveryDefault }: SqlJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
-  const sweep = sweeper(0, tables, "key");
+  const sweep = sweeper(tables);
 
   function appendStatements(key: string, append: Append, writer: string): readonly Statement[] {
     const { from, to, created = {}, change, events, due } = append;

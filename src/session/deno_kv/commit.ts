@@ -6,7 +6,7 @@
 import type { DeltaOptions } from "../journal_rows.ts";
 import type { NumberedJournalEntry } from "../../core/journal.ts";
 import { expectMethods } from "../expiry.ts";
-import { entriesOf, type EntriesPiece } from "../pieces.ts";
+import { entriesOf, type PieceRow } from "../pieces.ts";
 
 /** Options of `denoKvStore()`. */
 export interface DenoKvOptions extends DeltaOptions {
@@ -113,7 +113,7 @@ function expiryOf(expireIn: number): { expireIn?: number } {
   return expireIn < Infinity ? { expireIn: Math.max(1, expireIn) } : {}; // a counter may expire while it is added to
 }
 
-/** Reads entries of a session, whose pieces have the keys that begin with `all`. Pieces of saves that failed have no first piece. */
+/** Reads entries of a session, whose pieces have the keys that begin with `all`. Pieces of appends that failed have no first piece. */
 export async function readEntries(
   kv: Deno.Kv,
   id: string,
@@ -123,7 +123,7 @@ export async function readEntries(
   if (last < first) return [];
   const before = kv.list({ start: all, end: [...all, first + 1] }, { reverse: true, limit: 1 });
   const [start = all] = await Array.fromAsync(before, ({ key }) => key.slice(0, 4));
-  const pieces: EntriesPiece[] = [];
+  const pieces: PieceRow[] = [];
   let writer: Deno.KvKeyPart | undefined;
   for await (const { key, value: text } of kv.list<string>({ start, end: [...all, last + 1] })) {
     const [first, by, part] = key.slice(3);

@@ -44,8 +44,8 @@ interface Seen {
 const [piecesPerCommit, mostSwept, mostLeft] = [10, 100, 100];
 
 /**
- * Keeps sessions in Deno KV. A save writes the entries that are new, and atomically the head of the session: readers see the session before or after the save, and
- * one of two writers wins. Sessions that have expired are deleted by later saves.
+ * Keeps sessions in Deno KV. An append stores new entries, events and the head of the session atomically: readers see the session before or after it, and one
+ * of two writers wins. Sessions that have expired are deleted by later appends.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -117,13 +117,15 @@ export function denoKvJournal(
     for (const [name, each] of before) if (!after.has(name)) operation.delete(each);
     for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
     const result = await operation.set(headKey(key), head).commit();
-    const { ok } = result;
     left.delete(key);
-    if (result.ok) left.set(key, { head, stored: head, versionstamp: result.versionstamp });
+    if (!result.ok) {
+      for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each);
+      return false;
+    }
+    left.set(key, { head, stored: head, versionstamp: result.versionstamp });
     for (const oldest of left.keys()) if (left.size > mostLeft) left.delete(oldest);
-    if (ok && stored && stored.record !== head.record) await deletePieces(stored);
-    if (!ok) { for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each); }
-    return ok;
+    if (stored && stored.record !== head.record) await deletePieces(stored);
+    return true;
   }
 
   async function deletePieces(head: Head): Promise<void> {

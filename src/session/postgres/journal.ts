@@ -25,7 +25,7 @@ import {
   rangeOf,
   subscribedWatch,
 } from "../journal_rows.ts";
-import { entriesOf, type EntriesPiece, textOfEntries, textOfLines } from "../pieces.ts";
+import { entriesOf, type PieceRow, textOfEntries, textOfLines } from "../pieces.ts";
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { storeOf } from "../earlier_rows.ts";
@@ -83,8 +83,7 @@ export function postgresJournal(
   const now = async () => Date.now() + await clock.ahead();
   const sweep = sweeper(
     async (statement) => await query(statement, await now()),
-    deleteExpired("jizai_journal", "key"),
-    0,
+    deleteExpired("jizai_journal"),
   );
   /** The number of the last entry of journals that a statement has changed. */
   const lasts = new Map<string, number>();
@@ -238,7 +237,7 @@ const channel = "jizai_journal_";
 const post = "post";
 
 /** Returns the entries of rows, which have none if the first one lacks them. */
-function piecesIn(rows: readonly Row[]): readonly EntriesPiece[] {
+function piecesIn(rows: readonly Row[]): readonly PieceRow[] {
   return rows.flatMap(({ first, body }) =>
     first === null ? [] : [{ first: Number(first), part: 0, text: String(body) }]
   );

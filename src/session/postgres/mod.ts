@@ -26,7 +26,7 @@ export type { DeltaOptions } from "../journal_rows.ts";
  */
 export function postgresKeyValue(sql: PostgresSql): KeyValue {
   const query = queryOf(sql);
-  const sweep = sweeper(query, deleteExpired("jizai_value", "key"), 0);
+  const sweep = sweeper(query, deleteExpired("jizai_value"));
   return {
     async get(key) {
       const [row] = await query(select, encodeKey(key), Date.now());

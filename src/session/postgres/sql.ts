@@ -100,19 +100,19 @@ function isSchemaMissing(error: unknown): boolean {
 }
 
 /** Returns a function that executes a statement at most once a minute, with the time: one that deletes a limited number of expired rows, which an index finds. */
-export function sweeper(query: Query, statement: string, expireIn: number): () => Promise<void> {
+export function sweeper(query: Query, statement: string): () => Promise<void> {
   let due = 0;
   return async () => {
     const now = Date.now();
-    if (now < due || expireIn === Infinity) return;
+    if (now < due) return;
     due = now + sweepEvery;
     await query(statement, now);
   };
 }
 
 /** Returns the statement that deletes 1,000 expired rows of a table. */
-export function deleteExpired(table: string, key: string): string {
-  return `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`;
+export function deleteExpired(table: string): string {
+  return `DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`;
 }
 
 // Changes of many rows in one statement: Postgres commits one statement after another, so fewer of them are faster.

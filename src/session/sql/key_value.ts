@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expiry } from "../expiry.ts";
+import { expiry, sweepEvery } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { decodeValue, encodeKey, encodeValue, sumOf } from "../key_value/encoding.ts";
@@ -18,7 +18,7 @@ export const valueTables: readonly string[] = [
 ];
 
 /** Creates a key-value database in a database that has the table. Expired keys are deleted by writes, at most once in `sweepEvery` milliseconds. */
-export function sqlKeyValue(storage: SqlStorage, sweepEvery: number): KeyValue {
+export function sqlKeyValue(storage: SqlStorage): KeyValue {
   const { sql } = storage;
   let sweepDue = 0;
 

@@ -35,7 +35,7 @@ export const journalTables: readonly string[] = [
   "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
 ];
 
-/** The most characters of a piece: a row of a Durable Object holds 2 MB, and a save writes each row that changes. */
+/** The most characters of a piece: a row of a Durable Object holds 2 MB, and a packed addition is written again as a whole. */
 export const pieceLength = 100_000;
 
 /** Returns the first row, if there is one. */
