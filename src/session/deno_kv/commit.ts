@@ -24,12 +24,6 @@ export interface Head {
   readonly expires: number;
 }
 
-/** A head and its version, for a commit that must replace this version. */
-export interface Seen<H extends Head> {
-  readonly head: H | undefined;
-  readonly versionstamp: string | null;
-}
-
 /** The key and the text of a piece. A text has at most `pieceLength` characters. */
 export type Piece = readonly [key: Deno.KvKey, text: string];
 
@@ -50,19 +44,8 @@ export function expectKv(kv: Deno.Kv): void {
   expectMethods(kv, ["get", "atomic", "watch"], message);
 }
 
-/** Reads a head. An expired head counts as none. */
-export async function see<H extends Head>(kv: Deno.Kv, key: Deno.KvKey): Promise<Seen<H>> {
-  const { value, versionstamp } = await kv.get<H>(key);
-  return { head: value && isLive(value) ? value : undefined, versionstamp };
-}
-
 /** Joins the texts of pieces. Returns nothing if one of them was deleted meanwhile. */
 export async function join(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<string | undefined> {
-  return (await textsOf(kv, keys))?.join("");
-}
-
-/** Reads the texts of pieces. Returns nothing if one of them was deleted meanwhile. */
-async function textsOf(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<readonly string[] | undefined> {
   const texts: string[] = [];
   for (let at = 0; at < keys.length; at += 10) { // the most keys of one read
     for (const { value } of await kv.getMany<string[]>(keys.slice(at, at + 10))) {
@@ -70,47 +53,36 @@ async function textsOf(kv: Deno.Kv, keys: readonly Deno.KvKey[]): Promise<readon
       texts.push(value);
     }
   }
-  return texts;
+  return texts.join("");
+}
+
+/** When a value expires, as Deno KV states it. */
+interface Expiry {
+  readonly expireIn?: number;
 }
 
 /**
- * Writes pieces and, atomically with the last of them, the head that refers to them. Returns the new head, or nothing if another writer has replaced the old
- * one. The pieces are kept for at least `expireIn` milliseconds.
+ * Commits an operation, which sets a head, together with its pieces. Pieces that do not fit into the commit are stored before: without the head or the first one,
+ * they do not count. Their keys are of this attempt alone, so they are deleted if it fails.
  */
-export async function replace<H extends Head>(
+export async function commitPieces(
   kv: Deno.Kv,
-  { key, seen, head, pieces, dropped, expireIn }: {
-    readonly key: Deno.KvKey;
-    readonly seen: Seen<H>;
-    readonly head: H;
-    readonly pieces: readonly Piece[];
-    readonly dropped: readonly Deno.KvKey[];
-    readonly expireIn: number;
-  },
-): Promise<Seen<H> | undefined> {
-  const before = pieces.slice(piecesPerCommit); // than one commit accepts are written before: no head refers to them yet
+  operation: Deno.AtomicOperation,
+  pieces: readonly Piece[],
+  expiry: Expiry = {},
+): Promise<Deno.KvCommitResult | Deno.KvCommitError> {
+  const before = pieces.slice(piecesPerCommit);
   for (let at = 0; at < before.length; at += piecesPerCommit) {
-    await set(kv.atomic(), before.slice(at, at + piecesPerCommit), expireIn).commit();
+    await setAll(kv.atomic(), before.slice(at, at + piecesPerCommit), expiry).commit();
   }
-  const commit = set(kv.atomic(), pieces.slice(0, piecesPerCommit), expireIn).check({
-    key,
-    versionstamp: seen.versionstamp,
-  });
-  commit.set(key, head, expiryOf(head.expires - Date.now()));
-  for (const each of dropped) commit.delete(each);
-  const done = await commit.commit();
-  if (done.ok) return { head, versionstamp: done.versionstamp };
-  for (const [each] of before) await kv.delete(each);
-  return undefined;
+  const result = await setAll(operation, pieces.slice(0, piecesPerCommit), expiry).commit();
+  if (!result.ok) { for (const [key] of before) await kv.delete(key); }
+  return result;
 }
 
-function set(commit: Deno.AtomicOperation, pieces: readonly Piece[], expireIn: number): Deno.AtomicOperation {
-  for (const [key, text] of pieces) commit.set(key, text, expiryOf(expireIn));
-  return commit;
-}
-
-function expiryOf(expireIn: number): { expireIn?: number } {
-  return expireIn < Infinity ? { expireIn: Math.max(1, expireIn) } : {}; // a counter may expire while it is added to
+function setAll(operation: Deno.AtomicOperation, pieces: readonly Piece[], expiry: Expiry): Deno.AtomicOperation {
+  for (const [key, text] of pieces) operation.set(key, text, expiry);
+  return operation;
 }
 
 /** Reads entries of a session, whose pieces have the keys that begin with `all`. Pieces of appends that failed have no first piece. */
@@ -131,17 +103,4 @@ export async function readEntries(
     if (by === writer) pieces.push({ first: Number(first), part: Number(part), text });
   }
   return entriesOf(id, pieces, { first, last });
-}
-
-/** Deletes a head, and then its pieces. */
-export async function forget(
-  kv: Deno.Kv,
-  key: Deno.KvKey,
-  prefixOf: (record: string) => Deno.KvKey,
-): Promise<void> {
-  const { value, versionstamp } = await kv.get<Head>(key);
-  if (!value) return;
-  const { ok } = await kv.atomic().check({ key, versionstamp }).delete(key).commit();
-  if (!ok) return await forget(kv, key, prefixOf); // it was replaced in between
-  for await (const piece of kv.list({ prefix: prefixOf(value.record) })) await kv.delete(piece.key);
 }

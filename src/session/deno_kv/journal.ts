@@ -21,7 +21,16 @@ import { storeOf } from "../earlier_rows.ts";
 import { sweepEvery } from "../expiry.ts";
 import { deltasEveryDefault, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
-import { type DenoKvOptions, expectKv, type Head, isLive, type Piece, pieceLength, readEntries } from "./commit.ts";
+import {
+  commitPieces,
+  type DenoKvOptions,
+  expectKv,
+  type Head,
+  isLive,
+  type Piece,
+  pieceLength,
+  readEntries,
+} from "./commit.ts";
 import { denoKvEarlierRows } from "./earlier_rows.ts";
 
 /** A head as it is stored. The keys of entries and events contain its record, which no other journal has. */
@@ -40,8 +49,8 @@ interface Seen {
   readonly versionstamp: string | null;
 }
 
-/** The most pieces of one commit, the most journals that a sweep deletes, and the most heads that a process remembers. */
-const [piecesPerCommit, mostSwept, mostLeft] = [10, 100, 100];
+/** The most journals that a sweep deletes, and the most heads that a process remembers. */
+const [mostSwept, mostLeft] = [100, 100];
 
 /**
  * Keeps sessions in Deno KV. An append stores new entries, events and the head of the session atomically: readers see the session before or after it, and one
@@ -97,31 +106,22 @@ export function denoKvJournal(
     return { head: value && isLive(value) ? value : undefined, stored: value ?? undefined, versionstamp };
   }
 
-  /**
-   * Stores a head and pieces, unless another process was faster. Pieces that do not fit into the commit are stored before: without the first one, they do not count.
-   * Their keys are of this attempt alone, so they are deleted if it fails.
-   */
+  /** Stores a head and pieces, unless another process was faster. */
   async function commit(
     key: string,
     { stored, versionstamp }: Seen,
     head: StoredHead,
     pieces: readonly Piece[],
   ): Promise<boolean> {
-    for (let at = piecesPerCommit; at < pieces.length; at += piecesPerCommit) {
-      await setAll(kv.atomic(), pieces.slice(at, at + piecesPerCommit)).commit();
-    }
-    const operation = setAll(kv.atomic(), pieces.slice(0, piecesPerCommit)).check({ key: headKey(key), versionstamp });
+    const operation = kv.atomic().check({ key: headKey(key), versionstamp }).set(headKey(key), head);
     const names = (head: StoredHead | undefined) =>
       new Map(indexOf(key, head).map((each) => [JSON.stringify(each), each]));
     const [before, after] = [names(stored), names(head)];
     for (const [name, each] of before) if (!after.has(name)) operation.delete(each);
     for (const [name, each] of after) if (!before.has(name) || stored?.record !== head.record) operation.set(each, key);
-    const result = await operation.set(headKey(key), head).commit();
+    const result = await commitPieces(kv, operation, pieces);
     left.delete(key);
-    if (!result.ok) {
-      for (const [each] of pieces.slice(piecesPerCommit)) await kv.delete(each);
-      return false;
-    }
+    if (!result.ok) return false;
     left.set(key, { head, stored: head, versionstamp: result.versionstamp });
     for (const oldest of left.keys()) if (left.size > mostLeft) left.delete(oldest);
     if (stored && stored.record !== head.record) await deletePieces(stored);
@@ -305,11 +305,6 @@ export function denoKvJournal(
     },
     delete: (key) => remove(key),
   };
-}
-
-function setAll(operation: Deno.AtomicOperation, pieces: readonly Piece[]): Deno.AtomicOperation {
-  for (const [key, text] of pieces) operation.set(key, text);
-  return operation;
 }
 
 /** Returns the head of a new journal. */
