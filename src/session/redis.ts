@@ -7,6 +7,7 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { JournalWatcher } from "../core/journal.ts";
+import type { Subscribe } from "./journal_rows.ts";
 import { scriptStore } from "./redis_scripts/journal.ts";
 import { type RedisOptions, type RedisStoreOptions, type RunScript, scriptKeyValue } from "./redis_scripts/script.ts";
 export type { RedisOptions, RedisStoreOptions } from "./redis_scripts/script.ts";
@@ -175,9 +176,6 @@ function subscriptionsOf(redis: RedisClient): Subscribe {
   subscribers.set(redis, subscribe);
   return subscribe;
 }
-
-/** Subscribes to a channel. Resolves to the function that ends it. */
-type Subscribe = (channel: string, watcher: JournalWatcher) => Promise<() => unknown>;
 
 /**
  * Returns the function that subscribes to the channel of a journal. All channels share one connection, which is closed after the last of them. The function resolves to the one

@@ -5,7 +5,7 @@
  */
 import { byCodePoints, type EarlierRow, type EarlierRows } from "../earlier_rows.ts";
 import { entriesOf } from "../pieces.ts";
-import { listOf, type RunScript, textOf, time } from "./script.ts";
+import { earliestIn, listOf, type RunScript, textOf, time } from "./script.ts";
 
 /** Returns the rows under a prefix. Those that have expired are deleted by Redis. */
 export function redisEarlierRows(run: RunScript, prefix: string): EarlierRows {
@@ -60,12 +60,9 @@ export function redisEarlierRows(run: RunScript, prefix: string): EarlierRows {
       await run(remove, [ids, ends, expiries, wholeIds, wholeEnds], [key]);
     },
     async pending(limit, within) {
-      const before = Math.floor(Number(await run(time, [ids], [])) + within);
-      const found = new Map<string, number>();
-      for (const index of [ends, wholeEnds]) {
-        const due = listOf(await run(earliest, [index], [before, limit]));
-        for (let at = 0; at < due.length; at += 2) found.set(textOf(due[at]), Number(due[at + 1]));
-      }
+      const before = Number(await run(time, [ids], [])) + within;
+      const withEntries = await earliestIn(run, ends, { before, limit });
+      const found = new Map([...withEntries, ...await earliestIn(run, wholeEnds, { before, limit })]);
       return [...found].sort(([, a], [, b]) => a - b).slice(0, limit).map(([key]) => key);
     },
     async list(after, limit) {
@@ -97,10 +94,6 @@ const drop = "return redis.call('DEL', unpack(KEYS))";
 
 const remove = `for _, key in ipairs(KEYS) do redis.call('ZREM', key, ARGV[1]) end
 return 0`;
-
-const earliest = `local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
-for index = 1, #found, 2 do found[index] = ':' .. found[index] end
-return found`;
 
 const listAfter =
   `local found = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1] == '' and '-' or '(' .. ARGV[1], '+', 'LIMIT', 0, ARGV[2])

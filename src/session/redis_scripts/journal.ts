@@ -29,7 +29,7 @@ import {
 } from "../journal_rows.ts";
 import { entriesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { redisEarlierRows } from "./earlier_rows.ts";
-import { listOf, type RedisStoreOptions, type RunScript, textOf, time } from "./script.ts";
+import { earliestIn, listOf, type RedisStoreOptions, type RunScript, textOf, time } from "./script.ts";
 
 /** Options of `scriptJournal()`. */
 export interface RedisJournalOptions extends RedisStoreOptions {
@@ -167,11 +167,7 @@ export function scriptJournal(
     },
     async pending(limit, within = 0) {
       for (let size = limit;; size *= 2) {
-        const found = listOf(await script(earliest, [dues], [Math.floor(await now() + within), size]));
-        const keys = Array.from(
-          { length: found.length / 2 },
-          (_, index) => [textOf(found[2 * index]), Number(found[2 * index + 1])] as const,
-        );
+        const keys = await earliestIn(script, dues, { before: await now() + within, limit: size });
         const due = await dueOf(keys, within);
         if (due.length >= limit || keys.length < size) return due.slice(0, limit);
       }
@@ -332,10 +328,6 @@ const remove = "return redis.call('ZREM', KEYS[1], unpack(ARGV))";
 const moveScore = `if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 'nan') ~= tonumber(ARGV[2]) then return 0 end
 if ARGV[3] == '' then return redis.call('ZREM', KEYS[1], ARGV[1]) end
 return redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])`;
-
-const earliest = `local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
-for index = 1, #found, 2 do found[index] = ':' .. found[index] end
-return found`;
 
 /** Lists the members of an owner's index after a session. The characters of a key come before "~". */
 const listAfter = `local from = ARGV[1] == '' and '-' or '(' .. ARGV[1] .. string.char(0) .. '~'

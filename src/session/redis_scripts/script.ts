@@ -47,11 +47,19 @@ export function textOf(reply: unknown): string {
 export const time = `local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)`;
 
-/** Lua: expires the key `key` after `ms` milliseconds, or never. */
-export const expireFunction = `local function expire(key, ms)
-  if tonumber(ms) > 0 then redis.call('PEXPIRE', key, ms) else redis.call('PERSIST', key) end
-end
-`;
+/** Returns the keys of at most `limit` journals or sessions that an index has up to a time, and their times, the earliest first. */
+export async function earliestIn(
+  run: RunScript,
+  index: string,
+  { before, limit }: { readonly before: number; readonly limit: number },
+): Promise<readonly (readonly [key: string, time: number])[]> {
+  const found = listOf(await run(earliest, [index], [Math.floor(before), limit]));
+  return Array.from({ length: found.length / 2 }, (_, at) => [textOf(found[2 * at]), Number(found[2 * at + 1])]);
+}
+
+const earliest = `local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+for index = 1, #found, 2 do found[index] = ':' .. found[index] end
+return found`;
 
 // Texts by key in Redis.
 
