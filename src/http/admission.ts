@@ -21,7 +21,6 @@ import {
 } from "./request.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
 import { invalid } from "../protocol/shape.ts";
-import { ifOwnedBy } from "../session/owned_key.ts";
 import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
 import type { LaunchInput } from "../session/record/run_host.ts";
 import { allMessages, lastEventNumber, runOf, waitingPrompt } from "../session/record/run_state.ts";
@@ -213,4 +212,9 @@ function unanswered({ id }: SessionHead, { questions }: PendingQuestions): Sessi
 function pendingOf(session: SessionHead | undefined): PendingQuestions {
   const questions = isPaused(session) ? questionsOf(session) : [];
   return { questions, run: runOf(session) ?? "", pausedAt: lastEventNumber(session) };
+}
+
+/** Returns the session if it belongs to `owner`. Without an owner, every session is returned. */
+function ifOwnedBy<S extends SessionHead>(owner: string | undefined, session: S | undefined): S | undefined {
+  return owner === undefined || session?.owner === owner ? session : undefined;
 }
