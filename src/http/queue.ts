@@ -37,7 +37,7 @@ export class Idempotency {
     const { session, content } = start;
     const key = start.key ?? c.req.header("idempotency-key");
     const unkeyed = {
-      status: "first",
+      status: "claimed",
       session,
       isFirst: true,
       keep() {},

@@ -12,7 +12,7 @@ import { RecordError } from "./records.ts";
 import type { EventCursor, LiveRun, Requester } from "./run_host.ts";
 
 /** A request with an idempotency key. */
-export interface KeyedRequest {
+interface KeyedRequest {
   /** The key. */
   readonly key: string;
   /** The content of the request. The same key with another content is refused. */
@@ -28,7 +28,7 @@ export type KeyClaim = ClaimedKey | { readonly status: "repeated"; readonly curs
 
 /** A key that a request has claimed. The same request waits until it is kept or released. */
 export interface ClaimedKey {
-  readonly status: "first";
+  readonly status: "claimed";
   /** The session of the run: that of the first request with the key. */
   readonly session: string;
   /** True if no request before has had the key. */
@@ -99,13 +99,12 @@ export class IdempotencyKeys {
     }
     if (known.begun) return { status: "repeated", cursor: known.begun };
     const note = (start: EventCursor) => {
-      const noted = isFirst
-        ? this.#store(id, requester, mark, { ...mark, n: 2 }, { ...known, begun: start })
-        : undefined;
-      if (noted) requester.outlive(noted.catch(() => {})); // without it, the session tells
+      if (!isFirst) return;
+      const noted = this.#store(id, requester, mark, { ...mark, n: 2 }, { ...known, begun: start });
+      requester.outlive(noted.catch(() => {})); // without it, a repeated request finds the run in its session
     };
     return {
-      status: "first",
+      status: "claimed",
       session: known.session,
       isFirst,
       requestId: id,

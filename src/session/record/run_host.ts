@@ -7,7 +7,6 @@ import type { UserMessage } from "../../protocol/message.ts";
 import type { SendOptions } from "../../core/steering.ts";
 import type { AbortOptions } from "../../core/control.ts";
 import type { OnError } from "../../core/events.ts";
-import type { HistoryOptions, HistoryPage } from "../../core/store.ts";
 import type { StartOptions } from "../../core/start.ts";
 import type { Stop } from "../../core/position.ts";
 import type { Mail, Session, SessionHead } from "../../core/session.ts";
@@ -109,8 +108,6 @@ export interface RunHost {
   readonly signal: AbortSignal | undefined;
   /** Loads a session of the requester. */
   load(session: string, requester: Owned): Promise<Session | undefined>;
-  /** Reads a page of the history of a session of the requester. */
-  history(session: string, requester: Owned, options: HistoryOptions): Promise<HistoryPage | undefined>;
   /** Reads a session of the requester without its messages. */
   head(session: string, requester: Owned): Promise<SessionHead | undefined>;
   /** Posts mail for a run that works. Resolves to whether there was room for it; to undefined if the run is paused or over. */

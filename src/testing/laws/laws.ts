@@ -73,7 +73,7 @@ export async function brokenLaws<P>(
   return paragraphs;
 }
 
-export function isList<P>(made: P | readonly P[]): made is readonly P[] {
+function isList<P>(made: P | readonly P[]): made is readonly P[] {
   return Array.isArray(made);
 }
 
