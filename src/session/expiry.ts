@@ -25,7 +25,18 @@ export function schemaText(...statements: readonly (readonly string[])[]): strin
 // The expiry of entries, for databases that store it in a column.
 
 /** Milliseconds between two deletions of expired entries. */
-export const sweepEvery = 60_000;
+const sweepEvery = 60_000;
+
+/** Returns a function that returns true if expired entries are to be deleted now: once a minute. */
+export function sweepTimer(): () => boolean {
+  let due = 0;
+  return () => {
+    const now = Date.now();
+    if (now < due) return false;
+    due = now + sweepEvery;
+    return true;
+  };
+}
 
 /** Returns when an entry that changes now expires; null for never. */
 export function expiry(expireIn: number): number | null {

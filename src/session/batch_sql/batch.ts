@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { schemaText, sweepEvery } from "../expiry.ts";
+import { schemaText, sweepTimer } from "../expiry.ts";
 import { valueTables } from "../sql/key_value.ts";
 import { journalTables } from "../sql/storage.ts";
 
@@ -30,13 +30,11 @@ export const schema: string = /* @__PURE__ */ schemaText(schemaStatements); // b
  * last of `tables` has the column `expires`.
  */
 export function sweeper(tables: readonly string[]): () => readonly Statement[] {
-  let due = 0;
+  const isDue = sweepTimer();
   return () => {
-    const now = Date.now();
-    if (now < due) return [];
-    due = now + sweepEvery;
+    if (!isDue()) return [];
     const head = tables.at(-1);
     const expired = `SELECT key FROM ${head} WHERE expires <= ? ORDER BY expires LIMIT 500`;
-    return tables.map((table) => [`DELETE FROM ${table} WHERE key IN (${expired})`, now]);
+    return tables.map((table) => [`DELETE FROM ${table} WHERE key IN (${expired})`, Date.now()]);
   };
 }

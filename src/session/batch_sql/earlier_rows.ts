@@ -4,7 +4,7 @@
  * @module
  */
 import type { EarlierRow, EarlierRows } from "../earlier_rows.ts";
-import { sweepEvery } from "../expiry.ts";
+import { sweepTimer } from "../expiry.ts";
 import { entriesOf } from "../pieces.ts";
 import type { ExecuteBatch, Row, Statement } from "./batch.ts";
 
@@ -30,7 +30,7 @@ interface Heads {
 export function sqlEarlierRows(execute: ExecuteBatch): EarlierRows {
   let tables: readonly string[] = [];
   let heads: readonly Heads[] = [];
-  let sweepDue = 0;
+  const isSweepDue = sweepTimer();
 
   async function rowsOf(...statement: Statement): Promise<readonly Row[]> {
     const [rows = []] = await execute([statement]);
@@ -47,8 +47,7 @@ export function sqlEarlierRows(execute: ExecuteBatch): EarlierRows {
 
   /** Returns the statements that delete sessions that have expired, 100 a minute. */
   function sweep(now: number): readonly Statement[] {
-    if (now < sweepDue) return [];
-    sweepDue = now + sweepEvery;
+    if (!isSweepDue()) return [];
     const expired = `${select(({ gone }) => gone, ({ gone }) => `${gone} <= ?1`)} ORDER BY at LIMIT 100`;
     return tables.map((table) => [`DELETE FROM ${table} WHERE id IN (${expired})`, now]);
   }

@@ -18,7 +18,7 @@ import {
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { storeOf } from "../earlier_rows.ts";
-import { sweepEvery } from "../expiry.ts";
+import { sweepTimer } from "../expiry.ts";
 import { deltasEveryDefault, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import {
@@ -86,7 +86,7 @@ export function denoKvJournal(
   const eventsUnder = ({ record }: Head, run: number): Deno.KvKey => [prefix, "journal_event", record, run];
   const sessionsOf = (owner = ""): Deno.KvKey => [prefix, "journal_of", owner];
   const [dues, expiries]: readonly [Deno.KvKey, Deno.KvKey] = [[prefix, "journal_due"], [prefix, "journal_expiry"]];
-  let sweepDue = 0;
+  const isSweepDue = sweepTimer();
   /** The journals that this process has appended to last, as it left them: a commit fails if another process was faster. */
   const left = new Map<string, Seen>();
 
@@ -145,10 +145,8 @@ export function denoKvJournal(
   }
 
   async function sweep(): Promise<void> {
-    const now = Date.now();
-    if (now < sweepDue) return;
-    sweepDue = now + sweepEvery;
-    const expired = kv.list<string>({ start: expiries, end: [...expiries, now + 1] }, { limit: mostSwept });
+    if (!isSweepDue()) return;
+    const expired = kv.list<string>({ start: expiries, end: [...expiries, Date.now() + 1] }, { limit: mostSwept });
     for await (const { value: key } of expired) await remove(key, (head) => !isLive(head));
   }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { EarlierRow, EarlierRows } from "../earlier_rows.ts";
-import { sweepEvery } from "../expiry.ts";
+import { sweepTimer } from "../expiry.ts";
 import { entriesOf } from "../pieces.ts";
 import type { Query, Row } from "./sql.ts";
 
@@ -20,13 +20,12 @@ export function postgresEarlierRows(query: Query): EarlierRows {
   let ends: readonly string[] = [];
   let expiries: readonly string[] = [];
   let hasEntries = false;
-  let sweepDue = 0;
+  const isSweepDue = sweepTimer();
 
   const alive = () => expiries.map((column) => `AND coalesce(${column} > ${now}, true)`).join(" ");
 
   async function sweep(): Promise<void> {
-    if (Date.now() < sweepDue) return;
-    sweepDue = Date.now() + sweepEvery;
+    if (!isSweepDue()) return;
     for (const column of expiries) {
       const rows = await query(`SELECT id FROM jizai_session WHERE ${column} <= ${now} LIMIT 1000`);
       for (const { id } of rows) await remove(String(id));

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { sweepEvery } from "../expiry.ts";
+import { sweepTimer } from "../expiry.ts";
 import type { DeltaOptions } from "../journal_rows.ts";
 
 /**
@@ -101,12 +101,9 @@ function isSchemaMissing(error: unknown): boolean {
 
 /** Returns a function that executes a statement at most once a minute, with the time: one that deletes a limited number of expired rows, which an index finds. */
 export function sweeper(query: Query, statement: string): () => Promise<void> {
-  let due = 0;
+  const isDue = sweepTimer();
   return async () => {
-    const now = Date.now();
-    if (now < due) return;
-    due = now + sweepEvery;
-    await query(statement, now);
+    if (isDue()) await query(statement, Date.now());
   };
 }
 

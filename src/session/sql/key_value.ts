@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { expiry, sweepEvery } from "../expiry.ts";
+import { expiry, sweepTimer } from "../expiry.ts";
 import type { KeyValue } from "../../protocol/key_value.ts";
 import { promiseTry } from "../../stream/tick.ts";
 import { decodeValue, encodeKey, encodeValue, sumOf } from "../key_value/encoding.ts";
@@ -17,10 +17,10 @@ export const valueTables: readonly string[] = [
   `CREATE INDEX IF NOT EXISTS jizai_value_expires ON jizai_value (expires) WHERE expires IS NOT NULL`,
 ];
 
-/** Creates a key-value database in a database that has the table. Expired keys are deleted by writes, at most once in `sweepEvery` milliseconds. */
+/** Creates a key-value database in a database that has the table. Expired keys are deleted by writes, at most once a minute. */
 export function sqlKeyValue(storage: SqlStorage): KeyValue {
   const { sql } = storage;
-  let sweepDue = 0;
+  const isSweepDue = sweepTimer();
 
   function find(key: string): { readonly body: string; readonly expires: number | null } | undefined {
     const row = firstOf(sql.exec(
@@ -33,10 +33,7 @@ export function sqlKeyValue(storage: SqlStorage): KeyValue {
 
   function put(key: string, body: string, expires: number | null): void {
     sql.exec("INSERT OR REPLACE INTO jizai_value VALUES (?, ?, ?)", encodeKey(key), body, expires);
-    const now = Date.now();
-    if (now < sweepDue) return;
-    sweepDue = now + sweepEvery;
-    sql.exec("DELETE FROM jizai_value WHERE expires <= ?", now);
+    if (isSweepDue()) sql.exec("DELETE FROM jizai_value WHERE expires <= ?", Date.now());
   }
 
   return {
