@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Dispatch, Frame, Overrun, type Place, skipped, traceCore } from "./frame.ts";
+import { type Dispatch, Frame, Overrun, type Place, settleCore, skipped } from "./frame.ts";
 import { copyOf, type Data, freeze } from "./patterns.ts";
 
 /** Dispatches an event, and returns the answer. */
@@ -28,10 +28,10 @@ async function runCore(all: Dispatch<Promise<unknown>>, place: Place, e: Data): 
   const started = Date.now();
   try {
     const value = await all.core(e, place.signal);
-    traceCore(place, all.event, e, { value }, started);
+    settleCore(all, place, e, { value }, started);
     return value;
   } catch (error) {
-    traceCore(place, all.event, e, { error }, started);
+    settleCore(all, place, e, { error }, started);
     throw error;
   }
 }

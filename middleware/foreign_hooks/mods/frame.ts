@@ -6,6 +6,7 @@
 import { copyOf, type Data, freeze, selectorOf } from "./patterns.ts";
 import { type Link, type Tier, tierOf, tiers } from "./registration.ts";
 import { isSameJson, messageOf } from "../kit/calls.ts";
+import { isInterrupt } from "../../../mod.ts";
 import { anySignal, isObject, startTimer } from "../../../src/core/kit.ts";
 
 // One dispatch: an event that passes the hooks which select it.
@@ -31,6 +32,21 @@ export interface Rules {
   readonly refusal?: (reason: string) => Data;
 }
 
+/** The error that ends or pauses the run, which no answer of a mod may hide. */
+export interface Interrupts {
+  thrown?: unknown;
+}
+
+/** Throws if the run ends or pauses. */
+export function expectNone({ thrown }: Interrupts): void {
+  if (thrown !== undefined) throw thrown;
+}
+
+/** Keeps an error that ends or pauses the run. */
+export function keepInterrupt(interrupts: Interrupts, error: unknown): void {
+  if (isInterrupt(error)) interrupts.thrown ??= error;
+}
+
 /** One dispatch. `T` is what its core returns: a promise, or a stream. */
 export interface Dispatch<T> {
   readonly event: string;
@@ -43,6 +59,8 @@ export interface Dispatch<T> {
   readonly engine: (link: Link, budget: () => Budget) => object;
   /** Reports the failure of a hook. */
   readonly report: (link: Link, event: string, error: unknown) => void;
+  /** Once it is set, nothing beneath runs any more, and no handler. */
+  readonly interrupts: Interrupts;
   /** Throws for fields that the core cannot use. Such a `next()` is a failure of the hook. */
   readonly expect?: ((e: Data) => void) | undefined;
   /** Whether a failed hook at an event that guards refuses. */
@@ -290,8 +308,9 @@ export abstract class Frame<T> {
     throw new TypeError(`Cannot call next.to() in "${this.link.mod.name}": ${reason}`);
   }
 
-  /** Runs the links beneath. */
+  /** Runs the links beneath. Throws if the run ends or pauses. */
   beneath(e: Data, bypass = this.place.bypass): T {
+    expectNone(this.dispatch.interrupts);
     this.called = true;
     this.#trace = {};
     this.place.step.below = this.#trace;
@@ -311,8 +330,9 @@ export abstract class Frame<T> {
     }
   }
 
-  /** Calls the hook or its handler. Rejects if it is late, and at once if the signal of the dispatch aborts. */
+  /** Calls the hook or its handler. Throws if the run ends or pauses. Rejects if it is late, and at once if the signal of the dispatch aborts. */
   call(hook: Link["hook"], next: object, isHandler = false): Promise<unknown> {
+    expectNone(this.dispatch.interrupts);
     const ms = isHandler ? handlerTime : this.dispatch.rules.budget ?? hookTime;
     const budget = new Budget(ms, () => {
       const error = new Overrun(ms);
@@ -431,8 +451,15 @@ export function skipped(place: Place, link: Link, event: string, e: Data): Place
   return { ...place, at: at + 1, step: step.below };
 }
 
-/** Adds the entry of the core to the trace. */
-export function traceCore(place: Place, event: string, e: Data, settled: Settled, started: number): void {
+/** Adds the entry of the core to the trace, and keeps an error of the core that ends or pauses the run. */
+export function settleCore<T>(
+  { event, interrupts }: Dispatch<T>,
+  place: Place,
+  e: Data,
+  settled: Settled,
+  started: number,
+): void {
+  keepInterrupt(interrupts, settled.error);
   const outcome = "error" in settled ? "rejected" : "returned";
   const fields = { index: place.at, ...engineOrigin, event, outcome, ms: Date.now() - started } as const;
   place.step.entry = Object.freeze({ ...fields, received: e, returned: settled.value });

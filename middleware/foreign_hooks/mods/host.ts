@@ -38,13 +38,6 @@ export type HostCalls = Readonly<
   Record<string, { readonly fields: (...args: unknown[]) => Data } & Omit<HostMethod, "fields">>
 >;
 
-/** Rejects a call that asks a person: the run pauses. */
-export class Asked extends Error {
-  constructor(readonly pause: unknown) {
-    super("The run pauses for an answer.");
-  }
-}
-
 const nothing = () => ({});
 const whole = (e: unknown) => ({ ...objectOf(e) });
 const named = (...names: readonly string[]) => (...args: readonly unknown[]) =>
@@ -282,7 +275,7 @@ function askPerson({ question }: Data, { run: { options }, mod, at: { ctx } }: H
   const reply = place === undefined ? undefined : replies[place];
   if (reply?.type === "reply") return reply.text;
   asked.update(ctx, (all) => ({ ...all, [key]: replies.length }));
-  throw new Asked(ctx.run.pause(text));
+  throw ctx.run.pause(text);
 }
 
 function showNotice(mod: Mod, { emit }: Scope, text: unknown): void {

@@ -4,8 +4,19 @@
  * @module
  */
 import { dispatch } from "./chain.ts";
-import { type Budget, type Dispatch, engineOrigin, type Origin, Overrun, type Rules, WrongAnswer } from "./frame.ts";
-import { Asked, type HostCalls, hostCalls } from "./host.ts";
+import {
+  type Budget,
+  type Dispatch,
+  engineOrigin,
+  expectNone,
+  type Interrupts,
+  keepInterrupt,
+  type Origin,
+  Overrun,
+  type Rules,
+  WrongAnswer,
+} from "./frame.ts";
+import { type HostCalls, hostCalls } from "./host.ts";
 import type { Resolved } from "./options.ts";
 import { copyOf, type Data, freeze } from "./patterns.ts";
 import { type Link, load, type Mod, sortMods, tierOf } from "./registration.ts";
@@ -31,11 +42,6 @@ export interface At {
   readonly expect?: (e: Data) => void;
   /** Aborts the dispatch. Default: the signal of the context. */
   readonly signal?: AbortSignal;
-}
-
-/** A run that ends or pauses, which no answer of a mod may hide. */
-interface Interrupts {
-  thrown?: unknown;
 }
 
 /** The loaded mods, and what they keep for a run. */
@@ -111,25 +117,31 @@ export class ModRun {
   /** Raises an event, and returns the answer. Throws what ends or pauses the run, whatever the hooks answered. */
   async raise(event: string, e: Data, core: (e: Data, signal: AbortSignal) => Promise<unknown>, at: At): Promise<Data> {
     const interrupts: Interrupts = {};
-    const all = this.#dispatch(event, at, interrupts, async (e, signal) => {
-      try {
-        return await core(e, signal);
-      } catch (error) {
-        if (isInterrupt(error)) interrupts.thrown ??= error;
-        throw error;
-      }
-    });
     const { signal = at.ctx.signal } = at;
-    const [settled] = await Promise.allSettled([dispatch(all, e, signal)]);
-    if (interrupts.thrown !== undefined) throw interrupts.thrown;
-    if (settled.status === "rejected") throw settled.reason;
-    return settled.value as Data; // the answer of a core or a hook, which are objects
+    try {
+      const answer = await dispatch(this.#dispatch(event, at, interrupts, core), e, signal);
+      return answer as Data; // of a core or a hook, which are objects
+    } finally {
+      expectNone(interrupts); // in place of the answer, or of another error
+    }
   }
 
-  /** Raises a streaming event. */
-  stream(event: string, e: Data, core: (e: Data, signal: AbortSignal) => Chunks, at: At): Chunks {
+  /** Raises a streaming event. Throws what ends or pauses the run, whatever the hooks yielded or answered. */
+  async *stream(event: string, e: Data, core: (e: Data, signal: AbortSignal) => Chunks, at: At): Chunks {
+    const interrupts: Interrupts = {};
     const { signal = at.ctx.signal } = at;
-    return dispatchStream(this.#dispatch(event, at, {}, core), e, signal);
+    const chunks = dispatchStream(this.#dispatch(event, at, interrupts, core), e, signal);
+    try {
+      while (true) {
+        const { done, value } = await chunks.next();
+        expectNone(interrupts);
+        if (done) return value;
+        yield value;
+      }
+    } finally {
+      await chunks.return(undefined);
+      expectNone(interrupts); // in place of the result, or of another error
+    }
   }
 
   #dispatch<T>(
@@ -147,7 +159,11 @@ export class ModRun {
       origin,
       core,
       engine: (link, budget) => this.#engine(link, { ...at, skipped: [...skipped, link] }, budget, interrupts),
-      report: (link, event, error) => reportFailure(at, link.mod.name, event, error),
+      report(link, event, error) {
+        if (interrupts.thrown !== undefined && isInterrupt(error)) return; // a question is no failure
+        reportFailure(at, link.mod.name, event, error);
+      },
+      interrupts,
       expect: at.expect,
       isClosed: this.options.failure === "closed",
     };
@@ -217,7 +233,7 @@ async function raise(caller: Caller, event: string, args: readonly unknown[]): P
     if (answer.deny !== undefined) throw new Error(String(answer.deny));
     return answer.value;
   } catch (error) {
-    if (error instanceof Asked) interrupts.thrown ??= error.pause;
+    keepInterrupt(interrupts, error);
     throw error;
   }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Dispatch, Frame, Overrun, type Place, skipped, traceCore, WrongAnswer } from "./frame.ts";
+import { type Dispatch, expectNone, Frame, Overrun, type Place, settleCore, skipped, WrongAnswer } from "./frame.ts";
 import { copyOf, type Data, freeze } from "./patterns.ts";
 import { isObject } from "../../../src/core/kit.ts";
 
@@ -28,10 +28,10 @@ async function* runCore(all: Dispatch<Chunks>, place: Place, e: Data): Chunks {
   const started = Date.now();
   try {
     const value = yield* all.core(e, place.signal);
-    traceCore(place, all.event, e, { value }, started);
+    settleCore(all, place, e, { value }, started);
     return value;
   } catch (error) {
-    traceCore(place, all.event, e, { error }, started);
+    settleCore(all, place, e, { error }, started);
     throw error;
   }
 }
@@ -263,6 +263,7 @@ class StreamFrame extends Frame<Chunks> {
 
   /** Yields the chunks of a stream that were not read. Without one, the hook has not called `next()`: runs the links beneath. */
   async *#rest(e: Data, stream: ChunkStream | undefined): Chunks {
+    expectNone(this.dispatch.interrupts);
     if (!stream) return yield* this.beneath(e);
     if (this.chunks === 0) yield* stream.unanswered.splice(0);
     if (!stream.isDone) { for await (const chunk of stream) yield chunk; }
