@@ -799,11 +799,12 @@ Deno.test("the prompt is saved before the model is asked, and results before it 
 });
 
 Deno.test("a session that cannot be loaded or saved fails the run", async () => {
+  using time = new FakeTime();
   const down = () => Promise.reject(new Error("store is down"));
   const empty = memory();
   const closed = { ...empty, journal: { ...empty.journal, open: down } };
   const failing = agent({ model: scripted() }).run({ prompt: "Hi", session: "s", store: closed });
-  const failed = await failing.result;
+  const failed = await advanceUntilSettled(time, failing.result);
   assertEquals([failed.status, failed.error instanceof Error && failed.error.message], ["failed", "store is down"]);
   assertEquals(await Array.fromAsync(failing.events), []);
 
@@ -824,7 +825,7 @@ Deno.test("a session that cannot be loaded or saved fails the run", async () => 
       store,
       onError: (error) => reported.push(error instanceof Error && error.message),
     });
-  const events = await eventsOfRun(run);
+  const events = await advanceUntilSettled(time, eventsOfRun(run));
   assertEquals(events.slice(-3), [
     { type: "session.closed" },
     { type: "warning", code: "session.unsaved", message: "The session could not be saved.", error: "uuid" },
@@ -834,6 +835,7 @@ Deno.test("a session that cannot be loaded or saved fails the run", async () => 
 });
 
 Deno.test("a run whose pause cannot be saved fails, because no answer would find its question", async () => {
+  using time = new FakeTime();
   const kept = memory();
   const store: Store = {
     ...kept,
@@ -846,7 +848,7 @@ Deno.test("a run whose pause cannot be saved fails, because no answer would find
   const reported: unknown[] = [];
   const run = agent({ model: scripted("Hello!"), use })
     .run({ prompt: "Hi", session: "s", store, onError: (error) => reported.push(error) });
-  const events = await eventsOfRun(run);
+  const events = await advanceUntilSettled(time, eventsOfRun(run));
   const { status, reason, error, questions, messages } = await run.result;
   assertEquals([status, reason, questions, reported], ["failed", "failure", [], [error]]);
   assertEquals(lines(messages), ["user Hi", "assistant Hello!"]);
