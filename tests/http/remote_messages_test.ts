@@ -163,24 +163,26 @@ Deno.test("a message is delivered if the save before it was made but reported as
   assertEquals(events.at(-1)?.type, "run.finished");
 });
 
+/** A run whose process has died, with a message that it has not read. */
+async function lostWithMessage(time: FakeTime) {
+  const parts = await elsewhere();
+  await send(parts.there, parts.run, "Make it red");
+  parts.here.kill();
+  await advance(time, 30_000);
+  return parts;
+}
+
 Deno.test("a message to a run whose process died is delivered after the run is resumed", async () => {
   using time = new FakeTime();
-  const { here, there, run, rest } = await elsewhere();
-  await send(there, run, "Make it red");
-  here.kill();
-  await advance(time, 30_000);
+  const { there, run } = await lostWithMessage(time);
   const followed = there.request(`/runs/${run}`);
   const events = framesOf(await (await followed).text());
   assertEquals(lines(first("steering.injected", events).messages), ["user Make it red"]);
-  void rest;
 });
 
 Deno.test("a message to a run whose process died stays if a process that continues the run cannot store its claim", async () => {
   using time = new FakeTime();
-  const { among, here, there, run, session } = await elsewhere();
-  await send(there, run, "Make it red");
-  here.kill();
-  await advance(time, 30_000);
+  const { among, there, run, session } = await lostWithMessage(time);
   const store = durable(failingAppends(among.store, () => true));
   const { app } = processOf({ store }, agent({ model: scripted() }), { onError() {} });
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
@@ -195,10 +197,7 @@ Deno.test("a message to a run whose process died stays if a process that continu
 
 Deno.test("a message to a run whose process died is delivered although the next process dies, too, once it has the run", async () => {
   using time = new FakeTime();
-  const { among, here, there, run, session } = await elsewhere();
-  await send(there, run, "Make it red");
-  here.kill();
-  await advance(time, 30_000);
+  const { among, there, run, session } = await lostWithMessage(time);
   const doomed: { one?: Process } = {};
   const store = durable(saving(among.store, async (_, save) => {
     const version = await save();
