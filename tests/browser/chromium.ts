@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { assertEquals } from "@std/assert";
 
 /** A page of the browser, closed when it is disposed of: the part of playwright's API that the tests use. */
 export interface Page extends AsyncDisposable {
@@ -95,6 +96,18 @@ export async function visit(
 export async function send(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message").fill(text);
   await page.keyboard.press("Enter");
+}
+
+/** Expects the page to show a value: it draws after its state has changed, so what is read is compared again for up to ten seconds. */
+export async function shows(read: () => Promise<unknown>, expected: unknown): Promise<void> {
+  for (let attempt = 0;; attempt++) {
+    try {
+      return assertEquals(await read(), expected);
+    } catch (error) {
+      if (attempt === 200) throw error;
+      await new Promise((next) => setTimeout(next, 50));
+    }
+  }
 }
 
 /** Opens a new page. */

@@ -1,7 +1,7 @@
 import { tool } from "@jizai/jizai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { inBrowser, type Page, send } from "./chromium.ts";
+import { inBrowser, type Page, send, shows } from "./chromium.ts";
 import { open, until } from "./playground_scene.ts";
 
 const wait = tool({
@@ -26,10 +26,10 @@ Deno.test("playground: Escape stops the run, Shift and Enter add a line", inBrow
   await page.keyboard.type("two");
   await page.keyboard.press("Enter");
   await page.locator("#onion .span.call").waitFor();
-  assertEquals(await page.locator(".from-you .text").textContent(), "one\ntwo");
+  await shows(() => page.locator(".from-you .text").textContent(), "one\ntwo");
   await page.keyboard.press("Escape");
   await until(page, "aborted");
-  assertEquals(await focused(page), "words");
+  await shows(() => focused(page), "words");
 });
 
 Deno.test(
@@ -40,7 +40,7 @@ Deno.test(
     const { page } = talk;
     await send(page, "Tea");
     await until(page, "paused");
-    assertEquals(await focused(page), "words");
+    await shows(() => focused(page), "words");
     const order: unknown[] = [];
     for (let tabs = 0; tabs < 4; tabs++) {
       await page.keyboard.press("Shift+Tab");
@@ -52,7 +52,7 @@ Deno.test(
     }
     assertEquals(order, ["checkbox", "Answer instead", "Deny", "Approve"]);
     await page.keyboard.press("Escape");
-    assertEquals(await focused(page), "words");
+    await shows(() => focused(page), "words");
     for (let tabs = 0; tabs < 4; tabs++) await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Enter");
     await until(page, "done");
@@ -66,8 +66,8 @@ Deno.test("playground: invalid JSON in the approval is reported, and its field i
   await page.getByLabel("Input of order").fill("{ no JSON");
   await page.getByRole("button", { name: "Approve" }).click();
   await page.locator(`#problem:has-text("The input is not JSON")`).waitFor();
-  assertEquals(await page.evaluate(`document.activeElement.value`), "{ no JSON");
-  assertEquals(await page.locator("#state").textContent(), "paused");
+  await shows(() => page.evaluate(`document.activeElement.value`), "{ no JSON");
+  await shows(() => page.locator("#state").textContent(), "paused");
 });
 
 Deno.test("playground: a screen reader finds roles, names and live regions", inBrowser, async () => {
@@ -89,14 +89,14 @@ Deno.test("playground: a screen reader finds roles, names and live regions", inB
     ["button", "New conversation"],
   ] as const;
   const counts = roles.map(([role, name]) => page.getByRole(role, { name, exact: true }).count());
-  assertEquals(await Promise.all(counts), roles.map(() => 1));
-  assertEquals(await page.locator("#state").getAttribute("role"), "status");
-  assertEquals(await page.locator("#asked").getAttribute("aria-live"), "assertive");
-  assertEquals(await page.locator("#log").getAttribute("aria-busy"), "false");
+  await shows(() => Promise.all(counts), roles.map(() => 1));
+  await shows(() => page.locator("#state").getAttribute("role"), "status");
+  await shows(() => page.locator("#asked").getAttribute("aria-live"), "assertive");
+  await shows(() => page.locator("#log").getAttribute("aria-busy"), "false");
   const unnamed = `[...document.querySelectorAll("button, textarea, input")].filter((each) =>
     !each.textContent.trim() && !each.labels?.length).length`;
-  assertEquals(await page.evaluate(unnamed), 0);
+  await shows(() => page.evaluate(unnamed), 0);
   const ids = `(() => { const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
     return ids.length - new Set(ids).size; })()`;
-  assertEquals(await page.evaluate(ids), 0);
+  await shows(() => page.evaluate(ids), 0);
 });

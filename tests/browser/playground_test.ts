@@ -10,7 +10,7 @@ import { embedded } from "../../examples/assistant/model.ts";
 import { prompts, switches } from "../../examples/assistant/tour.ts";
 import { order } from "../support/asking.ts";
 import { post } from "../support/requests.ts";
-import { inBrowser, type Page, send, visit } from "./chromium.ts";
+import { inBrowser, type Page, send, shows, visit } from "./chromium.ts";
 import { trace } from "@jizai/jizai/trace";
 
 /** A tool that waits until it is released or stopped. */
@@ -88,7 +88,7 @@ Deno.test("playground: a person chats with an agent, and sees the run", inBrowse
   const { page } = talk;
   await send(page, "Hi");
   await until(page, "done");
-  assertEquals(await texts(page), ["YouHi", "Agent<b>Hello</b> <script>alert(1)</script>"]);
+  await shows(() => texts(page), ["YouHi", "Agent<b>Hello</b> <script>alert(1)</script>"]);
   const names = await page.locator("#onion .name").allTextContents();
   assertEquals(names, [
     "session",
@@ -105,9 +105,9 @@ Deno.test("playground: a person chats with an agent, and sees the run", inBrowse
   await send(page, "And again");
   await page.locator("text=Again.").waitFor();
   await until(page, "done");
-  assertEquals((await texts(page)).length, 4);
+  await shows(async () => (await texts(page)).length, 4);
   await page.getByRole("button", { name: "New conversation" }).click();
-  assertEquals(await texts(page), []);
+  await shows(() => texts(page), []);
   assertEquals(page.troubles, []);
 });
 
@@ -154,11 +154,11 @@ Deno.test("playground: a page that reloads during a run continues it", inBrowser
   await page.locator("#onion .call >> nth=1").waitFor();
   await page.reload();
   await until(page, "running");
-  assertEquals((await texts(page)).length, 4);
+  await shows(async () => (await texts(page)).length, 4);
   open();
   await until(page, "done");
   assertEquals((await texts(page)).slice(0, 2), ["YouWho is there?", "AgentLet me see."]);
-  assertEquals(await page.locator("#log .result").allTextContents(), ["Ada is there.", "Bob is there."]);
+  await shows(() => page.locator("#log .result").allTextContents(), ["Ada is there.", "Bob is there."]);
   const bars = await page.evaluate(`[...document.querySelectorAll("#onion .call > .row .bar")].map((bar) => {
     const { left, right } = bar.getBoundingClientRect();
     return [left, right];
@@ -180,8 +180,8 @@ Deno.test("playground: a page whose connection is cut requests the rest", inBrow
   await until(page, "reconnecting");
   open();
   await until(page, "done");
-  assertEquals((await texts(page)).at(-1), "AgentShe is there.");
-  assertEquals(await page.locator("#log .result").allTextContents(), ["Ada is there."]);
+  await shows(async () => (await texts(page)).at(-1), "AgentShe is there.");
+  await shows(() => page.locator("#log .result").allTextContents(), ["Ada is there."]);
 });
 
 Deno.test("playground: a page that was offline receives the rest", inBrowser, async () => {
@@ -196,7 +196,7 @@ Deno.test("playground: a page that was offline receives the rest", inBrowser, as
   open();
   await page.reload();
   await until(page, "done");
-  assertEquals((await texts(page)).at(-1), "AgentShe is there.");
+  await shows(async () => (await texts(page)).at(-1), "AgentShe is there.");
 });
 
 Deno.test("playground: a person steers a run, makes it finish, and stops it", inBrowser, async () => {
@@ -211,7 +211,7 @@ Deno.test("playground: a person steers a run, makes it finish, and stops it", in
   await page.locator("#onion .call >> nth=0").waitFor();
   await send(page, "Be quick");
   await until(page, "done");
-  assertEquals((await texts(page)).slice(2), ["YouBe quick", `Agent"user"`]);
+  await shows(async () => (await texts(page)).slice(2), ["YouBe quick", `Agent"user"`]);
 
   const second = gate();
   await using another = await talking({
@@ -229,7 +229,7 @@ Deno.test("playground: a person steers a run, makes it finish, and stops it", in
   await until(third.page, "paused");
   await third.page.getByRole("button", { name: "Stop" }).click();
   await until(third.page, "aborted");
-  assertEquals((await texts(third.page)).at(-1), "NoteStopped: stop");
+  await shows(async () => (await texts(third.page)).at(-1), "NoteStopped: stop");
   assertEquals([...page.troubles, ...another.page.troubles, ...third.page.troubles], []);
 });
 
@@ -247,7 +247,7 @@ Deno.test(
     for (let tabs = 0; await focused() !== "Approve" && tabs < 20; tabs++) await page.keyboard.press("Shift+Tab");
     await page.keyboard.press("Enter");
     await until(page, "done");
-    assertEquals(await page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
+    await shows(() => page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
     const grounds: unknown[] = [];
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
@@ -315,7 +315,7 @@ Deno.test("playground: after a restart of the server, a conversation goes on in 
   talk.restart();
   await send(page, "Who am I?");
   await page.locator("text=The server was started again").waitFor();
-  assertEquals(await page.getByLabel("Message").inputValue(), "Who am I?");
+  await shows(() => page.getByLabel("Message").inputValue(), "Who am I?");
   await page.keyboard.press("Enter");
   await until(page, "done");
   const shown = await texts(page);
@@ -335,11 +335,11 @@ Deno.test("playground: a page that reloads after a restart of the server goes on
   await page.reload();
   await page.getByRole("button", { name: "Approve" }).click();
   await page.locator("text=The server was started again").waitFor();
-  assertEquals(await page.locator(".question").count(), 0);
+  await shows(() => page.locator(".question").count(), 0);
   await page.reload();
   await send(page, "Again");
   await until(page, "done");
-  assertEquals((await texts(page)).slice(-2), ["YouAgain", "AgentTea, then."]);
+  await shows(async () => (await texts(page)).slice(-2), ["YouAgain", "AgentTea, then."]);
 });
 
 Deno.test("playground: a message that the server did not receive is put back", inBrowser, async () => {
@@ -348,7 +348,7 @@ Deno.test("playground: a message that the server did not receive is put back", i
   await page.context().setOffline(true);
   await send(page, "Hi");
   await until(page, "lost");
-  assertEquals(await page.getByLabel("Message").inputValue(), "Hi");
+  await shows(() => page.getByLabel("Message").inputValue(), "Hi");
   await page.context().setOffline(false);
   await page.keyboard.press("Enter");
   await until(page, "done");
@@ -363,11 +363,11 @@ Deno.test("playground: a refused edit stays in its card, with the reason below i
   await given.fill(`{ "what": 5 }`);
   await page.getByRole("button", { name: "Approve" }).click();
   await page.locator(".question [role=alert]:has-text('its input is wrong')").waitFor();
-  assertEquals(await given.inputValue(), `{ "what": 5 }`);
+  await shows(() => given.inputValue(), `{ "what": 5 }`);
   await given.fill(`{ "what": "coffee" }`);
   await page.getByRole("button", { name: "Approve" }).click();
   await until(page, "done");
-  assertEquals(await page.locator("#log .result").allTextContents(), ["Ordered coffee."]);
+  await shows(() => page.locator("#log .result").allTextContents(), ["Ordered coffee."]);
 });
 
 Deno.test("playground: a person takes the tour, and turns a middleware off", inBrowser, async () => {
@@ -380,8 +380,8 @@ Deno.test("playground: a person takes the tour, and turns a middleware off", inB
   const { page } = talk;
   await page.locator(".prompts button:has-text('Delete the customer Ada')").click();
   await until(page, "done");
-  assertEquals(await page.locator("#log .look").allTextContents(), [prompts[3]?.note]);
-  assertEquals(await page.locator("#log .result").allTextContents(), ["Customers are never deleted here."]);
+  await shows(() => page.locator("#log .look").allTextContents(), [prompts[3]?.note]);
+  await shows(() => page.locator("#log .result").allTextContents(), ["Customers are never deleted here."]);
   await page.locator(".tour summary").click();
   await page.getByLabel("permissions").click();
   await page.locator(".prompts button:has-text('Delete the customer Ada')").click();
@@ -389,6 +389,6 @@ Deno.test("playground: a person takes the tour, and turns a middleware off", inB
   await send(page, "How do I ask a person before a tool runs?");
   const link = page.locator("#log .markdown a >> nth=0");
   await link.waitFor();
-  assertEquals((await link.getAttribute("href"))?.endsWith("/docs/examples/guides/ask_a_person.md"), true);
+  await shows(async () => (await link.getAttribute("href"))?.endsWith("/docs/examples/guides/ask_a_person.md"), true);
   assertEquals(page.troubles, []);
 });

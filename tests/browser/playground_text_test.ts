@@ -2,7 +2,7 @@ import { tool } from "@jizai/jizai";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { assert, assertEquals } from "@std/assert";
 import * as z from "zod";
-import { inBrowser, send } from "./chromium.ts";
+import { inBrowser, send, shows } from "./chromium.ts";
 import { brackets, open, until, weather } from "./playground_scene.ts";
 
 /** A script that would run if the page executed what it shows. */
@@ -53,8 +53,8 @@ Deno.test("playground: HTML, script links and event handlers in an answer stay t
   assertEquals([...new Set(elements as string[])], ["p"]); // names, as the script returns them
   const shown = await page.locator(".markdown").textContent() ?? "";
   for (const text of [attack, "a (javascript:window.hacked=1)"]) assert(shown.includes(text), shown);
-  assertEquals(await page.locator(".from-you .text").textContent(), attack);
-  assertEquals(await page.evaluate("window.hacked"), undefined);
+  await shows(() => page.locator(".from-you .text").textContent(), attack);
+  await shows(() => page.evaluate("window.hacked"), undefined);
   assertEquals(page.troubles, []);
 });
 
@@ -78,16 +78,16 @@ Deno.test("playground: names, arguments, results, questions and errors stay text
     use: [asks, { name: attack, model: (_ctx, next) => next() }],
   });
   const { page } = talk;
-  assertEquals(await page.locator("h1").textContent(), `</script>${attack}`);
+  await shows(() => page.locator("h1").textContent(), `</script>${attack}`);
   await page.locator(".prompts button").click();
   await until(page, "paused");
   await page.getByRole("button", { name: "Approve" }).click();
   await until(page, "done");
-  assertEquals((await page.locator("#log .result").allTextContents())[0], attack);
-  assertEquals((await page.locator("#log .tool").allTextContents())[1], attack);
+  await shows(async () => (await page.locator("#log .result").allTextContents())[0], attack);
+  await shows(async () => (await page.locator("#log .tool").allTextContents())[1], attack);
   assert((await brackets(page)).some((line) => line.includes(`${attack} at model`)));
-  assertEquals(await page.evaluate(`document.querySelectorAll("img, #root script").length`), 0);
-  assertEquals(await page.evaluate("window.hacked"), undefined);
+  await shows(() => page.evaluate(`document.querySelectorAll("img, #root script").length`), 0);
+  await shows(() => page.evaluate("window.hacked"), undefined);
   assertEquals(page.troubles, []);
 });
 
@@ -127,6 +127,6 @@ Deno.test("playground: an image of an answer is loaded only on click", inBrowser
   await page.locator(".markdown img").waitFor();
   await page.evaluate(`document.querySelector(".markdown img").decode().catch(() => {})`);
   assertEquals(requested, ["map"]);
-  assertEquals(await page.locator(".markdown").textContent(), " b (http://x.test/b.png)");
+  await shows(() => page.locator(".markdown").textContent(), " b (http://x.test/b.png)");
   assertEquals(page.troubles, []);
 });

@@ -4,7 +4,7 @@ import { redact } from "@jizai/jizai/middleware/redact";
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { drop, order } from "../support/asking.ts";
-import { inBrowser, send } from "./chromium.ts";
+import { inBrowser, send, shows } from "./chromium.ts";
 import { brackets, open, until, weather } from "./playground_scene.ts";
 
 Deno.test(
@@ -13,15 +13,15 @@ Deno.test(
   async () => {
     await using talk = await open({ steps: ["Hello!"], prompts: ["Plan a trip", "Say hello"] });
     const { page } = talk;
-    assertEquals(await page.locator("#empty h2").textContent(), "planner");
-    assertEquals(await page.locator("#empty dd >> nth=0").textContent(), "scripted");
-    assertEquals(await page.locator("#empty .tools li").allTextContents(), ["weather", "order"]);
-    assertEquals(await page.locator("#empty .tools li >> nth=0").getAttribute("title"), "Forecasts the weather");
-    assertEquals(await page.locator("#empty .prompts li").allTextContents(), ["Plan a trip", "Say hello"]);
+    await shows(() => page.locator("#empty h2").textContent(), "planner");
+    await shows(() => page.locator("#empty dd >> nth=0").textContent(), "scripted");
+    await shows(() => page.locator("#empty .tools li").allTextContents(), ["weather", "order"]);
+    await shows(() => page.locator("#empty .tools li >> nth=0").getAttribute("title"), "Forecasts the weather");
+    await shows(() => page.locator("#empty .prompts li").allTextContents(), ["Plan a trip", "Say hello"]);
     await page.getByRole("button", { name: "Say hello" }).click();
     await until(page, "done");
-    assertEquals(await page.locator(".from-you .text").textContent(), "Say hello");
-    assertEquals(await page.locator("#empty").count(), 0);
+    await shows(() => page.locator(".from-you .text").textContent(), "Say hello");
+    await shows(() => page.locator("#empty").count(), 0);
     await page.getByRole("button", { name: "New conversation" }).click();
     await page.locator("#empty").waitFor();
   },
@@ -37,10 +37,10 @@ Deno.test("playground: a failure is red, with its code and the id that the serve
   await send(page, "Hi");
   await until(page, "failed");
   assertEquals(reported.length, 1);
-  assertEquals(await page.locator(".failure dd").allTextContents(), ["overloaded", ...reported]);
-  assertEquals(await page.locator(`[role="alert"] .who`).textContent(), "The provider of the model has no capacity");
+  await shows(() => page.locator(".failure dd").allTextContents(), ["overloaded", ...reported]);
+  await shows(() => page.locator(`[role="alert"] .who`).textContent(), "The provider of the model has no capacity");
   const color = `getComputedStyle(document.querySelector(".failure .text")).color`;
-  assertEquals(await page.evaluate(color), "rgb(179, 38, 30)");
+  await shows(() => page.evaluate(color), "rgb(179, 38, 30)");
   assert(!(await page.locator("body").textContent() ?? "").includes("secret detail"));
 });
 
@@ -51,7 +51,7 @@ Deno.test(
     await using refused = await open({ owner: () => undefined });
     await send(refused.page, "Hi");
     await until(refused.page, "lost");
-    assertEquals(await refused.page.locator(".failure dd").allTextContents(), ["unidentified"]);
+    await shows(() => refused.page.locator(".failure dd").allTextContents(), ["unidentified"]);
 
     const reported: string[] = [];
     await using failed = await open({
@@ -62,7 +62,7 @@ Deno.test(
     });
     await send(failed.page, "Hi");
     await until(failed.page, "lost");
-    assertEquals(await failed.page.locator(".failure dd").allTextContents(), ["internal", ...reported]);
+    await shows(() => failed.page.locator(".failure dd").allTextContents(), ["internal", ...reported]);
     assert(!(await failed.page.locator("body").textContent() ?? "").includes("secret detail"));
   },
 );
@@ -181,7 +181,7 @@ Deno.test(
       `city: "Rome", note: "a\\nb"`,
       "{ no JSON",
     ]);
-    assertEquals(await page.evaluate(`document.querySelector("#log .result").checkVisibility()`), false);
+    await shows(() => page.evaluate(`document.querySelector("#log .result").checkVisibility()`), false);
     await page.locator("#log summary >> nth=0").click();
     await page.locator(`#log .result:text-is("Sunny in Rome")`).waitFor();
   },
@@ -220,9 +220,9 @@ Deno.test("playground: the runs of the session are listed, each with its trace",
   await send(page, "Thanks");
   await page.locator("text=Bye.").waitFor();
   await until(page, "done");
-  assertEquals(await page.locator("#runs .prompt").allTextContents(), ["Weather?", "Thanks"]);
-  assertEquals(await page.locator("#runs .status").allTextContents(), ["done", "done"]);
-  assertEquals((await brackets(page)).length, 4);
+  await shows(() => page.locator("#runs .prompt").allTextContents(), ["Weather?", "Thanks"]);
+  await shows(() => page.locator("#runs .status").allTextContents(), ["done", "done"]);
+  await shows(async () => (await brackets(page)).length, 4);
   await page.locator("#runs button >> nth=0").click();
   await page.locator(`#runs li:first-child [aria-current="true"]`).waitFor();
   assertEquals(await brackets(page), [
@@ -235,7 +235,7 @@ Deno.test("playground: the runs of the session are listed, each with its trace",
     "   model scripted: stop",
   ]);
   await page.reload();
-  assertEquals(await page.locator("#runs .prompt").allTextContents(), ["Weather?", "Thanks"]);
+  await shows(() => page.locator("#runs .prompt").allTextContents(), ["Weather?", "Thanks"]);
 });
 
 Deno.test(
@@ -254,15 +254,15 @@ Deno.test(
       return box !== null && box.x >= 0 && box.y >= 0 && box.x + box.width <= 390 && box.y + box.height <= 800;
     };
     const names = ["Approve", "Deny", "Answer instead", "Send"];
-    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    await shows(() => Promise.all(names.map(isInView)), [true, true, true, true]);
     await page.evaluate(`document.querySelector("#log").scrollTop = 0`);
-    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    await shows(() => Promise.all(names.map(isInView)), [true, true, true, true]);
     await page.getByRole("button", { name: "Trace", exact: true }).click();
     await page.locator("#onion").waitFor();
-    assertEquals(await page.locator(".question").boundingBox(), null);
-    assertEquals(await page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
+    await shows(() => page.locator(".question").boundingBox(), null);
+    await shows(() => page.evaluate(`document.documentElement.scrollWidth <= innerWidth`), true);
     await page.getByRole("button", { name: "The run waits for you: order" }).click();
-    assertEquals(await Promise.all(names.map(isInView)), [true, true, true, true]);
+    await shows(() => Promise.all(names.map(isInView)), [true, true, true, true]);
     await page.getByRole("button", { name: "Approve" }).click();
     await until(page, "done");
   },
@@ -294,7 +294,7 @@ Deno.test(
     assertEquals(await shown("order"), [`{\n  "what": "tea"\n}`, `{\n  "what": "coffee"\n}`, "Ordered coffee."]);
     assertEquals(await shown("guard at tool"), ["changed the result"]);
     await page.keyboard.press("Escape");
-    assertEquals(await page.locator("#detail").count(), 0);
+    await shows(() => page.locator("#detail").count(), 0);
   },
 );
 
@@ -318,6 +318,6 @@ Deno.test("playground: a run is run again in a session of its own, and compared"
     "Sunny.",
     "It is sunny.",
   ]);
-  assertEquals(await page.locator("#runs button").count(), 2);
+  await shows(() => page.locator("#runs button").count(), 2);
   assertEquals(page.troubles, []);
 });

@@ -137,11 +137,11 @@ async function dieAnywhere(seed: number): Promise<void> {
 
 Deno.test("a run whose process dies after any two saves has the outcome of an undisturbed run", async () => {
   using time = new FakeTime();
-  await advanceUntilSettled(time, Promise.all(seeds(40).map((seed) => withSeed(seed, dieAnywhere))));
+  await advanceUntilSettled(time, Promise.all(seeds(20).map((seed) => withSeed(seed, dieAnywhere))));
 });
 
 Deno.test("a run that pauses at any point, and resumes elsewhere, has the outcome of a run that is answered immediately", async () => {
   let pauses = 0;
-  for (const seed of seeds(500)) pauses += await withSeed(seed, () => likeAtOnce(seed, walk));
+  for (const seed of seeds(250)) pauses += await withSeed(seed, () => likeAtOnce(seed, walk));
   assert(pauses > 0);
 });
