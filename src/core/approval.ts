@@ -27,11 +27,14 @@ const string = { type: "string" };
 /** The schema of a reply. */
 export const replySchema: JsonSchema = /* @__PURE__ */ answer("reply", { text: string }, ["text"]);
 
-/** Returns the schema of the answers about a call, given the schema of its input. */
-export function answerSchema(input: JsonSchema = {}): JsonSchema {
+/** Returns the schema of the answers about a call, given the schema of its input, and that of `always` if it is answered so. */
+export function answerSchema(
+  input: JsonSchema = {},
+  rule: JsonSchema = { always: { enum: ["tool", "input"] } },
+): JsonSchema {
   return {
     oneOf: [
-      answer("approve", { input, always: { enum: ["tool", "input"] } }),
+      answer("approve", { input, ...rule }),
       answer("deny", { reason: string }),
       replySchema,
     ],

@@ -6,6 +6,7 @@
  */
 export { describeIssues, type Issue, schemaOf, type Validation } from "./tool.ts";
 export { withoutToolQuestion } from "./approval.ts";
+export { type AnsweredCall, answersOf, askDuring, type CallQuestion } from "./features/call_questions.ts";
 export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";
 export { type Division, groupMessages, splitTranscript } from "./compaction.ts";

@@ -108,6 +108,8 @@ export interface ToolExecutionContext<V = unknown> extends Scope<V> {
   readonly idempotencyKey: string;
   /** Emits a `tool.progress` event. While its receivers are slower than the tool, only the latest one is kept. */
   readonly progress: (data: unknown) => void;
+  /** The open call, for features of the engine. */
+  readonly "~call": unknown;
 }
 
 /** A tool. `I` is its parsed input, `O` its return value, `V` the vars it needs. */

@@ -11,6 +11,7 @@ import {
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import { boundedFetch, type McpBounds, type McpTransport, mendMessage, tooLarge } from "./bounded_fetch.ts";
+import { answered, questionsOf, retryOf, roundOf, type SavedRound } from "./questions.ts";
 import { readTool, type ServerTool, type UnusableTool } from "./tool.ts";
 import {
   type Artifact,
@@ -21,7 +22,9 @@ import {
   type ToolResult,
 } from "../../../mod.ts";
 import {
+  answersOf,
   anySignal,
+  askDuring,
   canonicalJson,
   expectNames,
   expectTime,
@@ -194,7 +197,7 @@ interface Listed {
 
 /** A connection to a server, with the tools that it had when the connection was opened. */
 export interface Connection extends Listed {
-  /** Calls a tool of the server. */
+  /** Calls a tool of the server. Pauses the call if the server needs the input of a person, and continues it with the answers. */
   call(tool: string, input: Record<string, unknown>, ctx: ToolExecutionContext): Promise<ToolResult>;
   /** Closes the connection. Never rejects. */
   close(): Promise<void>;
@@ -208,9 +211,20 @@ export function httpTransport(url: string, headers: Readonly<Record<string, stri
   });
 }
 
+/** The questions of a server that a person can answer. */
+const capabilities = { elicitation: { form: {}, url: {} } };
+/** The most answers in a row with which a server asks to be called again, without a question. */
+const maxRounds = 10;
+
 /** Connects to a server and lists its tools. Each of the two, and each call, has the time of the bounds. */
-export async function connect(transport: McpTransport, bounds: McpBounds, signal: AbortSignal): Promise<Connection> {
-  const client = new Client({ name: "jizai", version: "1" }, { versionNegotiation: { mode: "auto" }, listMaxPages: 0 });
+export async function connect(
+  server: string,
+  transport: McpTransport,
+  { bounds, signal }: { readonly bounds: McpBounds; readonly signal: AbortSignal },
+): Promise<Connection> {
+  const options = { capabilities, versionNegotiation: { mode: "auto" }, listMaxPages: 0 } as const;
+  const client = new Client({ name: "jizai", version: "1" }, options);
+  hideCapabilities(transport);
   const broken = new AbortController();
   const limits = { timeout: bounds.time, maxTotalTimeout: bounds.time };
   client.onerror = ({ message }) => {
@@ -276,6 +290,29 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
     return { tools, unusable };
   }
 
+  async function call(name: string, input: UnknownObject, ctx: ToolExecutionContext): Promise<ToolResult> {
+    const { signal, progress: onprogress } = ctx;
+
+    /** Pauses the call if questions are open. */
+    function ask(round: SavedRound): SavedRound {
+      const questions = questionsOf(server, round);
+      if (questions.length > 0) throw askDuring(ctx, questions, round);
+      return round;
+    }
+
+    const paused = answersOf(ctx);
+    let round = paused && ask(answered(paused.saved as SavedRound, paused.answers)); // ask() saved it
+    for (let rounds = 0; rounds < maxRounds; rounds++) {
+      const params = { name, arguments: input, ...retryOf(round) };
+      const called = await within(signal, (signal) => {
+        return client.callTool(params, { ...limits, signal, onprogress, allowInputRequired: true });
+      });
+      if (called.resultType !== "input_required") return resultOf(called.structuredContent as UnknownObject); // adaptMessages() has put the whole result there
+      round = ask(roundOf(called));
+    }
+    throw new ToolError(`Cannot finish the call: the MCP server asked ${maxRounds} times to be called again.`);
+  }
+
   async function close(): Promise<void> {
     const timer = setTimeout(() => transport.close(), closeTime);
     // a failure to end the session is ignored: the server ends it by itself
@@ -291,11 +328,7 @@ export async function connect(transport: McpTransport, bounds: McpBounds, signal
     return {
       ...await listTools(),
       close,
-      call: (name, input, { signal, progress: onprogress }) =>
-        within(signal, async (signal) => {
-          const called = await client.callTool({ name, arguments: input }, { ...limits, signal, onprogress });
-          return resultOf(called.structuredContent as UnknownObject); // adaptMessages() has put the whole result there
-        }),
+      call,
     };
   } catch (error) {
     await close();
@@ -315,6 +348,18 @@ function failureOf(error: unknown, bounds: McpBounds): unknown {
 
 function timeoutError({ time }: McpBounds): DOMException {
   return new DOMException(`The MCP server did not answer within ${time} ms.`, "TimeoutError");
+}
+
+/** Hides the capabilities from a server before 2026, which would wait for an answer: a pause ends its connection. */
+function hideCapabilities(transport: McpTransport): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message: UnknownObject, options) => {
+    const { method, params } = message;
+    return send(
+      method === "initialize" ? { ...message, params: { ...Object(params), capabilities: {} } } : message,
+      options,
+    );
+  };
 }
 
 /** Converts results before the client checks them, by the method of their requests. */

@@ -38,9 +38,13 @@ export interface McpOptions<V = unknown> {
  * an input schema of the type `object`, or with a description that is no text, is left out and reported to the operator. Of a result, everything is kept that
  * can be read; the model reads structured content as JSON, unless a text of the result is its text form already. No answer is read without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
  *
+ * If a server of the protocol of 2026 needs the input of a person, the run pauses with its questions: a form is approved with its content as `input`, or
+ * answered by a reply in JSON; a page is approved once it was opened. The call continues with the answers, also in another process, and an answer that does not
+ * fit its form is asked for again. Servers before 2026 would wait for the answer, so they are not offered one.
+ *
  * It was tried with servers of the official package, and with lists, results and messages in the forms of public reports, as JSON and as streams; no stream
- * was recorded from a real server. Not supported: sampling, questions, resources and prompts of servers, tasks, and a list that changes during a run. A
- * process must write messages in the exact form of JSON-RPC, or its call takes until `time`.
+ * was recorded from a real server. Not supported: sampling and roots, which the protocol has deprecated, resources and prompts of servers, tasks, and a list that
+ * changes during a run. A process must write messages in the exact form of JSON-RPC, or its call takes until `time`.
  *
  * Throws a `TypeError` for an unknown option, for an invalid name or URL of a server, and for a server without a URL or a transport, and a `RangeError` if
  * `time` is not positive or longer than a timer can run, or `maxBytes` is less than 1.
@@ -100,7 +104,7 @@ export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
 async function connectServer<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
   try {
     const bounds = { time: server.time ?? 30_000, maxBytes: server.maxBytes ?? 10_000_000 };
-    return await connect(await transportOf(server, ctx, bounds), bounds, ctx.signal);
+    return await connect(name, await transportOf(server, ctx, bounds), { bounds, signal: ctx.signal });
   } catch (error) {
     if (ctx.signal.aborted) return undefined; // the run is being stopped
     const cause = startError(name, error);
