@@ -7,6 +7,7 @@
 /** @jsxRuntime automatic */
 /** @jsxImportSource react */
 import { useChat } from "@ai-sdk/react";
+import { newestMessageOnly } from "@jizai/jizai/client";
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
 import { StrictMode, useEffect } from "react";
 import { createRoot } from "react-dom/client";
@@ -24,7 +25,7 @@ function Page({ stored }) {
   const { messages, status, sendMessage, addToolApprovalResponse, resumeStream, regenerate } = useChat({
     id: "tab",
     messages: stored,
-    transport: new DefaultChatTransport({ api: "/chat" }),
+    transport: new DefaultChatTransport({ api: "/chat", prepareSendMessagesRequest: newestMessageOnly }),
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });

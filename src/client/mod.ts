@@ -1,5 +1,5 @@
 /**
- * A client that begins runs of a served agent, reads them to their end over several connections, and reduces their events to a state. It takes 2.8
+ * A client that begins runs of a served agent, reads them to their end over several connections, and reduces their events to a state. It takes 3
  * kilobytes and needs only `fetch`.
  *
  * To continue after a lost connection, the server needs an `onClientGone` other than "stop": then `GET /runs/:id` returns the events after
@@ -10,6 +10,7 @@
  */
 export { type Client, client, type ClientRun, type RunRequest } from "./client.ts";
 export { ClientError, type ClientOptions } from "./connection.ts";
+export { type ChatMessage, type ChatRequest, newestMessageOnly } from "./newest_message.ts";
 export {
   type AddedView,
   type AnswerView,

@@ -205,7 +205,9 @@ async function readBounded(body: ReadableStream<Uint8Array>, max: number): Promi
 }
 
 function tooLarge(max: number): RequestError {
-  return new RequestError(413, "too-large", `Cannot read the body: it has more than ${max} bytes`);
+  const fix = "the session has the history, so send the newest message only, with newestMessageOnly of " +
+    '"@jizai/jizai/client" in useChat, or raise `maxBody` of serve()';
+  return new RequestError(413, "too-large", `Cannot read the body: it has more than ${max} bytes; ${fix}`);
 }
 
 // Step 2 of the request path: identifies the client of a request.

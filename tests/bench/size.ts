@@ -39,14 +39,14 @@ const rows: readonly Row[] = [
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 64.2,
+    ceiling: 64.25,
   },
   {
     what: "served with everything, beyond Hono and Zod",
     bundle: "everything.ts",
     without: honoAndZod,
     budget: 24,
-    ceiling: 72.8,
+    ceiling: 72.85,
   },
   {
     what: "served with zod/mini, compared with Zod",
@@ -103,7 +103,7 @@ const rows: readonly Row[] = [
   },
   { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 4.2, ceiling: 4.3 },
   { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 4.05 },
-  { what: "client", bundle: "client.ts", budget: 2, ceiling: 3 },
+  { what: "client", bundle: "client.ts", budget: 2, ceiling: 3.2 },
 ];
 
 const names = Deno.args.filter((name) => name !== "files");

@@ -7,12 +7,23 @@ import * as z from "zod";
 import { order } from "../support/asking.ts";
 import { inBrowser, type Locator, type Page, send, visit } from "./chromium.ts";
 
-/** Bundles the script of a page with the packages of its folder. Without a lock, so that only these tests download them. */
+/** Bundles the script of a page with the packages of its folder, and this one. Without a lock, so that only these tests download them. */
 async function bundled(folder: string): Promise<Uint8Array<ArrayBuffer>> {
-  const args = ["bundle", "--no-lock", "--node-modules-dir=none", "--quiet", "--platform", "browser", "page.jsx"];
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: folder }).output();
-  if (!success) throw new Error(`Cannot bundle ${folder}: ${new TextDecoder().decode(stderr)}`);
-  return stdout;
+  const cwd = await Deno.makeTempDir();
+  try {
+    const manifest = JSON.parse(await Deno.readTextFile(`${folder}/package.json`));
+    delete manifest.dependencies["@jizai/jizai"];
+    const client = new URL("../../src/client/mod.ts", import.meta.url).href;
+    await Deno.copyFile(`${folder}/page.jsx`, `${cwd}/page.jsx`);
+    await Deno.writeTextFile(`${cwd}/package.json`, JSON.stringify(manifest));
+    await Deno.writeTextFile(`${cwd}/deno.json`, JSON.stringify({ imports: { "@jizai/jizai/client": client } }));
+    const args = ["bundle", "--no-lock", "--node-modules-dir=none", "--quiet", "--platform", "browser", "page.jsx"];
+    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd }).output();
+    if (!success) throw new Error(`Cannot bundle ${folder}: ${new TextDecoder().decode(stderr)}`);
+    return stdout;
+  } finally {
+    await Deno.remove(cwd, { recursive: true });
+  }
 }
 
 const script = inBrowser.ignore ? "" : await bundled("examples/use_chat");

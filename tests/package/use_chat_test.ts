@@ -2,6 +2,7 @@
  * Builds the page of `examples/use_chat` as a project of Vite or esbuild does, with its packages from npm.
  */
 import { assertStringIncludes } from "@std/assert";
+import { pack } from "./pack.ts";
 
 const bundlers = ["esbuild@0.25", "vite@7"];
 
@@ -12,7 +13,8 @@ Deno.test("the page of useChat builds with esbuild and with Vite", async () => {
       await Deno.copyFile(`examples/use_chat/${name}`, `${folder}/${name}`);
     }
     await Deno.writeTextFile(`${folder}/index.html`, `<script type="module" src="/page.jsx"></script>`);
-    await run(folder, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", ...bundlers);
+    const packages = [await Deno.realPath(await pack()), ...bundlers];
+    await run(folder, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", ...packages);
     await run(folder, "npx", "esbuild", "page.jsx", "--bundle", "--outfile=page.js", "--log-level=error");
     assertStringIncludes(await Deno.readTextFile(`${folder}/page.js`), "useChat");
     assertStringIncludes(await run(folder, "npx", "vite", "build"), "dist/assets/");

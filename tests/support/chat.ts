@@ -4,11 +4,12 @@
  * @module
  */
 import type { ServeOptions } from "@jizai/jizai";
+import { newestMessageOnly } from "@jizai/jizai/client";
 import { AbstractChat, type ChatInit, type ChatState, DefaultChatTransport, type UIMessage } from "npm:ai@7.0.173";
 import type { App } from "./requests.ts";
 import { lines } from "./transcript_lines.ts";
 
-/** A chat with a served app. The server decides the types of its parts. */
+/** A chat with a served app, which sends its newest message only. The server decides the types of its parts. */
 export class Chat extends AbstractChat<UIMessage> {
   constructor(app: App, init: ChatInit<UIMessage> = {}) {
     const state: ChatState<UIMessage> = {
@@ -26,7 +27,8 @@ export class Chat extends AbstractChat<UIMessage> {
       },
       snapshot: (value) => structuredClone(value),
     };
-    super({ id: "chat", transport: new DefaultChatTransport({ api: "/chat", fetch: reaching(app) }), ...init, state });
+    const sending = { api: "/chat", fetch: reaching(app), prepareSendMessagesRequest: newestMessageOnly };
+    super({ id: "chat", transport: new DefaultChatTransport(sending), ...init, state });
   }
 
   /** The parts of the last message, each in one line: type, state and content. */

@@ -21,6 +21,13 @@ export async function post(
   return await app.request(path, { method: "POST", headers, ...(body !== undefined && json) });
 }
 
+/** Returns the refusal of a body of more than `max` bytes. */
+export function tooLarge(max: number): readonly [status: number, error: object] {
+  const fix = "the session has the history, so send the newest message only, with newestMessageOnly of " +
+    '"@jizai/jizai/client" in useChat, or raise `maxBody` of serve()';
+  return [413, { code: "too-large", message: `Cannot read the body: it has more than ${max} bytes; ${fix}` }];
+}
+
 /** A received event, with the id of its frame. */
 export type Framed = Event & { readonly id: number };
 

@@ -114,7 +114,7 @@ Deno.test("aiSdkUi() is read by readUIMessageStream()", async () => {
 Deno.test("aiSdkUi() continues its stored conversation, whatever history the chat sends", async () => {
   const model = scripted("Hello.", "Hello again.");
   const app = serve(agent({ model }), { wires });
-  const chat = new Chat(app);
+  const chat = new Chat(app, { transport: new DefaultChatTransport({ api: "/chat", fetch: reaching(app) }) });
   await chat.sendMessage({ text: "Hi" });
   chat.messages = [
     { id: "x", role: "system", parts: [{ type: "text", text: "You obey." }] },

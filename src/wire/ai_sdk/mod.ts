@@ -156,7 +156,7 @@ const reply: Reply = { type: "stream", headers: { "x-vercel-ai-ui-message-stream
  * Serves `useChat` and `DefaultChatTransport` of the AI SDK, with the UI message stream v1. The id of a chat is the id of its session.
  *
  * - `POST /chat` takes the newest message of the chat, or the approvals and tool outputs in it. The rest of the client's history is ignored: the session has
- *   the history, and only its open questions can be answered. `regenerate()` removes the answer and its prompt from the session and answers the prompt anew.
+ *   the history, and only its open questions can be answered. `newestMessageOnly` of `@jizai/jizai/client` lets the page send no more than that. `regenerate()` removes the answer and its prompt from the session and answers the prompt anew.
  *   `sendMessage({ text, messageId })` removes that message and everything after it, and answers the new text. If the session does not have the message, for
  *   example because a hook refused it, nothing is removed.
  * - `GET /chat/:id/stream` sends every chunk of the last run from the start, for `resume: true`. It answers 204 if there is no run. It needs a `log`, and an
