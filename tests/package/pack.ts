@@ -2,8 +2,10 @@
  * Makes the npm package in `dist`, and checks it with publint and "are the types wrong".
  *
  * ```sh
- * deno task pack
+ * deno task pack https://github.com/OWNER/jizai
  * ```
+ *
+ * The address of the repository is needed to publish: npm compares it with the one that provenance names.
  *
  * @module
  */
@@ -25,13 +27,13 @@ const peers = ["hono", "zod"];
 const optionalPeers = ["@modelcontextprotocol/client", "@opentelemetry/api"];
 
 if (import.meta.main) {
-  const tarball = await pack();
+  const tarball = await pack(Deno.args[0]);
   await check(tarball);
   console.log(`${tarball}: ${Math.round((await Deno.stat(tarball)).size / 1024)} KiB, no findings`);
 }
 
-/** Makes the tarball and returns its path. */
-export async function pack(): Promise<string> {
+/** Makes the tarball and returns its path. `repository` is the address of the sources. Default: the package names none. */
+export async function pack(repository?: string): Promise<string> {
   const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));
   await Deno.mkdir("dist", { recursive: true });
   await output("deno", "pack", "--allow-dirty", "--no-source-maps", "--ignore=examples", `--output=${raw}`);
@@ -40,7 +42,9 @@ export async function pack(): Promise<string> {
   await Deno.remove(`${folder}/deno.lock`);
   await Deno.writeTextFile(`${folder}/bin.js`, bin, { mode: 0o755 });
   const manifest = JSON.parse(await Deno.readTextFile(`${folder}/package.json`));
-  await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify(packageJson(manifest, config.imports), null, 2));
+  const sources = repository === undefined ? {} : { repository: { type: "git", url: `git+${repository}.git` } };
+  const written = { ...packageJson(manifest, config.imports), ...sources };
+  await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify(written, null, 2));
   const changes = (await Deno.readTextFile("examples/guides/changes.md")).replace(/^# [^#]*/, ""); // without its title
   await Deno.writeTextFile(`${folder}/README.md`, `${await Deno.readTextFile(`${folder}/README.md`)}\n${changes}`);
   await Deno.copyFile("examples/guides/SKILL.md", `${folder}/SKILL.md`); // for coding agents
@@ -67,6 +71,7 @@ function packageJson(
     keywords: ["agent", "ai", "edge", "hono", "llm", "middleware"],
     bin: { jizai: "bin.js" },
     engines: { node: ">=22" },
+    publishConfig: { access: "public", provenance: true },
     sideEffects: ["./src/testing/strict_default.js"],
     dependencies: Object.fromEntries(
       Object.entries(dependencies).filter(([name]) => ![...peers, ...optionalPeers].includes(name)),
