@@ -33,7 +33,10 @@ export const sections: readonly Section[] = [
     title: "Runs",
     files: guides("schedules background_runs cancel long_conversations deploy survive_a_deploy databases"),
   },
-  { title: "Agents, tools, tests", files: guides("tools several_agents mcp_servers your_own_middleware test_offline") },
+  {
+    title: "Agents, tools, tests",
+    files: guides("tools several_agents mcp_servers skills your_own_middleware test_offline"),
+  },
   { title: "Clients", files: guides("use_chat ag_ui openai_clients event_source nothing_streams") },
   {
     title: "Concepts",

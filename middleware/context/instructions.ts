@@ -13,12 +13,10 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../mod.ts";
-import { expectNames, type Files, onlyIf, readText, withinTime } from "../../src/core/kit.ts";
+import { expectNames, fetchBytes, type Files, onlyIf, withinTime } from "../../src/core/kit.ts";
 export type { Files } from "../../src/core/kit.ts";
 
-// Fetches instructions from allowed URLs.
-
-const maxRedirects = 5;
+// The URLs.
 
 /** Normalizes a URL. Throws a `TypeError` if it may not be fetched. */
 function addressOf(url: string, insecure: boolean): string {
@@ -34,39 +32,6 @@ function addressOf(url: string, insecure: boolean): string {
 function shown(address: string): string {
   const { origin, pathname } = new URL(address);
   return origin + pathname;
-}
-
-/** The bounds of a fetch. */
-interface UrlBounds {
-  /** URLs to which it may be redirected. */
-  readonly allowed: ReadonlySet<string>;
-  /** Largest response in bytes. */
-  readonly maxBytes: number;
-}
-
-/** Options of a fetch. */
-interface FetchOptions extends UrlBounds {
-  /** Aborts the fetch. */
-  readonly signal: AbortSignal;
-}
-
-/** Fetches the text at a URL. */
-async function textAt(address: string, { allowed, maxBytes, signal }: FetchOptions): Promise<string> {
-  let at = address;
-  for (let hop = 0; hop <= maxRedirects; hop++) {
-    const response = await fetch(at, { redirect: "manual", signal });
-    if (response.ok) {
-      return await readText(response, { maxBytes, operation: `Cannot fetch ${response.url}`, fatal: true });
-    }
-    await response.body?.cancel();
-    const to = response.headers.get("location");
-    if (response.status < 300 || response.status >= 400 || to === null) {
-      throw new Error(`Cannot fetch ${at}: its status is ${response.status}`);
-    }
-    at = new URL(to, at).href;
-    if (!allowed.has(at)) throw new Error(`Cannot fetch ${address}: it redirects to ${at}, which is not in \`urls\``);
-  }
-  throw new Error(`Cannot fetch ${address}: it redirects more than ${maxRedirects} times`);
 }
 
 // Loads instructions from files and from URLs.
@@ -101,11 +66,23 @@ function fileSource(path: string, files: Files, maxBytes: number): Source {
   };
 }
 
+/** The bounds of a fetch. */
+interface UrlBounds {
+  /** URLs to which it may be redirected. */
+  readonly allowed: ReadonlySet<string>;
+  /** Largest response in bytes. */
+  readonly maxBytes: number;
+}
+
 /** Returns the source of a URL, which is fetched within `time` milliseconds. */
-function urlSource(url: string, time: number, bounds: UrlBounds): Source {
+function urlSource(url: string, time: number, { allowed, maxBytes }: UrlBounds): Source {
+  const refuses = (to: string) => allowed.has(to) ? undefined : "which is not in `urls`";
   return {
     path: shown(url),
-    load: ({ signal }) => withinTime((signal) => textAt(url, { ...bounds, signal }), { ms: time, signal }),
+    load: async ({ signal: runSignal }) =>
+      decoder.decode(
+        await withinTime((signal) => fetchBytes(url, { refuses, maxBytes, signal }), { ms: time, signal: runSignal }),
+      ),
   };
 }
 

@@ -11,6 +11,7 @@ export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";
 export { type Division, groupMessages, splitTranscript } from "./compaction.ts";
 export { Cleanups } from "./state.ts";
+export { reviewText } from "./review.ts";
 export { eachHook, points, type WrapHook } from "./each_hook.ts";
 export type { Conditional } from "./onion.ts";
 export { holdEvent, partEvent, type Shown, trackShownText } from "./rewrite.ts";
@@ -28,7 +29,8 @@ export {
   withGracePeriod,
   withinTime,
 } from "./lib/cancellation.ts";
-export { bordersOf, estimateTokens, type ReadOptions, readText, visible, wildcard } from "./lib/text.ts";
+export { fetchBytes, type FetchOptions, type ReadBounds, readBytes, type ReadOptions, readText } from "./lib/fetch.ts";
+export { bordersOf, estimateTokens, visible, wildcard } from "./lib/text.ts";
 export { expectChoice, expectCount, expectTime, startError } from "./lib/options.ts";
 export { costOf, type Price } from "../protocol/message.ts";
 export { expectNames, isObject, type UnknownObject } from "../protocol/shape.ts";

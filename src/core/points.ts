@@ -53,7 +53,7 @@ export interface SessionChange extends Change {
  * The source of messages. prompt: the prompt of a run. history: messages that came with it. steering: a message to a run while it works. reply: the text
  * of a person's answer, or the result of a tool that the client runs. edit: the input to which a person changed a call, as JSON. instructions: those of a
  * compaction on request. client_tool: the name, description and schema of one tool that the client runs, as JSON. format: the JSON Schema of the answer that the
- * client asks for.
+ * client asks for. skill: the description, the instructions or a file of a skill that is not trusted.
  */
 export type InputSource =
   | "prompt"
@@ -63,7 +63,8 @@ export type InputSource =
   | "edit"
   | "instructions"
   | "client_tool"
-  | "format";
+  | "format"
+  | "skill";
 
 /** The context of `input`. */
 export interface InputContext<V = unknown> extends Scope<V> {

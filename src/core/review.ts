@@ -8,9 +8,10 @@ import { reviewInput } from "./input_step.ts";
 import { isInterrupt } from "./interrupt.ts";
 import type { InputSource } from "./points.ts";
 import type { AnsweredQuestion } from "./position.ts";
-import type { EngineRun } from "./run.ts";
+import { engineOf, type EngineRun } from "./run.ts";
 import type { Scope } from "./scope.ts";
 import { SessionError } from "./session.ts";
+import { ToolError } from "./tool.ts";
 import { textOf, user, type UserMessage } from "../protocol/message.ts";
 import type { PersonAnswer } from "../protocol/question.ts";
 
@@ -46,9 +47,21 @@ export async function reviewMessage(
 }
 
 /** Reviews a text as one message, and returns the accepted text. Throws a `Refusal` as `reviewMessage()` does. */
-async function reviewText(engine: EngineRun, scope: Scope, source: InputSource, text: string): Promise<string> {
+async function acceptedText(engine: EngineRun, scope: Scope, source: InputSource, text: string): Promise<string> {
   const [message] = await reviewMessage(engine, scope, source, user(text));
   return message ? textOf(message) : text;
+}
+
+/**
+ * Passes a text of others that the model will read, such as that of a skill, through the `input` hooks of a run. Returns the accepted text. Throws a `ToolError`
+ * with the reason if a hook refuses it, or ends or pauses the run.
+ */
+export async function reviewText(scope: Scope, source: InputSource, text: string): Promise<string> {
+  try {
+    return await acceptedText(engineOf(scope.run), scope, source, text);
+  } catch (error) {
+    throw error instanceof Refusal ? new ToolError(error.reason) : error;
+  }
 }
 
 /** Reviews a value as JSON, and returns the accepted value. Throws a `Refusal` also if hooks put a text in its place that is not JSON. */
@@ -59,7 +72,7 @@ export async function reviewJson(
   value: unknown,
 ): Promise<unknown> {
   const text = JSON.stringify(value);
-  const accepted = await reviewText(engine, scope, source, text);
+  const accepted = await acceptedText(engine, scope, source, text);
   if (accepted === text) return value;
   try {
     return JSON.parse(accepted);
@@ -83,10 +96,10 @@ async function reviewAnswer(engine: EngineRun, scope: Scope, answered: AnsweredQ
   const { answer } = answered;
   switch (answer.type) {
     case "reply":
-      return { ...answer, text: await reviewText(engine, scope, "reply", answer.text) };
+      return { ...answer, text: await acceptedText(engine, scope, "reply", answer.text) };
     case "deny":
       if (answer.reason === undefined) return answer;
-      return { ...answer, reason: await reviewText(engine, scope, "reply", answer.reason) };
+      return { ...answer, reason: await acceptedText(engine, scope, "reply", answer.reason) };
     case "approve":
       if (editOf(answered) === undefined) return answer; // the input that the person saw
       return { ...answer, input: await reviewJson(engine, scope, "edit", answer.input) };

@@ -84,6 +84,7 @@ const rows: readonly Row[] = [
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.4 },
   { what: "plan", bundle: "features/plan.ts", without: served, budget: 1, ceiling: 1.05 },
   { what: "handoff", bundle: "features/handoff.ts", without: served, budget: 1.2, ceiling: 1.2 },
+  { what: "skills", bundle: "features/skills.ts", without: served, budget: 6, ceiling: 6.35 },
   { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.45 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 0.7 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.4 },

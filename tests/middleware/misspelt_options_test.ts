@@ -21,6 +21,7 @@ import { otel } from "@jizai/jizai/middleware/otel";
 import { plan } from "@jizai/jizai/middleware/plan";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
+import { skills } from "@jizai/jizai/middleware/skills";
 import { toolSearch } from "@jizai/jizai/middleware/tool_search";
 import { transcript } from "@jizai/jizai/middleware/transcript";
 import { truncate } from "@jizai/jizai/middleware/truncate";
@@ -118,6 +119,7 @@ const unknown: Readonly<Record<string, (options: never) => unknown>> = {
   resumeTokens,
   rpc_hooks: (options) => rpc_hooks({}, options),
   screen,
+  skills: (options) => skills([], options),
   stdio: (options) => stdio("program", [], options),
   toolSearch,
   transcript,

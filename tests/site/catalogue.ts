@@ -34,6 +34,7 @@ import { retry } from "@jizai/jizai/middleware/retry";
 import { rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { serial } from "@jizai/jizai/middleware/serial";
 import { sharedState } from "@jizai/jizai/middleware/shared_state";
+import { skills } from "@jizai/jizai/middleware/skills";
 import { subagents } from "@jizai/jizai/middleware/subagents";
 import { timeout } from "@jizai/jizai/middleware/timeout";
 import { toolSearch } from "@jizai/jizai/middleware/tool_search";
@@ -84,6 +85,7 @@ export const created: Readonly<Record<string, () => object>> = {
   rpc_hooks: () => rpc_hooks({}),
   serial: () => serial("a"),
   shared_state: () => sharedState({}),
+  skills: () => skills([]),
   subagents: () => subagents([child]),
   timeout: () => timeout({ model: 1, execute: 1 }),
   tool_search: () => toolSearch(),

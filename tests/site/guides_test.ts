@@ -1,4 +1,4 @@
-import { agent, ModelError, noUsage, serve } from "@jizai/jizai";
+import { agent, ModelError, noUsage, serve, textOf } from "@jizai/jizai";
 import { points } from "@jizai/jizai/kit";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
@@ -228,6 +228,26 @@ Deno.test("mcp_servers: without the server, the run continues with a notice", as
   assertEquals((await run.result).text, "You said: Hi");
   const events = await Array.fromAsync(run.events);
   assertEquals(events.some(({ type }) => type === "notice"), true);
+});
+
+Deno.test("skills: the model loads a skill and its file, and the run continues without the site", async () => {
+  using _ = stub(globalThis, "fetch", () => Promise.reject(new TypeError("Cannot connect")));
+  const model = scripted(
+    { calls: [["skill", { name: "refunds" }]] },
+    { calls: [["read_skill_file", { name: "refunds", path: "references/limits.md" }]] },
+    "Done.",
+  );
+  const { assistant } = await load("skills", model);
+  const errors: unknown[] = [];
+  const run = assistant.run({ prompt: "Money back?", vars: {}, onError: (error) => errors.push(error) });
+  const results = (await run.result).messages.flatMap((message) => message.role === "tool" ? message.results : []);
+  assertEquals(results.map(textOf), [
+    "Read references/limits.md first. Then answer with the amount.\n\nThe folder of the skill: .agents/skills/refunds\n\n" +
+    "The skill has the files references/limits.md. Read them with read_skill_file.",
+    "At most 100 for each order.",
+  ]);
+  assertMatch(model.requests[0]?.instructions ?? "", /\n- refunds: Decides about refunds\./);
+  assertEquals(errors.length, 1); // the site
 });
 
 Deno.test("use_chat: a message of the page is answered, and stored for a reload", async () => {

@@ -22,32 +22,6 @@ export function bordersOf(text: string): Uint32Array {
   return borders;
 }
 
-/** Options of `readText()`. */
-export interface ReadOptions {
-  /** The most bytes. */
-  readonly maxBytes: number;
-  /** The failed operation, for the error. */
-  readonly operation: string;
-  /** Whether bytes that are not UTF-8 are an error. Default: false, and they are replaced. */
-  readonly fatal?: boolean;
-}
-
-/** Reads the text of a response. Throws a `RangeError` if it has more than `maxBytes` bytes. */
-export async function readText(
-  { body }: Response,
-  { maxBytes, operation, fatal = false }: ReadOptions,
-): Promise<string> {
-  const decoder = new TextDecoder("utf-8", { fatal });
-  let size = 0;
-  let text = "";
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > maxBytes) throw new RangeError(`${operation}: it has more than ${maxBytes} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
 /** Compiles a pattern in which `*` is a wildcard. Each piece between two `*` is searched for once, so matching never backtracks. */
 export function wildcard(pattern: string): (text: string) => boolean {
   const [start = "", ...pieces] = pattern.split(/\*+/);
