@@ -92,7 +92,7 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly onEnd?: OnEnd;
   /** Limits of every run, in place of the agent's. Default: none. */
   readonly limits?: Partial<Limits>;
-  /** Milliseconds of silence after which a stream sends a comment, so that no proxy closes it. Default: 15,000. */
+  /** Milliseconds of silence after which a stream sends a comment, so that no proxy and no runtime closes it (Bun does after 10 seconds). Default: 8,000. */
   readonly heartbeat?: number;
   /** The maximum number of bytes of a request body. Default: 1,048,576. */
   readonly maxBody?: number;
@@ -154,8 +154,7 @@ export function resolveOptions(
 ) {
   expectNames("Cannot serve", options, optionNames);
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
-  const { limits, lease = 30_000, grace = 3_000, heartbeat = 15_000, maxBody = 1_048_576, onError = logError } =
-    options;
+  const { limits, lease = 30_000, grace = 3_000, heartbeat = 8_000, maxBody = 1_048_576, onError = logError } = options;
   expectImport("store", options.store, "journal", "durable(journal) of @jizai/jizai/session/durable");
   limited(defaultLimits, limits);
   if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {

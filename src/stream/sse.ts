@@ -121,7 +121,7 @@ export function eventFrames(): (event: Event, id: number) => string {
 export interface SseOptions<T> {
   /** Encodes an item as one or more frames, or as an empty string. */
   readonly frame: (item: T) => string;
-  /** Milliseconds of silence: a comment is sent after half of these to all of them, so that no proxy closes the connection; `Infinity` for never. Default: 15,000. */
+  /** Milliseconds of silence: a comment is sent after half of these to all of them, so that no proxy and no runtime closes the connection; `Infinity` for never. Default: 8,000. */
   readonly heartbeat?: number;
   /** The number of buffered characters at which the writer should wait. Default: 65,536. */
   readonly highWater?: number;
@@ -133,7 +133,7 @@ const comment = Symbol("comment");
 
 /** Creates a byte stream of frames. Frames that wait together leave as one chunk. */
 export function sse<T>(
-  { frame, heartbeat = 15_000, highWater = 65_536, onCancel }: SseOptions<T>,
+  { frame, heartbeat = 8_000, highWater = 65_536, onCancel }: SseOptions<T>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {
   const encoder = new TextEncoder();
   let silent = false;

@@ -33,7 +33,7 @@ async function ended(store: Store = memory()) {
 }
 
 /** A run that answers "One.", and "Two." once it is released. Its client has read "One.". */
-async function living(heartbeat = 15_000) {
+async function living(heartbeat = 8_000) {
   const gate = Promise.withResolvers<void>();
   const over = Promise.withResolvers<Event>();
   const model: Model = {

@@ -73,7 +73,7 @@ Deno.test("serve() sends the events of one read of the model as one chunk", asyn
   await pieces.rest();
 });
 
-Deno.test("serve() sends a comment after 15 seconds of silence, and none once the run has ended", async () => {
+Deno.test("serve() sends a comment after 8 seconds of silence, and none once the run has ended", async () => {
   using time = new FakeTime();
   const silence = Promise.withResolvers<void>();
   const app = serve(agent({ model: scripted({ before: () => silence.promise, text: "Hello!" }) }));
@@ -83,7 +83,7 @@ Deno.test("serve() sends a comment after 15 seconds of silence, and none once th
   for (let beats = 0; beats < 3; beats++) {
     let beaten = false;
     const beat = pieces.next().finally(() => beaten = true);
-    await time.tickAsync(14_999);
+    await time.tickAsync(7_999);
     await time.runMicrotasks();
     assertEquals(beaten, false);
     await time.tickAsync(1);

@@ -123,7 +123,7 @@ Deno.test("frames that wait together leave as one chunk, encoded", async () => {
 
 Deno.test("a comment is sent after a time of silence", async () => {
   using time = new FakeTime();
-  const { sink, reader } = texts();
+  const { sink, reader } = texts({ heartbeat: 15_000 });
   sink.write("a");
   assertEquals((await reader.read()).value, "a");
   let received = "";
