@@ -45,6 +45,14 @@ export function placeOf(id: string): RunPlace | undefined {
   return key === undefined ? undefined : { key, run: Number(run) };
 }
 
+/** Returns the key of what remembers to report the end of a run, or its pause at an event. No session has such a name. */
+export function reportKey(
+  { run, owner }: { readonly run: string; readonly owner?: string | undefined },
+  ...pausedAt: readonly number[]
+): string {
+  return journalKey(owner, `\0report${JSON.stringify([run, ...pausedAt])}`);
+}
+
 // Mail: requests of processes that do not hold the session.
 
 /** A request to a running run, of a process that does not hold the session. */
@@ -273,8 +281,8 @@ export interface Journal {
   pack?(key: string, run: number): Promise<void>;
   /** Deletes the events of runs before `run`, which are over. Entries stay. */
   trim(key: string, run: number): Promise<void>;
-  /** Deletes a journal. */
-  delete(key: string): Promise<void>;
+  /** Deletes journals, in this order if it does not delete them at once. No append that knows a mark of them is stored afterwards. */
+  delete(...keys: string[]): Promise<void>;
 }
 
 // Parts that databases share.

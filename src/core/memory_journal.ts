@@ -190,10 +190,12 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
         }
         makeRoom(key, stored, stored.head, 0);
       }),
-    delete: (key) =>
+    delete: (...keys) =>
       promiseTry(() => {
-        remove(key);
-        notify(key);
+        for (const key of keys) {
+          remove(key);
+          notify(key);
+        }
       }),
   };
 }

@@ -46,7 +46,7 @@ export interface Session {
   readonly messages: readonly Message[];
   /** The number of compactions of the transcript. The store keeps the messages from before each one. Default: 0. */
   readonly compactions?: number;
-  /** The session with the transcript from before the last compaction that version 0.1.0 of the package has made. Such sessions are deleted by `delete()` of the store only. */
+  /** The session with the transcript from before the last compaction that version 0.1.0 of the package has made. It is deleted with this one. */
   readonly archive?: string;
   /** The run that has the session: it runs, has paused, or its process died. */
   readonly run?: RunSnapshot;

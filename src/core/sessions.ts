@@ -1,12 +1,13 @@
 /**
- * Whole sessions in a journal: the operations of a store that load, save, copy, list and delete them.
+ * Whole sessions in a journal: the operations of a store that load, save, copy, list and delete them, and the deletion of all that belongs to one.
  *
  * @module
  */
 import { transcriptOf } from "./entries.ts";
-import { type Journal, journalKey } from "./journal.ts";
-import { historyIn, openSession, readStored, storeSession } from "./session_version.ts";
-import type { EarlierSessions, SessionName, Sessions } from "./store.ts";
+import { type Journal, type JournalHead, journalKey, reportKey, runIdOf } from "./journal.ts";
+import type { SessionHead } from "./session.ts";
+import { historyIn, openHead, openSession, readStored, storeSession } from "./session_version.ts";
+import { type EarlierSessions, type SessionName, type Sessions, type Store, UnreadableError } from "./store.ts";
 
 /** Returns the operations on whole sessions of a journal. */
 export function sessionsIn(journal: Journal, earlier?: EarlierSessions): Sessions {
@@ -45,9 +46,52 @@ export function sessionsIn(journal: Journal, earlier?: EarlierSessions): Session
       return await storeSession(journal, keyOf(to, { owner }), copy);
     },
     list: (options) => journal.list(options),
-    async delete(id, name) {
-      await earlier?.delete(id, name);
-      await journal.delete(keyOf(id, name));
-    },
+    delete: (id, { owner } = {}) => deleteSession(store, { id, owner }),
   };
+}
+
+/**
+ * Deletes a session, and what belongs to it: its entries with the mail, its events, the idempotency keys of its runs, and the reports of their ends that are
+ * owed. A process that has the session can store nothing more.
+ */
+export async function deleteSession(
+  store: Pick<Store, "journal" | "earlier">,
+  { id, owner }: SessionName & { readonly id: string },
+): Promise<void> {
+  const { journal, earlier } = store;
+  const key = journalKey(owner, id);
+  const { session } = await readStored(store, { id, owner }, openHead).catch(unlessUnreadable) ?? {};
+  const head = await journal.head(key);
+  const hidden = head ? await hiddenKeys(journal, key, head, session).catch(unlessUnreadable) : [];
+  if (session?.archive !== undefined && session.archive !== id) {
+    await deleteSession(store, { id: session.archive, owner });
+  }
+  await earlier?.delete(id, { owner });
+  await journal.delete(...hidden ?? [], key);
+}
+
+/** Returns the keys of the journals that are not listed and belong to the runs of a session. */
+async function hiddenKeys(
+  journal: Journal,
+  key: string,
+  { owner, run, state, last, events }: JournalHead,
+  session: SessionHead | undefined,
+): Promise<readonly string[]> {
+  const idOf = (run: number) => runIdOf({ key, run });
+  const keys = new Set(state === "paused" ? [reportKey({ run: idOf(run), owner }, events)] : []);
+  for (const id of [session?.run?.id, session?.last?.run]) {
+    if (id !== undefined) keys.add(reportKey({ run: id, owner })); // an earlier version may have made it
+  }
+  for (const [, entry] of await journal.entries(key, 1, last)) {
+    if (entry.type !== "begun") continue;
+    const runName = { run: idOf(entry.run), owner };
+    keys.add(reportKey(runName)).add(reportKey(runName, entry.after)); // a run continues after the event of its pause
+    if (entry.request !== undefined) keys.add(entry.request);
+  }
+  return [...keys];
+}
+
+/** Returns nothing for the error of a session that cannot be read, which can be deleted all the same. Throws any other error. */
+export function unlessUnreadable(error: unknown): undefined {
+  if (!(error instanceof UnreadableError)) throw error;
 }

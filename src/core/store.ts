@@ -182,7 +182,7 @@ export interface Sessions {
   fork(id: string, to: string, options?: ForkOptions): Promise<boolean>;
   /** Returns the ids of the sessions of an owner, or of those without an owner, in a stable order. */
   list(options?: ListOptions): Promise<readonly string[]>;
-  /** Deletes a session. */
+  /** Deletes a session, its events, and the idempotency keys and owed reports of its runs. A process that has the session can store nothing more. */
   delete(id: string, name?: SessionName): Promise<void>;
 }
 

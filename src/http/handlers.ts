@@ -13,7 +13,7 @@ import { respondFromRecord } from "./respond.ts";
 import type { LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";
 
-// Operations that read: the events of a run, a session, and the static JSON of wires.
+// Operations on what is stored: the events of a run, a session, and the static JSON of wires.
 
 /** Responds with the events of a run that the client has not received. */
 async function handleFollow(
@@ -49,6 +49,15 @@ async function handleShow(
   const session = await server.runs.load(id, client);
   if (!session) throw notFound(`show session "${id}"`);
   return c.json(body(session));
+}
+
+/** Deletes a session. One that does not exist counts as deleted. */
+async function handleDelete(
+  { c, server, client }: RequestScope,
+  { session }: OperationOf<"delete">,
+): Promise<Response> {
+  await server.runs.delete(session, client);
+  return c.body(null, 204);
 }
 
 /** Responds with static JSON. */
@@ -160,6 +169,7 @@ export const handlers: OperationTable<Exclude<Operation, StartOperation>["type"]
   follow: handleFollow,
   followSession: handleFollowSession,
   show: handleShow,
+  delete: handleDelete,
   json: handleJson,
   message: handleMessage,
   finish: handleFinish,

@@ -8,6 +8,7 @@ import { SharedWork } from "../core/lib/locks.ts";
 import { type Stop, stops } from "../core/position.ts";
 import { journalKey, placeOf, runIdOf } from "../core/journal.ts";
 import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
+import { deleteSession, unlessUnreadable } from "../core/sessions.ts";
 import { historyIn, type OpenedSession, openHead, openSession, readStored } from "../core/session_version.ts";
 import { nullSink, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
@@ -30,7 +31,10 @@ import type {
   RunAddress,
   RunHost,
 } from "../session/record/run_host.ts";
-import { isRunning } from "../session/record/run_state.ts";
+import { isRunning, leaseEnd } from "../session/record/run_state.ts";
+
+/** The most milliseconds for which the deletion of a session waits for the end of its run. */
+const longestStop = 5_000;
 
 /** The runs that this process executes, and the records of all runs. */
 export class LiveRuns implements RunHost, RecoveringServer {
@@ -99,6 +103,30 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const limit = mail.type === "message" && { most: maxWaiting };
     const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...limit }));
     return status === "over" ? undefined : status === "posted";
+  }
+
+  /** Deletes a session and what belongs to it. A run in progress is stopped before. If it does not end in time, it can store nothing more. */
+  async delete(id: string, requester: Owned): Promise<void> {
+    const sessions = this.#sessions;
+    if (!sessions) return;
+    const opened = await this.#openHead(id, requester).catch(unlessUnreadable);
+    if (opened && isRunning(opened.session)) await this.#stopForDelete(opened, requester);
+    await deleteSession(sessions, { id, owner: requester.owner });
+  }
+
+  /** Stops the run of a session, also in another process, and waits for its end. */
+  async #stopForDelete({ head, session }: OpenedSession<SessionHead>, requester: Owned): Promise<void> {
+    const { run: { id: run } = { id: "" }, id } = session;
+    const isStopping = await this.get(run, requester)?.abort(stops.stop);
+    if (!isStopping && (this.isDead(run, requester) || Date.now() >= leaseEnd(session))) return; // its process has died
+    if (!isStopping) {
+      const mail = { type: "stop", reason: stops.stop.reason } as const;
+      const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
+      await this.#sessions?.journal.post(journalKey(requester.owner, id), { run: head.run, entry });
+    }
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), longestStop);
+    await this.records?.untilOver(run, requester, late.signal).finally(() => clearTimeout(timer));
   }
 
   /** Reads a session without its messages. */

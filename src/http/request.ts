@@ -89,6 +89,7 @@ export type Operation =
     body(session: Session): object;
     readonly page?: HistoryOptions | undefined;
   }
+  | { readonly type: "delete"; readonly session: string }
   | RunAddress & { readonly type: "message"; readonly message: Extract<Mail, { type: "message" }> }
   | RunAddress & { readonly type: "finish" }
   | RunAddress & { readonly type: "stop"; readonly rollback: boolean }

@@ -254,6 +254,7 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
       path: `/sessions/:${idName}`,
       parse: (c) => ({ type: "show", session: idOf(c), body: viewOf, page: pageOf(c) }),
     },
+    { method: "DELETE", path: `/sessions/:${idName}`, parse: (c) => ({ type: "delete", session: idOf(c) }) },
     {
       method: "POST",
       path: `/sessions/:${idName}/answers`,

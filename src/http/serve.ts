@@ -6,7 +6,7 @@
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import { Idempotency, SessionQueue } from "./queue.ts";
-import type { Recover } from "../core/store.ts";
+import type { Recover, SessionName } from "../core/store.ts";
 import type { recoveryOf } from "../session/durable/recovery.ts";
 import { LiveRuns } from "./live_runs.ts";
 import {
@@ -31,6 +31,13 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
    */
   readonly recover: Recover;
   /**
+   * Deletes a session and what belongs to it: its messages and events, its mail, the idempotency keys of its runs, and the reports of their ends that are owed. A
+   * run in progress is stopped before, in whichever process; if it does not end within five seconds, it goes on without a session, and nothing of it is stored. A
+   * paused run is gone, without its `abort` hooks. A session that does not exist counts as deleted, so the call may be repeated. `DELETE /sessions/:id` calls it for
+   * the owner of the request.
+   */
+  readonly deleteSession: (id: string, name?: SessionName) => Promise<void>;
+  /**
    * Resolves when each run that this process executes has ended or paused, and `onEnd` has received that, or was handed over because `signal` aborted. After
    * an abort, a report that fails is not retried. Await it before the process exits: runs in the background have no response that would keep the server open.
    */
@@ -53,6 +60,7 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
  * - `POST /runs/:id/finish`: 204; the run answers once more, without tools, and ends.
  * - `POST /runs/:id/stop`, with `?rollback` to keep nothing of it: 204 once the stop is accepted; the run may be paused or executed by another process.
  * - `GET /sessions/:id`: its messages, and the run that has it. With `?limit`, the last messages of its history, and with `?before` those before them.
+ * - `DELETE /sessions/:id`: 204 once the session and its events are deleted. Its run is stopped before.
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on. With `run` and
  *   `at`, the run and the number of its `run.paused` event, a later pause is not answered.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts the transcript.
@@ -124,7 +132,11 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     });
   }
   app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
-  return Object.assign(app, { recover: recoverOf(runs, options), settled: () => runs.settled() });
+  return Object.assign(app, {
+    recover: recoverOf(runs, options),
+    deleteSession: (id: string, name: SessionName = {}) => runs.delete(id, name),
+    settled: () => runs.settled(),
+  });
 }
 
 /** Returns the `recover()` of a server. Its store brings the code. */

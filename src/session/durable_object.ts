@@ -96,8 +96,8 @@ function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
       if (keys.length === 0 || ringsAt === undefined || ringsAt <= Date.now()) await setForNext();
       return keys;
     },
-    async delete(key) {
-      await journal.delete(key);
+    async delete(...keys) {
+      await journal.delete(...keys);
       await clear();
     },
   };

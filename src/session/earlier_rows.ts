@@ -3,12 +3,18 @@
  *
  * @module
  */
-import { type Append, type Journal, journalKey, type MailEntry, type NumberedJournalEntry } from "../core/journal.ts";
+import {
+  type Append,
+  type Journal,
+  journalKey,
+  type MailEntry,
+  type NumberedJournalEntry,
+  reportKey,
+} from "../core/journal.ts";
 import type { Session } from "../core/session.ts";
 import { inCurrentForm, readSession, SessionVersion } from "../core/session_version.ts";
 import { type EarlierSessions, type Store, UnreadableError } from "../core/store.ts";
 import { durable } from "./durable/mod.ts";
-import { reportKey } from "./durable/reports.ts";
 import { ownedKey } from "./owned_key.ts";
 
 /** A row: the head of a session and its entries, or a whole session of version 0.1.0, which has none. */

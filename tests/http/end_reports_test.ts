@@ -278,10 +278,10 @@ Deno.test("onEnd receives the end of a run that was resumed while its process re
   const { journal } = among.store;
   const store = durable({
     ...journal,
-    async delete(key) {
+    async delete(...keys) {
       removing.resolve();
       await resumed.promise;
-      await journal.delete(key);
+      await journal.delete(...keys);
     },
   });
   const one = processOf({ ...among, store }, assistant, { onEnd() {} });

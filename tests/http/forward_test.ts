@@ -250,6 +250,7 @@ Deno.test("forwarded() guards every route of serve() except the page and health"
     ["POST", "/runs/r1/finish"],
     ["POST", "/runs/r1/stop"],
     ["GET", "/sessions/s1"],
+    ["DELETE", "/sessions/s1"],
     ["POST", "/sessions/s1/answers", { answers: [] }],
     ["POST", "/sessions/s1/compact", {}],
   ];

@@ -162,11 +162,12 @@ export function fileJournal(directory: string, { expireIn = Infinity }: { readon
         );
         for (const each of runs) if (each < run) await Deno.remove(fileOf(key, "events", each), { recursive: true });
       }),
-    delete: (key) =>
-      alone(key, async () => {
-        await Deno.remove(fileOf(key), { recursive: true }).catch(() => {}); // there is none
+    async delete(...keys) {
+      for (const key of keys) {
+        await alone(key, () => Deno.remove(fileOf(key), { recursive: true }).catch(() => {})); // there may be none
         notify(key);
-      }),
+      }
+    },
   };
 }
 

@@ -18,9 +18,9 @@ export function listedStore<S extends Pick<Store, "journal">>(
       if (done?.stored) keys.add(key);
       return done;
     },
-    async delete(key) {
-      await store.journal.delete(key);
-      keys.delete(key);
+    async delete(...deleted) {
+      await store.journal.delete(...deleted);
+      for (const key of deleted) keys.delete(key);
     },
   };
   return { store: { ...store, journal }, keys };

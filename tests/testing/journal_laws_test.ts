@@ -132,8 +132,15 @@ const cases: Readonly<Record<string, readonly [change: Change, broken: readonly 
     "returns a session again after another instance has saved it",
   ]],
   "rejects the delete of an unknown journal": [({ head, delete: remove }) => ({
-    delete: async (key) => await head(key) ? await remove(key) : Promise.reject(new Error("404")),
+    delete: async (...keys) => {
+      const heads = await Promise.all(keys.map(head));
+      return await (heads.some((head) => head) ? remove(...keys) : Promise.reject(new Error("404")));
+    },
   }), ["finds no journal that was never created", "finds no session that was never saved"]],
+  "deletes the first of several journals": [({ delete: remove }) => ({ delete: (key = "") => remove(key) }), [
+    "does not take a journal that was deleted and created anew for the one before",
+    "returns a transcript that grows, shrinks and changes in the middle as it was saved",
+  ]],
   "also lists the session that it should start after": [({ list }) => ({
     list: async ({ after = "", ...rest } = {}) =>
       after === "" ? await list(rest) : [after, ...await list({ after, ...rest })],
@@ -273,8 +280,10 @@ Deno.test("journalLaws() reports the values, and continues if a journal throws o
     const journal = memoryJournal();
     return {
       ...journal,
-      delete: (key: string) =>
-        journal.head(key).then((head) => head ? journal.delete(key) : Promise.reject(new Error("no disk"))),
+      delete: (...keys: string[]) =>
+        Promise.all(keys.map(journal.head)).then((heads) =>
+          heads.some((head) => head) ? journal.delete(...keys) : Promise.reject(new Error("no disk"))
+        ),
       entries: (key: string, first: number, last: number) =>
         first === 1_000 ? new Promise<never>(() => {}) : journal.entries(key, first, last),
     };

@@ -225,9 +225,12 @@ export function sqlJournal(
     async trim(key, run) {
       await execute([["DELETE FROM jizai_journal_event WHERE key = ? AND run < ?", key, run]]);
     },
-    async delete(key) {
-      await execute(tables.map((table) => [`DELETE FROM ${table} WHERE key = ?`, key]));
-      notify(key);
+    async delete(...keys) {
+      const listed = JSON.stringify(keys);
+      await execute(
+        tables.map((table) => [`DELETE FROM ${table} WHERE key IN (SELECT value FROM json_each(?))`, listed]),
+      );
+      for (const key of keys) notify(key);
     },
   };
 }

@@ -301,7 +301,9 @@ export function denoKvJournal(
       const earlier = kv.list({ start: eventsUnder(head, 0), end: eventsUnder(head, run) });
       for await (const { key } of earlier) await kv.delete(key);
     },
-    delete: (key) => remove(key),
+    async delete(...keys) {
+      for (const key of keys) await remove(key);
+    },
   };
 }
 

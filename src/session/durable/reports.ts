@@ -4,7 +4,7 @@
  * @module
  */
 import type { NumberedEvent } from "../../core/events.ts";
-import { journalKey } from "../../core/journal.ts";
+import { reportKey } from "../../core/journal.ts";
 import { isPaused, type SessionHead } from "../../core/session.ts";
 import { SessionVersion } from "../../core/session_version.ts";
 import type { Store } from "../../core/store.ts";
@@ -79,11 +79,6 @@ export function reportEntriesOf(
     },
     removeReported,
   };
-}
-
-/** Returns the key of the entry of a run, or of its pause at an event. No session has such a name. */
-export function reportKey({ run, owner }: Pick<RecoveredRun, "run" | "owner">, ...pausedAt: readonly number[]): string {
-  return journalKey(owner, `\0report${JSON.stringify([run, ...pausedAt])}`);
 }
 
 // The reports of a store: they are noted, and delivered until they arrive.

@@ -223,9 +223,9 @@ export function postgresJournal(
     async trim(key, run) {
       await query("DELETE FROM jizai_journal_event WHERE key = $1 AND run < $2", key, run);
     },
-    async delete(key) {
-      await query(remove, key);
-      notify(key);
+    async delete(...keys) {
+      await query(remove, JSON.stringify(keys));
+      for (const key of keys) notify(key);
     },
   };
 }
@@ -303,7 +303,9 @@ const raise = `WITH put AS (
 )
 SELECT last, pg_notify('${channel}' || key, '${post}') FROM put`;
 
-const remove = `WITH gone AS (DELETE FROM jizai_journal WHERE key = $1 RETURNING key)
+const remove = `WITH gone AS (
+  DELETE FROM jizai_journal WHERE key IN (SELECT json_array_elements_text($1::text::json)) RETURNING key
+)
   SELECT pg_notify('${channel}' || key, '') FROM gone`;
 
 const selectHead = `SELECT * FROM jizai_journal head WHERE key = $1 AND ${isAlive(2)}`;

@@ -143,10 +143,10 @@ export class Records {
   }
 
   /** Resolves when a run of another process has ended or paused, when a lease has passed, or when `signal` aborts. Returns false if there is no such run. */
-  async untilOver(run: string, requester: Requester, signal: AbortSignal): Promise<boolean> {
+  async untilOver(run: string, { owner }: Owned, signal: AbortSignal): Promise<boolean> {
     const place = placeOf(run);
     const end = place && await this.#journal.read(place.key, place.run, Number.MAX_SAFE_INTEGER);
-    if (!place || !end || end.over || end.owner !== requester.owner) return false;
+    if (!place || !end || end.over || end.owner !== owner) return false;
     const expired = new AbortController();
     const timer = setTimeout(() => expired.abort(), this.#host.lease);
     try {

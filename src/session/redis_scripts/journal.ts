@@ -115,10 +115,17 @@ export function scriptJournal(
         await script(add, [expiries], [Math.ceil(at + left), text]);
         continue;
       }
-      await script(remove, [dues], [gone]);
-      await script(remove, [sessionsOf(of)], [`${name}\0${gone}`]);
-      await script(remove, [expiries], [text]);
+      await unlist(gone, { owner: of, session: name });
     }
+  }
+
+  /** Removes a journal that is gone from the indexes. A session that was created anew meanwhile stays listed. */
+  async function unlist(key: string, { owner = "", session }: Created): Promise<void> {
+    await script(remove, [dues], [key]);
+    if (session === undefined) return;
+    await script(remove, [expiries], [JSON.stringify([key, owner, session])]);
+    await script(remove, [sessionsOf(owner)], [`${session}\0${key}`]);
+    if (await head(key)) await script(add, [sessionsOf(owner)], [0, `${session}\0${key}`]);
   }
 
   /** Returns the journals of an index that are due. What is due later, or not at all, moves in the index or leaves it, unless it has moved meanwhile. */
@@ -191,9 +198,12 @@ export function scriptJournal(
     async trim(key, number) {
       await run("redis.call('XTRIM', KEYS[3], 'MINID', ARGV[1] .. '-0') return {}", key, number);
     },
-    async delete(key) {
-      await run("redis.call('DEL', unpack(KEYS)) redis.call('PUBLISH', ARGV[1], '') return {}", key, channelOf(key));
-      notify(key);
+    async delete(...keys) {
+      for (const key of keys) {
+        const found = headIn(await run(deleteAll, key, channelOf(key)), 0);
+        notify(key);
+        if (found) await unlist(key, found);
+      }
     },
   };
 }
@@ -247,6 +257,12 @@ if last == 0 then return reply end
 if last > 0 then last = last - 1 end
 for _, entry in ipairs(redis.call('LRANGE', KEYS[2], first - 1, last)) do reply[#reply + 1] = ':' .. entry end
 return reply`;
+
+/** Deletes a journal. Returns its head. */
+const deleteAll = `${headFunction}local fields = head()
+redis.call('DEL', unpack(KEYS))
+redis.call('PUBLISH', ARGV[1], '')
+return fields`;
 
 /** Moves the mark, and appends. Returns 0 if there is no journal, 2 and its mark if it has another one or later entries, and otherwise 1 and the last entry. */
 const put = `${expireFunction}

@@ -185,6 +185,9 @@ const appendLaws: Laws<Journal> = {
     await expectStored(all, expect, ["new"], { mark: at("b"), events: 0 });
     expect("read() of the new one", await linesOf(journal, 1), []);
     expect("the other one", (await journal.open(other))?.entries.map(brief), ["1 stays"]);
+    await journal.delete(other, "none".padEnd(22, "x"), key);
+    for (const each of all) expect("list() after the delete of several", await each.list(), []);
+    for (const gone of [key, other]) expect("head() of each", await journal.head(gone), undefined);
   },
 
   async "keeps entries, heads and events of every length, and many of them"(journal, expect, _, all) {

@@ -56,7 +56,7 @@ export const store = durable({
   },
   list: () => Promise.resolve([...kept.values()].flatMap(({ session }) => session ?? [])),
   trim: () => Promise.resolve(),
-  delete: (key) => Promise.resolve(void kept.delete(key)),
+  delete: (...keys) => Promise.resolve(keys.forEach((key) => kept.delete(key))),
 });
 
 export default serve(agent(options), { store });
