@@ -1,10 +1,10 @@
 /**
- * The outcome of a run that gave no answer: a refusal, a finish reason, or a response with an error status.
+ * The response to a run that gave no answer: the reason of a refusal, and the HTTP status of a failure.
  *
  * @module
  */
-import type { Event, FailureCode, FinishReason } from "../protocol/event.ts";
-import type { EventOf, JsonResponse } from "./wire.ts";
+import type { Event, FailureCode } from "../protocol/event.ts";
+import type { JsonResponse } from "./wire.ts";
 
 // Runs that a hook refused.
 
@@ -12,24 +12,6 @@ import type { EventOf, JsonResponse } from "./wire.ts";
 export function refusalOf(end: Event): string | undefined {
   if (end.type !== "run.finished" || end.status !== "cancelled" || end.text !== "") return undefined;
   return end.reason ?? "The prompt was refused.";
-}
-
-// The finish reason of a run, as its client reads it.
-
-/** Returns the finish reason for clients: `finish`, that of the last response, or `length` for a run that ended at a limit, unless the response was stopped. */
-export function finishOfRun(end: Event, finish: FinishReason): FinishReason {
-  const isLimit = end.type === "run.finished" && end.status === "limit";
-  return isLimit && finish !== "filter" && finish !== "refusal" ? "length" : finish;
-}
-
-/** The finish reason of the last response, where OpenAI's fields have no word for it, in the form of compatible servers. */
-export interface NativeFinish {
-  readonly native_finish_reason?: FinishReason;
-}
-
-/** Returns the finish reason that OpenAI's fields cannot tell from another one. */
-export function nativeFinish({ finish }: EventOf<"run.finished">): NativeFinish {
-  return finish === "refusal" || finish === "empty" || finish === "other" ? { native_finish_reason: finish } : {};
 }
 
 // Responses of runs that failed.

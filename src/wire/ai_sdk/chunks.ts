@@ -5,12 +5,12 @@
  */
 import { InnerCallGate, lastTexts } from "../../core/features/inner_calls.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
-import type { Event, FinishReason } from "../../protocol/event.ts";
+import type { Event } from "../../protocol/event.ts";
 import { type CallResult, textOf, type UserMessage } from "../../protocol/message.ts";
 import type { Call, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import type { Question } from "../../protocol/question.ts";
 import { isForClient } from "../client_tool.ts";
-import { finishOfRun } from "../failed_response.ts";
+import { aiSdkReasons, finishOfRun } from "../finish_reason.ts";
 import { doneFrame, frameOf, outputOf } from "../frames.ts";
 import { type EventEncoder, type EventOf, type Pause, questionId, tableEncoder } from "../wire.ts";
 
@@ -191,14 +191,6 @@ function outputAvailable(toolCallId: string, output: unknown, preliminary?: true
 
 type TextKind = "text" | "reasoning";
 
-/** The finish reasons that have another name in the stream. */
-const finishReasons: { readonly [key in FinishReason]?: string } = {
-  calls: "tool-calls",
-  filter: "content-filter",
-  refusal: "content-filter",
-  empty: "other",
-};
-
 /** Creates the encoder of one response. */
 export function chunkEncoder(): EventEncoder {
   /** The run; empty before its first event. */
@@ -302,7 +294,7 @@ export function chunkEncoder(): EventEncoder {
       const { status, text, reason, output, usage } = event;
       const rest = hasText ? "" : wholeText("final", text);
       const finish = finishOfRun(event, event.finish ?? (status === "done" ? "stop" : "other"));
-      return rest + closePart() + end(finishReasons[finish] ?? finish, { status, reason, output, usage });
+      return rest + closePart() + end(aiSdkReasons[finish] ?? finish, { status, reason, output, usage });
     },
     "run.failed"({ message, code, retryAfter, error: id }) {
       const messageMetadata = { status: "failed", code, retryAfter, id }; // an error chunk has no other fields

@@ -6,7 +6,8 @@
 import type { Event } from "../../protocol/event.ts";
 import { user } from "../../protocol/message.ts";
 import { expectNames, json } from "../../protocol/shape.ts";
-import { failedResponse, finishOfRun } from "../failed_response.ts";
+import { failedResponse } from "../failed_response.ts";
+import { finishOfRun } from "../finish_reason.ts";
 import { appendJson } from "../json_answer.ts";
 import { type EventEncoder, type ParsedRequest, type Reply, tableEncoder, type Wire } from "../wire.ts";
 

@@ -8,7 +8,8 @@ import { noUsage, textOf, type Usage, usageSince } from "../../protocol/message.
 import type { AddedPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 import { clientTools, isForClient } from "../client_tool.ts";
-import { failedResponse, finishOfRun, type NativeFinish, nativeFinish } from "../failed_response.ts";
+import { failedResponse } from "../failed_response.ts";
+import { completionReasons, finishOfRun, type NativeFinish, nativeFinish } from "../finish_reason.ts";
 import { doneFrame, frameOf } from "../frames.ts";
 import {
   type CallPlace,
@@ -106,15 +107,6 @@ export function textInputOf(conversation: Conversation): ConversationInput {
 
 // The parts that the stream and the JSON body share.
 
-/** The finish reasons that have another name here. After calls of the agent's own tools the run continues. */
-const finishReasons: { readonly [key in FinishReason]?: string } = {
-  calls: "stop",
-  filter: "content_filter",
-  refusal: "content_filter",
-  empty: "stop",
-  other: "stop",
-};
-
 /** Returns the fields that every chunk of a completion repeats. The completion begins with the event `started`, whose number is `number`. */
 function completionHead(started: EventOf<"run.started">, number: number, model: string): object {
   return { id: `chatcmpl-${responseName(started, number)}`, created: Math.floor(Date.now() / 1_000), model };
@@ -152,7 +144,7 @@ function completionEnd(
   }));
   const text = end.type === "run.finished" && !hasText ? end.text : questionText({ ...pause, session, questions });
   const reason = finishOfRun(end, finish);
-  const finish_reason = calls.length > 0 ? "tool_calls" : finishReasons[reason] ?? reason;
+  const finish_reason = calls.length > 0 ? "tool_calls" : completionReasons[reason] ?? reason;
   return { text, calls, finish_reason, ...(end.type === "run.finished" && nativeFinish(end)) };
 }
 

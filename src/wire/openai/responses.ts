@@ -23,7 +23,8 @@ import {
   string,
 } from "../../protocol/shape.ts";
 import { isForClient, toolName } from "../client_tool.ts";
-import { failedResponse, finishOfRun, nativeFinish } from "../failed_response.ts";
+import { failedResponse } from "../failed_response.ts";
+import { finishOfRun, incompleteReasons, nativeFinish } from "../finish_reason.ts";
 import { collectJson, replaceJson } from "../json_answer.ts";
 import {
   answerFormat,
@@ -171,13 +172,6 @@ function entriesOf(item: Readonly<Record<string, Json>>, index: number): Entry[]
 }
 
 // Events of a run as events of the Responses API.
-
-/** The reasons for an incomplete response, by the finish reason of its last turn. */
-const incompleteReasons: { readonly [key in FinishReason]?: string } = {
-  length: "max_output_tokens",
-  filter: "content_filter",
-  refusal: "content_filter",
-};
 
 /** Creates the encoder of one response of the agent `model`; `onEnd` receives the complete response. */
 function responseEncoder(model: string, onEnd: (response: JsonResponse) => void = () => {}): EventEncoder {
