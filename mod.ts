@@ -66,10 +66,10 @@ export {
   skipped,
   text,
   tryAgain,
-} from "./src/core/results.ts";
+} from "./src/core/hook_answers.ts";
 export { rewrite, windowed } from "./src/core/rewrite.ts";
 export type { AskOptions, Change, Run, Scope } from "./src/core/scope.ts";
-export { only, when } from "./src/core/select.ts";
+export { only, when } from "./src/core/conditions.ts";
 export { type State, state } from "./src/core/state.ts";
 export { mapTexts } from "./src/core/lib/json.ts";
 export { type Session, SessionError } from "./src/core/session.ts";

@@ -189,7 +189,7 @@ Deno.test("the README has at most 250 lines, and its first agent is examples/fir
 Deno.test("the guide to middleware names every point, and every helper that answers at one", async () => {
   const guide = await Deno.readTextFile("examples/guides/your_own_middleware.md");
   const [, table = ""] = guide.match(/## Which point do I want\n([^]*?)\nMore: /) ?? [];
-  const answers = await Deno.readTextFile("src/core/results.ts");
+  const answers = await Deno.readTextFile("src/core/hook_answers.ts");
   const helpers = [...answers.matchAll(/^export function (\w+)/gm)].flatMap(([, name]) =>
     name === "result" ? [] : [`${name}()`] // the function that the others call
   );

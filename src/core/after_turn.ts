@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { reportFatal } from "./failure.ts";
-import { wasStopped } from "./outcome.ts";
+import { wasStopped } from "./call_results.ts";
+import { reportFatal } from "./error_hooks.ts";
+import { finish } from "./hook_answers.ts";
+import { isReached } from "./limits.ts";
 import type { Answer, Stop, StopContext, TurnResult } from "./points.ts";
 import { type PointPolicy, policyOf, requireChoice } from "./policy.ts";
 import type { Counters, Move, Position, Step } from "./position.ts";
 import { finishOf } from "./response.ts";
-import { finish } from "./results.ts";
 import type { EngineRun, StepScope } from "./run.ts";
 import type { Change } from "./scope.ts";
 import { withoutContext } from "./transcript.ts";
@@ -49,7 +50,7 @@ export function beginTurn(engine: EngineRun, added: readonly Message[], counters
   const { steering, loop, control, claimed } = engine;
   if (claimed.type === "closing") control.abort(claimed.stop);
   const { turns } = loop.counters;
-  const over = steering.draining ?? (turns >= engine.limits.turns ? "turns" : undefined);
+  const over = steering.draining ?? (isReached("turns", engine) ? "turns" : undefined);
   if (over !== undefined) {
     const last = added.findLast(({ role }) => role === "assistant");
     const text = last?.role === "assistant" ? textOf(last) : loop.transcript.lastText;
@@ -74,7 +75,7 @@ function endWith(answer: Answer): Position {
   return { at: "promptEnd", answer };
 }
 
-const policy: PointPolicy<StopContext, Change, Stop, undefined> = /* @__PURE__ */ policyOf("stop", [], {
+const policy: PointPolicy<StopContext, Change, Stop, undefined> = /* @__PURE__ */ policyOf("stop", {
   core: () => Promise.resolve(finish()),
   finalize: /* @__PURE__ */ requireChoice("stop", "type", ["finish", "continue", "pause"]),
 });
@@ -105,7 +106,7 @@ export const askStop: Step<"stop"> = async (scope, position) => {
     throw run.pause(question, options);
   }
   if (verdict.type === "finish") return await finalMove(engine, message);
-  if (continuations >= limits.continuations) {
+  if (isReached("continuations", engine)) {
     return { to: endWith({ status: "limit", text: textOf(message), reason: "continuations" }) };
   }
   return beginTurn(engine, verdict.messages, { continuations: continuations + 1 });
@@ -113,11 +114,11 @@ export const askStop: Step<"stop"> = async (scope, position) => {
 
 /** Reads the final answer. Begins another turn if it has the wrong format, or if messages wait. */
 async function finalMove(engine: EngineRun, message: AssistantMessage): Promise<Move> {
-  const { answerFormat, loop, loop: { counters }, limits, steering } = engine;
+  const { answerFormat, loop, loop: { counters }, steering } = engine;
   const text = textOf(message);
   const read = await answerFormat?.read(text, loop.finish);
   if (read && "retry" in read) {
-    if (wasStopped(loop.finish) || counters.outputs >= limits.outputs) {
+    if (wasStopped(loop.finish) || isReached("outputs", engine)) {
       return { to: endWith({ status: "limit", text, reason: "outputs" }) };
     }
     return beginTurn(engine, [read.retry], { outputs: counters.outputs + 1 });

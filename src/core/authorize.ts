@@ -1,27 +1,25 @@
 /**
- * The decision about one call: validates its input, runs `approval`, and applies a person's answer.
+ * The decision about one call: whether it runs, is answered, waits for a person or is decided again. Validates its input, runs `approval`, applies a person's
+ * answer, and decides which calls run again after a crash.
  *
  * @module
  */
+import { approve, type Ask, askedIn, isEdit } from "./approval_hooks.ts";
+import type { OpenCall } from "./call.ts";
+import { interrupted } from "./call_results.ts";
+import { denied, text } from "./hook_answers.ts";
+import { canonicalJson } from "./lib/json.ts";
 import {
   answerSchema,
-  approve,
-  type Ask,
-  askedIn,
   type CallForm,
-  isEdit,
   isSame,
   openQuestions,
   type PersonsDecision,
   personsDecisionOf,
   suggestions,
-} from "./approval.ts";
-import type { OpenCall } from "./call.ts";
-import { canonicalJson } from "./lib/json.ts";
-import { interrupted } from "./outcome.ts";
+} from "./persons_answers.ts";
 import type { Approval, ApprovalContext, ToolContext } from "./points.ts";
 import type { AnsweredQuestion, AskedText, CallRecord, SavedApproval } from "./position.ts";
-import { denied, text } from "./results.ts";
 import type { Scope } from "./scope.ts";
 import type { AnyTool } from "./tool.ts";
 import { type ParsedInput, parseToolInput } from "./tool_io.ts";

@@ -13,9 +13,17 @@ import {
   type Revision,
   type Revisions,
 } from "./authorize.ts";
+import {
+  interrupted,
+  notRun,
+  reviewedResult,
+  stopped,
+  withheld,
+  withoutAdditions,
+  withoutError,
+} from "./call_results.ts";
 import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
 import { nameOf } from "./middleware.ts";
-import { interrupted, notRun, reviewedResult, stopped, withheld, withoutAdditions, withoutError } from "./outcome.ts";
 import type { ToolChange, ToolContext } from "./points.ts";
 import { type PointPolicy, policyOf } from "./policy.ts";
 import type { CallRecord, ReviewedResult, SavedApproval } from "./position.ts";
@@ -451,14 +459,10 @@ function isPause(error: unknown): error is Pause {
 // The `tool` hooks: they are open from the decision of a call to its result.
 
 /** The policy of `tool`. */
-const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @__PURE__ */ policyOf(
-  "tool",
-  ["input", "name"],
-  {
-    core: (ctx, call) => call.decide(ctx),
-    hint: ": retry at execute",
-    late: true,
-    derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : call.rename(inner, hook),
-    finalize: ({ name, returned, ctx, locals: call }) => call.answer(ctx, toolResultOf(name, "tool", returned)),
-  },
-);
+const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("tool", {
+  core: (ctx, call) => call.decide(ctx),
+  hint: ": retry at execute",
+  late: true,
+  derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : call.rename(inner, hook),
+  finalize: ({ name, returned, ctx, locals: call }) => call.answer(ctx, toolResultOf(name, "tool", returned)),
+});

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { matchAnswers, validateEdits } from "./answers.ts";
-import { closingMessages } from "./finish.ts";
+import { skipped } from "./hook_answers.ts";
 import { journalKey, runIdOf } from "./journal.ts";
+import { matchAnswers, validateEdits } from "./persons_answers.ts";
 import {
   type AnsweredQuestion,
   type Exit,
@@ -15,7 +15,7 @@ import {
   stopFor,
   stops,
 } from "./position.ts";
-import { skipped } from "./results.ts";
+import { closingMessages } from "./run_end.ts";
 import { isPaused, type Mail, mailedMessages, type Rule, type Session, SessionError, stopOf } from "./session.ts";
 import { type BegunRequest, type OpenedSession, openSession, readStored, requestsIn } from "./session_version.ts";
 import type { Beginning } from "./start.ts";

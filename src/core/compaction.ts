@@ -20,15 +20,15 @@ import {
   type StartCompactOptions,
   type VarsOption,
 } from "./agent.ts";
-import { reportFatal, retried } from "./failure.ts";
-import { reviewInput } from "./input_step.ts";
+import { reportFatal, retried } from "./error_hooks.ts";
+import { cancelled, compacted, declined } from "./hook_answers.ts";
+import { reviewInput } from "./input_hooks.ts";
 import { estimateTokens, tokenMeter } from "./lib/text.ts";
 import type { Middleware } from "./middleware.ts";
 import { askForSummary } from "./model_step.ts";
 import type { CompactChange, CompactContext, Compaction, InputResult, TurnContext } from "./points.ts";
 import { type PointPolicy, policyOf, requireChoice } from "./policy.ts";
 import type { Step } from "./position.ts";
-import { cancelled, compacted, declined } from "./results.ts";
 import { engineOf, type EngineRun, type StepScope } from "./run.ts";
 import type { Run, Scope } from "./scope.ts";
 import { ModelError, type ModelRequest } from "../model/model.ts";
@@ -124,20 +124,16 @@ const requireType = /* @__PURE__ */ requireChoice<CompactContext, Compaction, En
   "declined",
 ]);
 
-const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> = /* @__PURE__ */ policyOf(
-  "compact",
-  ["transcript", "instructions"],
-  {
-    core: trim,
-    finalize(answer) {
-      const { name, locals: { loop: { transcript } } } = answer;
-      const returned = requireType(answer);
-      return returned.type === "compacted"
-        ? { ...returned, messages: transcript.repaired(returned.messages, "compact", name) }
-        : returned;
-    },
+const policy: PointPolicy<CompactContext, CompactChange, Compaction, EngineRun> = /* @__PURE__ */ policyOf("compact", {
+  core: trim,
+  finalize(answer) {
+    const { name, locals: { loop: { transcript } } } = answer;
+    const returned = requireType(answer);
+    return returned.type === "compacted"
+      ? { ...returned, messages: transcript.repaired(returned.messages, "compact", name) }
+      : returned;
   },
-);
+});
 
 /** The hooks and the step that compact. A middleware that summarizes adds a `compact` hook. */
 export const compactionHooks: Middleware = {

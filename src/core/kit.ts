@@ -5,18 +5,18 @@
  * @module
  */
 export { describeIssues, type Issue, schemaOf, type Validation } from "./tool.ts";
-export { withoutToolQuestion } from "./approval.ts";
+export { withoutToolQuestion } from "./approval_hooks.ts";
 export { type AnsweredCall, answersOf, askDuring, type CallQuestion } from "./features/call_questions.ts";
 export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";
 export { type Division, groupMessages, splitTranscript } from "./compaction.ts";
 export { Cleanups } from "./state.ts";
-export { reviewText } from "./review.ts";
+export { reviewText } from "./input_hooks.ts";
 export { eachHook, points, type WrapHook } from "./each_hook.ts";
 export type { Conditional } from "./onion.ts";
 export { holdEvent, partEvent, type Shown, trackShownText } from "./rewrite.ts";
 export { canonicalJson, hashOf, mapLeaves } from "./lib/json.ts";
-export { onlyIf } from "./select.ts";
+export { onlyIf } from "./conditions.ts";
 export {
   anySignal,
   type Cancellation,

@@ -1,8 +1,10 @@
 /**
- * Limits of a run. They are on by default. Reaching one is a normal end, not an error.
+ * Limits of a run: their defaults, their checks, and whether a run has reached one that ends it. They are on by default. Reaching one is a normal end, not an
+ * error.
  *
  * @module
  */
+import type { EngineRun } from "./run.ts";
 
 /** The limits of one run. */
 export interface Limits {
@@ -69,4 +71,12 @@ export function limited(base: Limits, change: Partial<Limits> = {}): Limits {
     }
   }
   return { ...base, ...change };
+}
+
+/** Returns true if a run has used up a limit that a counter of the same name counts. Then it ends with the status `limit`, and the name as the reason. */
+export function isReached(
+  limit: "turns" | "continuations" | "outputs",
+  { limits, loop: { counters } }: EngineRun,
+): boolean {
+  return counters[limit] >= limits[limit];
 }

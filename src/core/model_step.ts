@@ -4,13 +4,13 @@
  * @module
  */
 import { injected } from "./after_turn.ts";
-import { retried } from "./failure.ts";
+import { retried } from "./error_hooks.ts";
+import { reply } from "./hook_answers.ts";
 import { type Cancellation, withGracePeriod } from "./lib/cancellation.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
 import { merged, type PointPolicy, policyOf, requireField } from "./policy.ts";
 import type { CallRecord, Position, Step } from "./position.ts";
 import { finishOf, renameCalls, ResponseAccumulator, ShownText, uniqueId } from "./response.ts";
-import { reply } from "./results.ts";
 import type { EngineRun, EngineScope, StepScope } from "./run.ts";
 import { contextMessages } from "./transcript.ts";
 import { type Model, ModelError, type ModelRequest } from "../model/model.ts";
@@ -81,23 +81,19 @@ const requireParts = /* @__PURE__ */ requireField<ModelContext, ModelResponse, M
   Array.isArray,
 );
 
-const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> = /* @__PURE__ */ policyOf(
-  "model",
-  ["request"],
-  {
-    core: request,
-    late: true,
-    retry: (ctx, { attempts }) => ({ ...ctx, attempt: attempts + 1 }),
-    derive(inner, outer, { engine }, name) {
-      if (inner.request === outer.request) return inner;
-      const request = merged(outer.request, inner.request);
-      if (request.messages === outer.request.messages) return { ...inner, request };
-      const messages = engine.loop.transcript.repaired(request.messages, "model", name);
-      return { ...inner, request: { ...request, messages } };
-    },
-    finalize: (answer) => renameCalls(requireParts(answer), answer.locals.engine, answer.name),
+const policy: PointPolicy<ModelContext, ModelChange, ModelResponse, ModelCall> = /* @__PURE__ */ policyOf("model", {
+  core: request,
+  late: true,
+  retry: (ctx, { attempts }) => ({ ...ctx, attempt: attempts + 1 }),
+  derive(inner, outer, { engine }, name) {
+    if (inner.request === outer.request) return inner;
+    const request = merged(outer.request, inner.request);
+    if (request.messages === outer.request.messages) return { ...inner, request };
+    const messages = engine.loop.transcript.repaired(request.messages, "model", name);
+    return { ...inner, request: { ...request, messages } };
   },
-);
+  finalize: (answer) => renameCalls(requireParts(answer), answer.locals.engine, answer.name),
+});
 
 /** Runs the `model` onion until it succeeds, or the `error` hooks give up. */
 async function respond(scope: StepScope, turn: number, shown = false): Promise<ModelResponse> {

@@ -1,11 +1,21 @@
 /**
- * Policies of points: the keys that `next()` may change, and how a change becomes the context of the inner layers.
+ * Policies of points: which keys a hook may change by `next()` at each point, how a change becomes the context of the inner layers, and which answers are valid.
  *
  * @module
  */
 import { callSafely } from "./events.ts";
 import { expectJson, ignoreRejections, typeOf } from "./lib/json.ts";
 import { expectType } from "./lib/options.ts";
+import type {
+  CompactChange,
+  InputChange,
+  ModelChange,
+  PromptChange,
+  SessionChange,
+  SubagentChange,
+  ToolChange,
+  TurnChange,
+} from "./points.ts";
 import type { Change, Run, Scope } from "./scope.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Emit, Point } from "../protocol/event.ts";
@@ -61,19 +71,32 @@ export interface PointPolicy<C, D, R, E> {
 /** Completes the context of the inner layers after a change. */
 export type Derive<C, E> = (inner: C, outer: C, locals: E, name: string) => C;
 
-/** The data of a policy, without the keys that may change. */
+/** The data of a policy that a point adds. */
 export interface PolicyOptions<C, D, R, E> extends Omit<PointPolicy<C, D, R, E>, "point" | "change"> {
   /** Completes the context of the inner layers. Default: the context with the change. */
   readonly derive?: Derive<C, E>;
 }
 
-/** Creates a policy under which `signal`, `emit` and `keys` may change. Undefined values are ignored, other keys are rejected by name. */
+type Keys<D extends Change> = readonly (keyof D & string)[];
+
+/** The keys of its context that a hook may change by `next()`, besides `signal` and `emit`. At the other points there are none. */
+const changeableKeys: { readonly [P in Point]?: readonly string[] } = {
+  session: ["settings", "context"] satisfies Keys<SessionChange>,
+  input: ["messages", "context"] satisfies Keys<InputChange>,
+  prompt: ["prompt", "context"] satisfies Keys<PromptChange>,
+  turn: ["context", "transcript"] satisfies Keys<TurnChange>,
+  model: ["request"] satisfies Keys<ModelChange>,
+  tool: ["input", "name"] satisfies Keys<ToolChange>,
+  subagent: ["prompt", "settings"] satisfies Keys<SubagentChange>,
+  compact: ["transcript", "instructions"] satisfies Keys<CompactChange>,
+};
+
+/** Creates a policy under which `signal`, `emit` and the keys of the point may change. Undefined values are ignored, other keys are rejected by name. */
 export function policyOf<C extends Scope, D extends Change, R, E>(
   point: Point,
-  keys: readonly (keyof D & string)[],
   { derive, finalize, ...policy }: PolicyOptions<C, D, R, E>,
 ): PointPolicy<C, D, R, E> {
-  const allowed: readonly string[] = ["signal", "emit", ...keys];
+  const allowed = ["signal", "emit", ...changeableKeys[point] ?? []];
   return {
     point,
     change(ctx, change, name, locals) {

@@ -4,15 +4,15 @@
  * @module
  */
 import { afterTurn, askStop, beginTurn } from "./after_turn.ts";
-import { reportFatal } from "./failure.ts";
-import { closingMessages } from "./finish.ts";
-import { reviewIncoming } from "./input_step.ts";
+import { reportFatal } from "./error_hooks.ts";
+import { reply } from "./hook_answers.ts";
+import { reviewIncoming } from "./input_hooks.ts";
 import { askModel, messageOf } from "./model_step.ts";
 import type { Answer, PromptChange, PromptContext, TurnChange, TurnContext, TurnResult } from "./points.ts";
 import { type PointPolicy, policyOf, requireField, requireStatus } from "./policy.ts";
 import type { Inner, Move, Position, PositionAt, Region, Steps, TurnState } from "./position.ts";
-import { reply } from "./results.ts";
 import type { EngineRun, StepScope } from "./run.ts";
+import { closingMessages } from "./run_end.ts";
 import { runTools } from "./tools_step.ts";
 import { contextMessages } from "./transcript.ts";
 import { callsOf, type Message, type UserMessage } from "../protocol/message.ts";
@@ -56,29 +56,25 @@ const requireResponse = /* @__PURE__ */ requireField<TurnContext, TurnResult, Tu
   (response) => Array.isArray(Object(response).parts),
 );
 
-const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /* @__PURE__ */ policyOf(
-  "turn",
-  ["context", "transcript"],
-  {
-    late: true,
-    core({ run, signal, emit, vars, context, transcript, resumed }, { scope, inner, ctx, answeredBy }) {
-      const state: TurnState = { context: resumed ? [] : context };
-      const { transcript: stored } = scope.engine.loop;
-      const replaced = !resumed && transcript !== ctx.transcript && transcript !== stored.messages;
-      const first = replaced ? { replace: stored.repaired(transcript, "turn", answeredBy) } : undefined;
-      const reached = inner({ ...scope, run, signal, emit, vars, turn: state }, first);
-      return reached.then((reached) => turnResult(scope.engine, reached, state));
-    },
-    derive: (inner, outer, locals, name) => {
-      locals.answeredBy = name;
-      return outer.resumed ? { ...inner, context: outer.context, transcript: outer.transcript } : inner;
-    },
-    finalize(answer) {
-      answer.locals.answeredBy = answer.name;
-      return requireResponse(answer);
-    },
+const turnPolicy: PointPolicy<TurnContext, TurnChange, TurnResult, TurnCall> = /* @__PURE__ */ policyOf("turn", {
+  late: true,
+  core({ run, signal, emit, vars, context, transcript, resumed }, { scope, inner, ctx, answeredBy }) {
+    const state: TurnState = { context: resumed ? [] : context };
+    const { transcript: stored } = scope.engine.loop;
+    const replaced = !resumed && transcript !== ctx.transcript && transcript !== stored.messages;
+    const first = replaced ? { replace: stored.repaired(transcript, "turn", answeredBy) } : undefined;
+    const reached = inner({ ...scope, run, signal, emit, vars, turn: state }, first);
+    return reached.then((reached) => turnResult(scope.engine, reached, state));
   },
-);
+  derive: (inner, outer, locals, name) => {
+    locals.answeredBy = name;
+    return outer.resumed ? { ...inner, context: outer.context, transcript: outer.transcript } : inner;
+  },
+  finalize(answer) {
+    answer.locals.answeredBy = answer.name;
+    return requireResponse(answer);
+  },
+});
 
 /** Returns the result of a turn whose messages are in the transcript. */
 function turnResult({ loop }: EngineRun, reached: Position, { response }: TurnState): TurnResult {
@@ -152,18 +148,14 @@ interface PromptCall {
   readonly inner: Inner;
 }
 
-const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall> = /* @__PURE__ */ policyOf(
-  "prompt",
-  ["prompt", "context"],
-  {
-    core({ run, signal, emit, vars, prompt, context }, { scope, inner }) {
-      const inside = { ...scope, run, signal, emit, vars, outside: scope.emit, prompt: { message: prompt, context } };
-      return inner(inside).then(answerAt); // no async function: each that waits for the model takes half a kilobyte of an open stream
-    },
-    derive: (inner, { resumed, prompt, context }) => resumed ? { ...inner, prompt, context } : inner,
-    finalize: /* @__PURE__ */ requireStatus("prompt", ["done", "limit", "cancelled"]),
+const promptPolicy: PointPolicy<PromptContext, PromptChange, Answer, PromptCall> = /* @__PURE__ */ policyOf("prompt", {
+  core({ run, signal, emit, vars, prompt, context }, { scope, inner }) {
+    const inside = { ...scope, run, signal, emit, vars, outside: scope.emit, prompt: { message: prompt, context } };
+    return inner(inside).then(answerAt); // no async function: each that waits for the model takes half a kilobyte of an open stream
   },
-);
+  derive: (inner, { resumed, prompt, context }) => resumed ? { ...inner, prompt, context } : inner,
+  finalize: /* @__PURE__ */ requireStatus("prompt", ["done", "limit", "cancelled"]),
+});
 
 /** Returns the answer of a prompt that has ended. */
 function answerAt(reached: Position): Answer {

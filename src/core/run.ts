@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { replySchema } from "./approval.ts";
 import type { Claimed } from "./claim.ts";
 import { OpenWork, type RunControl } from "./control.ts";
 import type { AgentDefinition, AnswerFormat } from "./definition.ts";
@@ -13,6 +12,7 @@ import { expectJson } from "./lib/json.ts";
 import { Semaphore } from "./lib/locks.ts";
 import { limited, type Limits } from "./limits.ts";
 import { ExitState, Loop } from "./loop.ts";
+import { replySchema } from "./persons_answers.ts";
 import type { Settings } from "./points.ts";
 import { merged } from "./policy.ts";
 import type { RunSnapshot, TurnState } from "./position.ts";

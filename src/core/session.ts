@@ -1,11 +1,9 @@
 /**
- * Sessions: the data that outlives a run. Plain JSON. The file also has the errors of sessions, and the form in which a run saves one.
+ * Sessions: the data that outlives a run. Plain JSON. The file also has the errors of sessions.
  *
  * @module
  */
-import type { AgentDefinition } from "./definition.ts";
 import { type RunSnapshot, type Stop, stopFor, stops } from "./position.ts";
-import type { EngineRun } from "./run.ts";
 import { brand } from "../protocol/brand.ts";
 import type { Event } from "../protocol/event.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
@@ -146,25 +144,4 @@ export function questionsOf(session: Pick<Session, "run"> | undefined): readonly
 /** Returns the messages among the requests of other processes, with their context. */
 export function mailedMessages(mail: readonly Mail[]): readonly UserMessage[] {
   return mail.flatMap((request) => request.type === "message" ? [...request.context ?? [], request.message] : []);
-}
-
-// The form in which a run saves its session.
-
-/** Returns the session with the run as it is now. */
-export function savedSession(run: EngineRun): Unsaved {
-  const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, compactions } } } = run;
-  return savedForm(run.definition, {
-    id,
-    messages,
-    run: run.snapshot(),
-    ...(owner !== undefined && { owner }),
-    ...(compactions > 0 && { compactions }),
-    ...(sessionState.size > 0 && { state: [...sessionState] }),
-    ...(rules.length > 0 && { rules }),
-  });
-}
-
-/** Returns a session as the middleware of an agent lets the store keep it. */
-export function savedForm({ savers }: AgentDefinition, session: Unsaved): Unsaved {
-  return savers.reduce((form, save) => save(form), session);
 }

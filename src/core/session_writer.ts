@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { type Draft, endedSession, progressOf } from "./draft.ts";
 import type { NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
 import { claimOpened, JournalWriter } from "./journal_writer.ts";
@@ -12,7 +11,8 @@ import { startTimer } from "./lib/cancellation.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
-import { type Mail, savedSession, type Unsaved } from "./session.ts";
+import { type Draft, endedSession, progressOf, savedSession } from "./saved_session.ts";
+import type { Mail, Unsaved } from "./session.ts";
 import { FinalError, outage, type RunStore } from "./store.ts";
 import { WaitingEvents } from "./waiting_events.ts";
 import type { Event } from "../protocol/event.ts";

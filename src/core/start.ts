@@ -3,22 +3,23 @@
  *
  * @module
  */
-import { rulesOf, validateEdits } from "./answers.ts";
 import { claim, type Claimed, type ClaimOptions, pauseOf, stateOf } from "./claim.ts";
 import { type AbortOptions, RunControl, type StopOptions } from "./control.ts";
 import type { AgentDefinition, AnswerFormat } from "./definition.ts";
 import type { NumberedEvent, OnError } from "./events.ts";
+import { orRefuse, reviewAnswers, reviewMessage } from "./input_hooks.ts";
 import { expectJson } from "./lib/json.ts";
 import { expectChoice } from "./lib/options.ts";
-import { firstEventsOf, live } from "./life.ts";
+import { firstEventsOf, live } from "./lifecycle.ts";
 import { limited, type Limits } from "./limits.ts";
 import { memoryJournal } from "./memory_journal.ts";
+import { rulesOf, validateEdits } from "./persons_answers.ts";
 import type { RunResult, Settings } from "./points.ts";
 import { type Stop, stopFor, stops } from "./position.ts";
-import { orRefuse, reviewAnswers, reviewMessage } from "./review.ts";
 import { EngineRun } from "./run.ts";
+import { savedForm } from "./saved_session.ts";
 import type { Scope } from "./scope.ts";
-import { type Mail, savedForm, type Session, SessionError } from "./session.ts";
+import { type Mail, type Session, SessionError } from "./session.ts";
 import { SessionWriter } from "./session_writer.ts";
 import { type SendOptions, Steering } from "./steering.ts";
 import type { AnyTool } from "./tool.ts";

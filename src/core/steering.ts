@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { skipped } from "./results.ts";
+import { skipped } from "./hook_answers.ts";
 import { type Mail, mailedMessages } from "./session.ts";
 import { withoutContext } from "./transcript.ts";
 import { brand } from "../protocol/brand.ts";

@@ -3,12 +3,12 @@
  *
  * @module
  */
+import { failed, text } from "./hook_answers.ts";
 import { expectJson, plainCopy } from "./lib/json.ts";
 import { expectType } from "./lib/options.ts";
-import { readable } from "./outcome.ts";
 import type { ToolContext } from "./points.ts";
-import { failed, text } from "./results.ts";
 import type { EngineRun } from "./run.ts";
+import { readable } from "./shown_errors.ts";
 import { type AnyTool, describeIssues, type Issue, type Schema, type Validation } from "./tool.ts";
 import type { Point } from "../protocol/event.ts";
 import type { ResultStatus, ToolResult } from "../protocol/message.ts";

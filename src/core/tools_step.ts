@@ -8,18 +8,19 @@
  */
 import type { Execution } from "./authorize.ts";
 import { type Halt, haltOf, OpenCall } from "./call.ts";
-import { decideOnError } from "./failure.ts";
+import { stopped, unfinished, withheld, withoutAdditions } from "./call_results.ts";
+import { decideOnError } from "./error_hooks.ts";
+import { skipped } from "./hook_answers.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
 import { delay, withGracePeriod } from "./lib/cancellation.ts";
 import type { GroupContext } from "./middleware.ts";
-import { readable, stopped, unfinished, withheld, withoutAdditions } from "./outcome.ts";
 import type { ErrorDecision, ExecuteContext } from "./points.ts";
 import { type PointPolicy, policyOf } from "./policy.ts";
 import type { AnsweredQuestion, CallRecord, Checkpoint, Move, PositionAt, ReviewedResult, Step } from "./position.ts";
-import { failed, result, skipped } from "./results.ts";
 import type { StepScope } from "./run.ts";
 import type { Change, Scope } from "./scope.ts";
-import { type AnyTool, ToolError } from "./tool.ts";
+import { readable, resultOfError } from "./shown_errors.ts";
+import type { AnyTool } from "./tool.ts";
 import { toolResultOf, toResult } from "./tool_io.ts";
 import { contextMessages } from "./transcript.ts";
 import type { AssistantMessage, Message, ToolResult } from "../protocol/message.ts";
@@ -253,16 +254,12 @@ function pause({ position }: Batch, waiting: readonly OpenCall[], halt: Halt | u
 
 // The execution of an allowed call: its `execute` hooks, a slot, and the grace period of a tool that ignores its signal.
 
-const executePolicy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf(
-  "execute",
-  [],
-  {
-    core: runTool,
-    retry: (ctx) => ctx,
-    derive: (inner, outer, call) => inner.emit === outer.emit ? inner : { ...inner, progress: progressOf(inner, call) },
-    finalize: ({ name, returned }) => toolResultOf(name, "execute", returned),
-  },
-);
+const executePolicy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("execute", {
+  core: runTool,
+  retry: (ctx) => ctx,
+  derive: (inner, outer, call) => inner.emit === outer.emit ? inner : { ...inner, progress: progressOf(inner, call) },
+  finalize: ({ name, returned }) => toolResultOf(name, "execute", returned),
+});
 
 /** Executes the tool, again if the `error` hooks decide so. Returns a failure as a result. Throws only an interrupt. */
 async function executeTool(call: OpenCall, decision: Execution): Promise<ToolResult> {
@@ -356,14 +353,6 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
 /** Returns true for a value that `await` would wait for, such as a promise or a query builder. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-/** Returns the result that the model reads of an error: the message of a `ToolError`, and nothing internal. */
-function resultOfError(name: string, error: unknown): ToolResult {
-  if (error instanceof ToolError) return failed(error.message);
-  return error instanceof DOMException && error.name === "TimeoutError"
-    ? result("timeout", `${name} did not finish in time.`)
-    : failed(`${name} failed.`);
 }
 
 // The messages of a batch, and the failures that end the run.

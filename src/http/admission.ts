@@ -8,7 +8,6 @@ import { isPaused, questionsOf, type Session, SessionError, type SessionHead } f
 import { inputContext } from "../core/transcript.ts";
 import { outsideMessages } from "./client_parts.ts";
 import { notFound, RequestError } from "./error_response.ts";
-import type { Busy } from "./options.ts";
 import {
   type AnswersOperation,
   type ChatOperation,
@@ -18,7 +17,8 @@ import {
   type PromptOperation,
   type RequestScope,
   type StartOperation,
-} from "./request.ts";
+} from "./operation.ts";
+import type { Busy } from "./options.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
 import { invalid } from "../protocol/shape.ts";
 import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
@@ -178,7 +178,7 @@ async function admitChat(scope: RequestScope, operation: ChatOperation): Promise
 
 /** Returns the prompt or the answers that a message of a wire's client stands for. */
 async function operationOf(
-  { server: { options: { resumeTokens, busy = "queue" }, runs }, client }: RequestScope,
+  { server: { options: { resumeTokens, wireBusy: busy }, runs }, client }: RequestScope,
   { session, create, resumeToken, input, format }: ChatOperation,
 ): Promise<PromptOperation | AnswersOperation> {
   async function load(id: string): Promise<SessionHead | undefined> {

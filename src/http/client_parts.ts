@@ -5,8 +5,8 @@
  */
 import { type Claimed, pauseOf } from "../core/claim.ts";
 import type { AnswerFormat } from "../core/definition.ts";
+import { Refusal, reviewJson } from "../core/input_hooks.ts";
 import { outputFormat } from "../core/output.ts";
-import { Refusal, reviewJson } from "../core/review.ts";
 import type { EngineRun } from "../core/run.ts";
 import type { Scope } from "../core/scope.ts";
 import { SessionError } from "../core/session.ts";

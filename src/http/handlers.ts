@@ -8,7 +8,7 @@ import { TooManyMessagesError } from "../core/steering.ts";
 import { withRetries } from "../core/store.ts";
 import { outsideMessage } from "./client_parts.ts";
 import { notFound, reportError, RequestError } from "./error_response.ts";
-import type { Operation, OperationOf, OperationTable, RequestScope, StartOperation } from "./request.ts";
+import type { Operation, OperationOf, OperationTable, RequestScope, StartOperation } from "./operation.ts";
 import { respondFromRecord } from "./respond.ts";
 import type { LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";

@@ -154,6 +154,7 @@ export function resolveOptions(
 ) {
   expectNames("Cannot serve", options, optionNames);
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
+  const { busy: nativeBusy = "refuse", busy: wireBusy = "queue" } = options;
   const { limits, lease = 30_000, grace = 3_000, heartbeat = 8_000, maxBody = 1_048_576, onError = logError } = options;
   expectImport("store", options.store, "journal", "durable(journal) of @jizai/jizai/session/durable");
   limited(defaultLimits, limits);
@@ -165,7 +166,7 @@ export function resolveOptions(
   for (const [name, ms] of Object.entries({ heartbeat, lease, "events.keep": keep })) {
     expectTime(`Cannot serve: \`${name}\``, ms);
   }
-  expectChoice("Cannot serve", "busy", options.busy ?? "refuse", ["refuse", "queue", "replace"]);
+  expectChoice("Cannot serve", "busy", nativeBusy, ["refuse", "queue", "replace"]);
   if (typeof onClientGone !== "function") expectClientGone(onClientGone);
   if (!(maxBody > 0)) {
     throw new RangeError(`Cannot serve: \`maxBody\` is ${maxBody}; expected a positive number of bytes`);
@@ -180,6 +181,8 @@ export function resolveOptions(
     sessions,
     keep,
     wires,
+    nativeBusy,
+    wireBusy,
     onClientGone,
     singleProcess,
     limits,

@@ -8,17 +8,10 @@ import { stops } from "../core/position.ts";
 import { admissions, type AdmittedStart, startsRun } from "./admission.ts";
 import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
 import { handlers } from "./handlers.ts";
+import { expectIds, identify } from "./identify.ts";
+import { dispatch, type Operation, type RequestScope, type Route, type Server } from "./operation.ts";
 import { type ClientGone, expectClientGone } from "./options.ts";
 import type { Turn } from "./queue.ts";
-import {
-  dispatch,
-  expectIds,
-  identify,
-  type Operation,
-  type RequestScope,
-  type Route,
-  type Server,
-} from "./request.ts";
 import { accepted, type Launched, prefersAsync, respondJoined, type ResponseFormat } from "./respond.ts";
 import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
 import type { LaunchInput, LiveRun } from "../session/record/run_host.ts";

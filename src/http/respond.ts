@@ -8,7 +8,7 @@ import type { NumberedEvent } from "../core/events.ts";
 import type { JournalLines, JournalPage } from "../core/journal.ts";
 import { nullSink } from "../core/start.ts";
 import { notFound, reportError } from "./error_response.ts";
-import type { RequestScope } from "./request.ts";
+import type { RequestScope } from "./operation.ts";
 import { type Event, isLastEvent } from "../protocol/event.ts";
 import { noUsage } from "../protocol/message.ts";
 import { emittedForm } from "../protocol/question.ts";

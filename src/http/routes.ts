@@ -4,11 +4,13 @@
  * @module
  */
 import type { Context } from "hono";
+import { expectType } from "../core/lib/options.ts";
 import type { Mail, Session } from "../core/session.ts";
 import type { HistoryOptions } from "../core/store.ts";
 import { RequestError } from "./error_response.ts";
+import type { Operation, Route } from "./operation.ts";
 import type { ServerOptions } from "./options.ts";
-import { addressedSession, type Operation, readJson, type Route } from "./request.ts";
+import { readJson } from "./request_body.ts";
 import { nativeFormat as format, wireFormat } from "./respond.ts";
 import { type Artifact, type CallResult, type Message, user } from "../protocol/message.ts";
 import type { AnswerPart, ContentPart, TokenLogprob } from "../protocol/part.ts";
@@ -226,7 +228,7 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
       input,
       session: addressed ?? named,
       create: addressed !== undefined,
-      busy: options.busy ?? "refuse",
+      busy: options.nativeBusy,
       format,
     };
   }
@@ -320,4 +322,18 @@ function positionOf({ req }: Context): number {
   const after = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(after)) return after;
   throw invalid(header === undefined ? "after" : "last-event-id", "the number of an event");
+}
+
+/**
+ * Returns the session that the URL of a request names, by the `session` option. A native request that names another one in its body is refused. The clients of
+ * wires always name a session of their own, which this one replaces. Returns no promise without the option.
+ */
+function addressedSession(c: Context, { session }: ServerOptions): Promise<string | undefined> | undefined {
+  return session && checkedSession(session(c));
+}
+
+async function checkedSession(named: ReturnType<NonNullable<ServerOptions["session"]>>): Promise<string | undefined> {
+  const id = await named;
+  expectType("Cannot serve the request", "session", id, "String");
+  return id;
 }

@@ -18,7 +18,7 @@ import {
   type ServerOptions,
 } from "./options.ts";
 import { nativeRoutes, wireRoute } from "./routes.ts";
-import type { Server } from "./request.ts";
+import type { Server } from "./operation.ts";
 import { requestPath } from "./request_path.ts";
 import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
 import { promiseTry } from "../stream/tick.ts";

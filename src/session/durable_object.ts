@@ -4,13 +4,13 @@
  * @module
  */
 import type { Journal } from "../core/journal.ts";
+import { expectMethods } from "../core/lib/options.ts";
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
 import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
 import { storeOf } from "./earlier_rows.ts";
-import { expectMethods } from "./expiry.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
 import { journalTables, type SqlStorage } from "./sql/storage.ts";

@@ -12,7 +12,8 @@ import {
   reportKey,
 } from "../core/journal.ts";
 import type { Session } from "../core/session.ts";
-import { inCurrentForm, readSession, SessionVersion } from "../core/session_version.ts";
+import { inCurrentForm } from "../core/session_format.ts";
+import { readSession, SessionVersion } from "../core/session_version.ts";
 import { type EarlierSessions, type Store, UnreadableError } from "../core/store.ts";
 import { durable } from "./durable/mod.ts";
 import { ownedKey } from "./owned_key.ts";

@@ -3,14 +3,14 @@
  *
  * @module
  */
+import { expectMethods } from "../core/lib/options.ts";
 import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { batchesIn, sqlStore } from "./batch_sql/journal.ts";
-import { expectMethods, schemaText } from "./expiry.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
-import { journalTables, sharedTransactions, type SqlStorage } from "./sql/storage.ts";
+import { journalTables, schemaText, sharedTransactions, type SqlStorage } from "./sql/storage.ts";
 export type { KeyValue } from "../protocol/key_value.ts";
 export type { DeltaOptions } from "./journal_rows.ts";
 

@@ -5,7 +5,7 @@
  */
 import { canonicalJson } from "../core/lib/json.ts";
 import { Pause } from "../core/interrupt.ts";
-import { replySchema } from "../core/approval.ts";
+import { replySchema } from "../core/persons_answers.ts";
 import { type AnyTool, schemaOf, tool, toolNamePattern, toolNameRule } from "../core/tool.ts";
 import type { Question } from "../protocol/question.ts";
 import { invalid, type Shape, string } from "../protocol/shape.ts";

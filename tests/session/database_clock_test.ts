@@ -3,7 +3,7 @@
  */
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { clockOffset } from "../../src/session/expiry.ts";
+import { clockOffset } from "../../src/session/database_clock.ts";
 
 Deno.test("clockOffset() returns by how much the database is ahead, or behind", async () => {
   using time = new FakeTime();

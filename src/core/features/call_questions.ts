@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { answerSchema } from "../approval.ts";
 import type { OpenCall } from "../call.ts";
 import { Pause } from "../interrupt.ts";
+import { answerSchema } from "../persons_answers.ts";
 import type { ToolExecutionContext } from "../tool.ts";
 import type { PersonAnswer, Question, Suggestion } from "../../protocol/question.ts";
 

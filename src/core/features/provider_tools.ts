@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { approve } from "../approval.ts";
+import { approve } from "../approval_hooks.ts";
 import { Pause } from "../interrupt.ts";
 import { canonicalJson } from "../lib/json.ts";
 import { expectChoice } from "../lib/options.ts";
 import type { Approval, ExecuteContext, ModelContext } from "../points.ts";
-import { ask, failed, text } from "../results.ts";
+import { ask, failed, text } from "../hook_answers.ts";
 import { engineOf } from "../run.ts";
 import { state } from "../state.ts";
 import { schemaOf, type Tool, toolNamePattern, toolNameRule } from "../tool.ts";

@@ -14,7 +14,7 @@ import { memoryJournal } from "../memory_journal.ts";
 import { type Middleware, nameOf } from "../middleware.ts";
 import type { ExecuteContext, RunResult, SubagentChange, SubagentContext } from "../points.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "../policy.ts";
-import { failed, text } from "../results.ts";
+import { failed, text } from "../hook_answers.ts";
 import type { EngineRun } from "../run.ts";
 import type { Session } from "../session.ts";
 import { sessionsIn } from "../sessions.ts";
@@ -126,7 +126,6 @@ type StartChild = (ctx: SubagentContext) => Promise<RunResult>;
 
 const policy: PointPolicy<SubagentContext, SubagentChange, RunResult, StartChild> = /* @__PURE__ */ policyOf(
   "subagent",
-  ["prompt", "settings"],
   {
     core: (ctx, startChild) => startChild(ctx),
     derive: mergeSettings,

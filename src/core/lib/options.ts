@@ -39,6 +39,15 @@ export function expectType(operation: string, name: string, value: unknown, type
   throw new TypeError(`${operation}: \`${name}\` is ${found}; expected ${type}`);
 }
 
+/** Throws a `TypeError` with the message if the value lacks one of the methods, as a database that code without types does not pass. */
+export function expectMethods<T extends object>(
+  value: T | undefined,
+  methods: readonly (keyof T)[],
+  message: string,
+): void {
+  if (methods.some((method) => typeof value?.[method] !== "function")) throw new TypeError(message);
+}
+
 // The error of a process that does not start.
 
 /** The codes of Node's errors for functions that a runtime declares and does not have. */

@@ -8,7 +8,7 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { hashOf } from "../../core/lib/json.ts";
 import { type SecretKey, signatures } from "../../session/resume_token/encryption.ts";
-import { readBytes } from "../request.ts";
+import { readBytes } from "../request_body.ts";
 import { RequestError } from "../error_response.ts";
 
 /** Options of `forward()` and `forwarded()`: the same keys on both sides. */

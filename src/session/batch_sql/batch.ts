@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { schemaText, sweepTimer } from "../expiry.ts";
+import { sweepTimer } from "../expiry.ts";
 import { valueTables } from "../sql/key_value.ts";
-import { journalTables } from "../sql/storage.ts";
+import { journalTables, schemaText } from "../sql/storage.ts";
 
 /** A value of a statement. */
 export type SqlValue = string | number | null;

@@ -5,7 +5,7 @@
  */
 import type { DeltaOptions } from "../journal_rows.ts";
 import type { NumberedJournalEntry } from "../../core/journal.ts";
-import { expectMethods } from "../expiry.ts";
+import { expectMethods } from "../../core/lib/options.ts";
 import { entriesOf, type PieceRow } from "../pieces.ts";
 
 /** Options of `denoKvStore()`. */

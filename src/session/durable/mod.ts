@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { handOver, takeOver } from "../../core/durable.ts";
+import { handOver, takeOver } from "../../core/hand_over.ts";
 import type { Journal } from "../../core/journal.ts";
 import { sessionsIn } from "../../core/sessions.ts";
 import type { DurableRuns, EarlierSessions, Store } from "../../core/store.ts";

@@ -15,7 +15,7 @@ import {
   outcomeOf,
   runStates,
 } from "../../core/journal.ts";
-import { clockOffset } from "../expiry.ts";
+import { clockOffset } from "../database_clock.ts";
 import {
   deltasEveryDefault,
   headOf,

@@ -16,8 +16,8 @@ import {
   runStates,
 } from "../../core/journal.ts";
 import type { Store } from "../../core/store.ts";
+import { clockOffset } from "../database_clock.ts";
 import { storeOf } from "../earlier_rows.ts";
-import { clockOffset } from "../expiry.ts";
 import {
   deltasEveryDefault,
   headOf,

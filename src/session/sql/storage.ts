@@ -35,6 +35,11 @@ export const journalTables: readonly string[] = [
   "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
 ];
 
+/** Joins lists of statements to one text. Each list is an argument: bundlers keep a spread, even in an argument of a call with a `@__PURE__` comment. */
+export function schemaText(...statements: readonly (readonly string[])[]): string {
+  return statements.flat().map((statement) => `${statement};\n`).join("");
+}
+
 /** The most characters of a piece: a row of a Durable Object holds 2 MB, and a packed addition is written again as a whole. */
 export const pieceLength = 100_000;
 

@@ -3,7 +3,17 @@
  *
  * @module
  */
-import { cancelled, continueWith, declined, denied, deny, refused, reply, skip, skipped } from "../../core/results.ts";
+import {
+  cancelled,
+  continueWith,
+  declined,
+  denied,
+  deny,
+  refused,
+  reply,
+  skip,
+  skipped,
+} from "../../core/hook_answers.ts";
 import { callPoints } from "../../core/each_hook.ts";
 import { isInterrupt } from "../../core/interrupt.ts";
 import type { Hook } from "../../core/onion.ts";

@@ -5,10 +5,10 @@
  */
 import type { OpenCall } from "../../core/call.ts";
 import { collectInnerCalls } from "../../core/features/inner_calls.ts";
+import { skipped } from "../../core/hook_answers.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
 import type { Middleware } from "../../core/middleware.ts";
 import type { ExecuteContext } from "../../core/points.ts";
-import { skipped } from "../../core/results.ts";
 import type { Run } from "../../core/scope.ts";
 import type { AnyTool } from "../../core/tool.ts";
 import type { Model, ModelEvent } from "../../model/model.ts";

@@ -1,14 +1,54 @@
 /**
- * A person's answers to the questions of a paused run.
+ * A person's answers: their schemas, the questions of a paused run that they match, whether an answer still applies to a call or its changed input, and what
+ * "always" allows.
  *
  * @module
  */
+import { askedIn, askOf, withoutTexts } from "./approval_hooks.ts";
+import type { OpenCall } from "./call.ts";
 import { canonicalJson } from "./lib/json.ts";
-import type { AnsweredQuestion, Position, SavedApproval } from "./position.ts";
+import type { Approval } from "./points.ts";
+import type { AnsweredQuestion, AskedText, Position, SavedApproval } from "./position.ts";
 import { isPaused, questionsOf, type Rule, type Session, SessionError } from "./session.ts";
 import { type AnyTool, describeIssues } from "./tool.ts";
 import type { Message } from "../protocol/message.ts";
-import type { PersonAnswer, Question } from "../protocol/question.ts";
+import type { PersonAnswer, Question, Suggestion } from "../protocol/question.ts";
+
+// JSON Schemas of a person's answers, for clients that show questions.
+
+type JsonSchema = NonNullable<Question["schema"]>;
+
+const string = { type: "string" };
+
+/** The schema of a reply. */
+export const replySchema: JsonSchema = /* @__PURE__ */ answer("reply", { text: string }, ["text"]);
+
+/** Returns the schema of the answers about a call, given the schema of its input, and that of `always` if it is answered so. */
+export function answerSchema(
+  input: JsonSchema = {},
+  rule: JsonSchema = { always: { enum: ["tool", "input"] } },
+): JsonSchema {
+  return {
+    oneOf: [
+      answer("approve", { input, ...rule }),
+      answer("deny", { reason: string }),
+      replySchema,
+    ],
+  };
+}
+
+/** The suggested answers about a call. */
+export const suggestions: readonly Suggestion[] = [
+  { type: "approve" },
+  { type: "approve", always: "tool" },
+  { type: "deny" },
+];
+
+function answer(type: string, properties: JsonSchema, required: readonly string[] = []): JsonSchema {
+  return { type: "object", properties: { type: { const: type }, ...properties }, required: ["type", ...required] };
+}
+
+// The answers that a request gives, and the questions that they match.
 
 const kinds: readonly unknown[] = ["approve", "deny", "reply"];
 const scopes: readonly unknown[] = ["tool", "input", undefined];
@@ -114,6 +154,60 @@ export function editOf({ question, answer, approval }: AnsweredQuestion): unknow
   return isSeen ? undefined : answer.input;
 }
 
+// A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the
+// questions that they were asked.
+
+/** One form of a call: the tool and the input that would run. */
+export interface CallForm {
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input, before the tool's schema. */
+  readonly input: unknown;
+  /** The input after the tool's schema, as JSON. */
+  readonly parsed: unknown;
+}
+
+/** A person's decision about one form of a call. */
+export type PersonsDecision =
+  | { readonly type: "decided"; readonly answer: Exclude<PersonAnswer, { type: "approve" }> }
+  | { readonly type: "edited"; readonly answered: AnsweredQuestion; readonly input: unknown }
+  /** The person approved this form. `asked` is what they were asked then. Undefined for all questions: the person wrote this form. */
+  | { readonly type: "approved"; readonly asked: readonly AskedText[] | undefined };
+
+/**
+ * Returns a person's decision about a form. A denial or a reply counts for the call in every form, an approval for the input that they saw, or that they wrote. The
+ * latest answer decides.
+ */
+export function personsDecisionOf(
+  { scope: { engine: { loop } }, record: { call } }: OpenCall,
+  { name, input, parsed }: CallForm,
+): PersonsDecision | undefined {
+  const answers = loop.answers.filter(({ answer }) => answer.callId === call.id);
+  const latest = answers.at(-1)?.answer;
+  if (latest && latest.type !== "approve") return { type: "decided", answer: latest };
+  let asked: AskedText[] | undefined;
+  for (const answered of answers.toReversed()) {
+    const { question, answer, approval } = answered;
+    if (answer.type !== "approve" || question.tool !== name) continue;
+    const isAsked = isSame(input, approval ? approval.input : question.input);
+    const edit = editOf(answered);
+    if (edit === undefined) {
+      if (!isAsked || !isSame(parsed, question.input)) continue;
+      if (!approval) return { type: "approved", asked: undefined }; // an earlier version did not save it
+      asked = [...asked ?? [], ...approval.asked];
+    } else if (isSame(input, edit)) return { type: "approved", asked: undefined };
+    else if (isAsked && !asked) return { type: "edited", answered, input: edit };
+  }
+  return asked && { type: "approved", asked };
+}
+
+/** Returns true if two values have the same JSON. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return canonicalJson(one) === canonicalJson(other);
+}
+
+// What "always" allows.
+
 /** Returns the rules of an answer that always allows such calls: one for each text of the question, which binds to the guard that asked. */
 export function rulesOf(answered: AnsweredQuestion): Rule[] {
   const { question: { tool, path, input }, answer, approval } = answered;
@@ -124,4 +218,30 @@ export function rulesOf(answered: AnsweredQuestion): Rule[] {
     ...(answer.always === "input" && { input: editOf(answered) ?? input }),
     askedBy: { ...(middleware !== undefined && { middleware }), key },
   }));
+}
+
+/** Returns the verdict without the questions that a person's approval or their rules answer. Allows if none is left. */
+export function openQuestions(
+  approval: Approval,
+  { scope: { engine: { toolPath, rules } } }: OpenCall,
+  { name, parsed }: CallForm,
+  person: PersonsDecision | undefined,
+): Approval {
+  if (approval.type !== "ask") return approval;
+  if (person?.type === "approved" && !person.asked) return { type: "allow" };
+  const answered = person?.type === "approved" ? person.asked ?? [] : [];
+  const path = canonicalJson(toolPath);
+  const ruled = rules.filter((rule) =>
+    rule.tool === name && canonicalJson(rule.path ?? []) === path &&
+    (rule.input === undefined || isSame(rule.input, parsed))
+  );
+  const unanswered = withoutTexts(askedIn(approval), answered).filter((each) =>
+    !ruled.some((rule) => isRuleFor(rule, each))
+  );
+  return askOf(unanswered, approval);
+}
+
+/** Returns true if a rule answers a question. */
+function isRuleFor({ askedBy }: Rule, { middleware, text, key = text }: AskedText): boolean {
+  return askedBy?.middleware === middleware && askedBy?.key === key;
 }

@@ -1,14 +1,34 @@
 /**
- * Drafts: the sessions that the writer of a run saves, and how they are stored.
+ * Saved sessions: what each save of a run contains, as the middleware of its agent lets the store keep it, and what its last save leaves.
  *
  * @module
  */
+import type { AgentDefinition } from "./definition.ts";
 import type { JournalProgress } from "./journal_writer.ts";
 import type { Stop } from "./position.ts";
 import type { EngineRun } from "./run.ts";
 import { type Mail, mailedMessages, type Unsaved } from "./session.ts";
 import { waitingCount } from "./steering.ts";
 import type { Event } from "../protocol/event.ts";
+
+/** Returns the session with the run as it is now. */
+export function savedSession(run: EngineRun): Unsaved {
+  const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, compactions } } } = run;
+  return savedForm(run.definition, {
+    id,
+    messages,
+    run: run.snapshot(),
+    ...(owner !== undefined && { owner }),
+    ...(compactions > 0 && { compactions }),
+    ...(sessionState.size > 0 && { state: [...sessionState] }),
+    ...(rules.length > 0 && { rules }),
+  });
+}
+
+/** Returns a session as the middleware of an agent lets the store keep it. */
+export function savedForm({ savers }: AgentDefinition, session: Unsaved): Unsaved {
+  return savers.reduce((form, save) => save(form), session);
+}
 
 /** A session to save, and what belongs to it. */
 export interface Draft {

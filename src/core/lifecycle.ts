@@ -1,19 +1,21 @@
 /**
- * The life of a run that `open()` opens: it works inside the `session` hooks until it has an exit, and gives the session back.
+ * The lifecycle of a run, from its first event to its last one. It works inside the `session` hooks until it has an exit, is saved for the last time, and gives
+ * the session back.
  *
  * @module
  */
 import { pauseOf } from "./claim.ts";
-import { cleanUp, reportFatal } from "./failure.ts";
-import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "./finish.ts";
+import { cleanUp, reportFatal } from "./error_hooks.ts";
+import { refused } from "./hook_answers.ts";
+import { Refusal } from "./input_hooks.ts";
 import { withGracePeriod } from "./lib/cancellation.ts";
 import type { RunResult, SessionChange, SessionContext, Settings } from "./points.ts";
 import { endStatuses, mergeSettings, type PointPolicy, policyOf, requireStatus } from "./policy.ts";
 import { exits, type Position, stops } from "./position.ts";
-import { refused } from "./results.ts";
-import { Refusal } from "./review.ts";
 import { type EngineRun, settingsOf, type StepScope } from "./run.ts";
-import { savedForm, savedSession, SessionError } from "./session.ts";
+import { conclude, emptyResult, exitWith, lastEvent, openCalls } from "./run_end.ts";
+import { savedForm, savedSession } from "./saved_session.ts";
+import { SessionError } from "./session.ts";
 import type { Beginning } from "./start.ts";
 import { contextMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
@@ -140,15 +142,11 @@ function sourceOf({ loop, claimed }: EngineRun): SessionContext["source"] {
   return loop.transcript.messages.length > 0 || claimed.type !== "new" ? "resume" : "new";
 }
 
-const policy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf(
-  "session",
-  ["settings", "context"],
-  {
-    core: runSession,
-    derive: mergeSettings,
-    finalize: /* @__PURE__ */ requireStatus("session", endStatuses),
-  },
-);
+const policy: PointPolicy<SessionContext, SessionChange, RunResult, EngineRun> = /* @__PURE__ */ policyOf("session", {
+  core: runSession,
+  derive: mergeSettings,
+  finalize: /* @__PURE__ */ requireStatus("session", endStatuses),
+});
 
 /** The core of `session`: runs the loop, and makes a result of its exit. */
 async function runSession(

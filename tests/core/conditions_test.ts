@@ -14,9 +14,9 @@ import {
 } from "@jizai/jizai";
 import type { ToolHooks } from "@jizai/jizai/engine";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
+import { onlyIf } from "../../src/core/conditions.ts";
 import { eachHook, points } from "../../src/core/each_hook.ts";
 import { compose, type Hook, type Named } from "../../src/core/onion.ts";
-import { onlyIf } from "../../src/core/select.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { explain } from "@jizai/jizai/explain";
 import { trace } from "@jizai/jizai/trace";

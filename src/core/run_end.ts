@@ -3,16 +3,16 @@
  *
  * @module
  */
-import { cleanUp, type CleanupCause, notifyErrorHooks } from "./failure.ts";
+import { interrupted, stopped, withheld } from "./call_results.ts";
+import { cleanUp, type CleanupCause, notifyErrorHooks } from "./error_hooks.ts";
 import { End, isInterrupt } from "./interrupt.ts";
 import { withGracePeriod } from "./lib/cancellation.ts";
 import { expectJson } from "./lib/json.ts";
-import { interrupted, stopped, withheld } from "./outcome.ts";
 import type { RunResult } from "./points.ts";
 import { type CallRecord, type Exit, exits, type Position, stops } from "./position.ts";
 import type { EngineRun, EngineScope } from "./run.ts";
+import { failureFacts } from "./shown_errors.ts";
 import { batchMessages } from "./tools_step.ts";
-import { ModelError } from "../model/model.ts";
 import type { Event, Point } from "../protocol/event.ts";
 import { callsOf, type Message, textOf, type ToolResult } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
@@ -115,16 +115,6 @@ export function openCalls({ loop }: EngineRun, position: Position): readonly Cal
   return callsOf(message).filter(({ id }) => aborted.has(id)).map(({ type: _, ...call }) => call);
 }
 
-/** Returns the facts about a failure that clients may know. */
-function kindOf(error: unknown) {
-  try {
-    const { code, retryAfter } = error instanceof ModelError ? error : { code: "internal" } as const;
-    return { code, ...(retryAfter !== undefined && { retryAfter }) };
-  } catch {
-    return { code: "internal" } as const; // a getter has thrown
-  }
-}
-
 /** Returns the fields of an output for the last event. An output that is not JSON, which only a hook can have made, is reported and left out. */
 function jsonOutput({ events }: EngineRun, output: unknown): { readonly output?: unknown } {
   if (output === undefined) return {};
@@ -150,7 +140,7 @@ export function lastEvent(
         type: "run.failed",
         error: engine.events.report(error),
         message: "The run failed.",
-        ...kindOf(error),
+        ...failureFacts(error),
         usage,
       };
     case "aborted":

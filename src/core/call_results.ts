@@ -1,10 +1,11 @@
 /**
- * The results of calls that did not complete, and the form in which the transcript keeps every result: shortened to the limit `output`.
+ * Results of calls as the model reads them: the texts of calls that did not run or did not complete. Every result is kept in the form that is made here, cut to
+ * the limit `output`.
  *
  * @module
  */
+import { failed, result, skipped } from "./hook_answers.ts";
 import type { ReviewedResult } from "./position.ts";
-import { failed, result, skipped } from "./results.ts";
 import type { FinishReason } from "../protocol/event.ts";
 import type { CallResult, ToolResult } from "../protocol/message.ts";
 import type { Call, ContentPart } from "../protocol/part.ts";
@@ -92,21 +93,4 @@ function bounded(parts: readonly ContentPart[], limit: number): readonly Content
     left = Math.max(0, left - length);
     return fits ? part : { ...part, text };
   });
-}
-
-/** Returns a thrown value, or an error in its place if hooks and receivers of errors could not read it. */
-export function readable(thrown: unknown): unknown {
-  return isReadable(thrown)
-    ? thrown
-    : new TypeError("Cannot read what the tool threw: it is a proxy, or an error without a name or a message as text");
-}
-
-function isReadable(thrown: unknown): boolean {
-  try {
-    const { name, message } = Object(thrown);
-    const isText = !(thrown instanceof Error) || (typeof name === "string" && typeof message === "string");
-    return isText && !("~unreadable" in Object(thrown)); // asks a proxy too
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,5 @@
 /**
- * Failures: the `error` point, and the cleanup of a run that is cut short.
+ * The `error` and `abort` hooks: whether a failure is tried again, skipped or ends the run, and the cleanup of a run that is cut short.
  *
  * ```text
  * decideOnError      runs the `error` hooks for a failure, and returns their decision
@@ -11,18 +11,18 @@
  *
  * @module
  */
+import { abortRun, skip } from "./hook_answers.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { cancellationOf, delay, startTimer, withGracePeriod } from "./lib/cancellation.ts";
 import type { AbortContext, ErrorContext, ErrorDecision } from "./points.ts";
 import { type HookAnswer, type PointPolicy, policyOf } from "./policy.ts";
-import { abortRun, skip } from "./results.ts";
 import type { EngineRun, EngineScope } from "./run.ts";
 import type { Change, Scope } from "./scope.ts";
 import { ModelError } from "../model/model.ts";
 import type { Point } from "../protocol/event.ts";
 import type { Call } from "../protocol/part.ts";
 
-const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> = /* @__PURE__ */ policyOf("error", [], {
+const errorPolicy: PointPolicy<ErrorContext, Change, ErrorDecision, undefined> = /* @__PURE__ */ policyOf("error", {
   core: defaultDecision,
   finalize: checkDecision,
 });
@@ -108,7 +108,7 @@ export async function notifyErrorHooks(scope: EngineScope, source: Point, error:
   await decideOnError(scope, { error, source, recoverable: false, attempt: 1 });
 }
 
-const abortPolicy: PointPolicy<AbortContext, Change, void, EngineRun> = /* @__PURE__ */ policyOf("abort", [], {
+const abortPolicy: PointPolicy<AbortContext, Change, void, EngineRun> = /* @__PURE__ */ policyOf("abort", {
   core: keepPartialText,
   silent: true,
 });

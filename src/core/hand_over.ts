@@ -1,14 +1,16 @@
 /**
- * Runs that outlive their process: how a run is given to another process, and how that one takes over.
+ * Hand-over and take-over: how a process that shuts down releases its runs, and how the cleanup of a process that died is made up for before its run
+ * continues. Which of its calls run again: `savedDecision` in `authorize.ts`. Who finds the run: `session/durable/recovery.ts`.
  *
  * @module
  */
-import { cleanUp } from "./failure.ts";
-import { conclude, openCalls } from "./finish.ts";
+import { cleanUp } from "./error_hooks.ts";
 import type { RunResult } from "./points.ts";
 import { stops } from "./position.ts";
 import type { EngineRun } from "./run.ts";
-import { savedSession, type Unsaved } from "./session.ts";
+import { conclude, openCalls } from "./run_end.ts";
+import { savedSession } from "./saved_session.ts";
+import type { Unsaved } from "./session.ts";
 import type { Release } from "./store.ts";
 import { promiseTry } from "../stream/tick.ts";
 

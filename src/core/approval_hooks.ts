@@ -1,136 +1,18 @@
 /**
- * The `approval` point, with the questions that it asks and the answers of persons. A deny is final. A hook that saw an ask may answer it. No allow hides the
- * verdicts of inner layers.
+ * The `approval` hooks: how the decisions of guards about a call combine, and what a guard that throws decides. A deny is final. A hook that saw an ask may
+ * answer it. No allow hides the verdicts of inner layers.
  *
  * @module
  */
-import { editOf } from "./answers.ts";
-import type { OpenCall } from "./call.ts";
+import { deny } from "./hook_answers.ts";
 import { isInterrupt } from "./interrupt.ts";
 import { canonicalJson, expectJson } from "./lib/json.ts";
 import type { Approval, ApprovalContext } from "./points.ts";
 import { type HookAnswer, type HookFailure, type PointPolicy, policyOf } from "./policy.ts";
-import type { AnsweredQuestion, AskedText, SavedApproval } from "./position.ts";
-import { deny } from "./results.ts";
+import type { AskedText, SavedApproval } from "./position.ts";
 import type { EngineRun } from "./run.ts";
 import type { Change } from "./scope.ts";
-import type { Rule } from "./session.ts";
 import type { ParsedInput } from "./tool_io.ts";
-import type { PersonAnswer, Question, Suggestion } from "../protocol/question.ts";
-
-// JSON Schemas of a person's answers, for clients that show questions.
-
-type JsonSchema = NonNullable<Question["schema"]>;
-
-const string = { type: "string" };
-
-/** The schema of a reply. */
-export const replySchema: JsonSchema = /* @__PURE__ */ answer("reply", { text: string }, ["text"]);
-
-/** Returns the schema of the answers about a call, given the schema of its input, and that of `always` if it is answered so. */
-export function answerSchema(
-  input: JsonSchema = {},
-  rule: JsonSchema = { always: { enum: ["tool", "input"] } },
-): JsonSchema {
-  return {
-    oneOf: [
-      answer("approve", { input, ...rule }),
-      answer("deny", { reason: string }),
-      replySchema,
-    ],
-  };
-}
-
-/** The suggested answers about a call. */
-export const suggestions: readonly Suggestion[] = [
-  { type: "approve" },
-  { type: "approve", always: "tool" },
-  { type: "deny" },
-];
-
-function answer(type: string, properties: JsonSchema, required: readonly string[] = []): JsonSchema {
-  return { type: "object", properties: { type: { const: type }, ...properties }, required: ["type", ...required] };
-}
-
-// A person's decision about a call: an answer to its question, or a rule. It counts for the form of the call that they were asked about, and for the
-// questions that they were asked.
-
-/** One form of a call: the tool and the input that would run. */
-export interface CallForm {
-  /** The name of the tool. */
-  readonly name: string;
-  /** The input, before the tool's schema. */
-  readonly input: unknown;
-  /** The input after the tool's schema, as JSON. */
-  readonly parsed: unknown;
-}
-
-/** A person's decision about one form of a call. */
-export type PersonsDecision =
-  | { readonly type: "decided"; readonly answer: Exclude<PersonAnswer, { type: "approve" }> }
-  | { readonly type: "edited"; readonly answered: AnsweredQuestion; readonly input: unknown }
-  /** The person approved this form. `asked` is what they were asked then. Undefined for all questions: the person wrote this form. */
-  | { readonly type: "approved"; readonly asked: readonly AskedText[] | undefined };
-
-/**
- * Returns a person's decision about a form. A denial or a reply counts for the call in every form, an approval for the input that they saw, or that they wrote. The
- * latest answer decides.
- */
-export function personsDecisionOf(
-  { scope: { engine: { loop } }, record: { call } }: OpenCall,
-  { name, input, parsed }: CallForm,
-): PersonsDecision | undefined {
-  const answers = loop.answers.filter(({ answer }) => answer.callId === call.id);
-  const latest = answers.at(-1)?.answer;
-  if (latest && latest.type !== "approve") return { type: "decided", answer: latest };
-  let asked: AskedText[] | undefined;
-  for (const answered of answers.toReversed()) {
-    const { question, answer, approval } = answered;
-    if (answer.type !== "approve" || question.tool !== name) continue;
-    const isAsked = isSame(input, approval ? approval.input : question.input);
-    const edit = editOf(answered);
-    if (edit === undefined) {
-      if (!isAsked || !isSame(parsed, question.input)) continue;
-      if (!approval) return { type: "approved", asked: undefined }; // an earlier version did not save it
-      asked = [...asked ?? [], ...approval.asked];
-    } else if (isSame(input, edit)) return { type: "approved", asked: undefined };
-    else if (isAsked && !asked) return { type: "edited", answered, input: edit };
-  }
-  return asked && { type: "approved", asked };
-}
-
-/** Returns true if two values have the same JSON. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return canonicalJson(one) === canonicalJson(other);
-}
-
-/** Returns the verdict without the questions that a person's approval or their rules answer. Allows if none is left. */
-export function openQuestions(
-  approval: Approval,
-  { scope: { engine: { toolPath, rules } } }: OpenCall,
-  { name, parsed }: CallForm,
-  person: PersonsDecision | undefined,
-): Approval {
-  if (approval.type !== "ask") return approval;
-  if (person?.type === "approved" && !person.asked) return { type: "allow" };
-  const answered = person?.type === "approved" ? person.asked ?? [] : [];
-  const path = canonicalJson(toolPath);
-  const ruled = rules.filter((rule) =>
-    rule.tool === name && canonicalJson(rule.path ?? []) === path &&
-    (rule.input === undefined || isSame(rule.input, parsed))
-  );
-  const unanswered = withoutTexts(askedIn(approval), answered).filter((each) =>
-    !ruled.some((rule) => isRuleFor(rule, each))
-  );
-  return askOf(unanswered, approval);
-}
-
-/** Returns true if a rule answers a question. */
-function isRuleFor({ askedBy }: Rule, { middleware, text, key = text }: AskedText): boolean {
-  return askedBy?.middleware === middleware && askedBy?.key === key;
-}
-
-// The `approval` onion: its policy, which combines the decisions of its hooks, and its core, which asks the tool.
 
 const rank = { allow: 0, ask: 1, deny: 2 } as const;
 
@@ -149,7 +31,7 @@ interface Deciding {
 
 type GuardAnswer<E> = HookAnswer<ApprovalContext, Approval, E>;
 
-const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__PURE__ */ policyOf("approval", [], {
+const policy: PointPolicy<ApprovalContext, Change, Approval, Deciding> = /* @__PURE__ */ policyOf("approval", {
   core: askTool,
   enter: (name, { guards }) => void guards.set(name, []),
   finalize(answer) {
@@ -200,7 +82,7 @@ function isText(value: unknown): value is string {
 }
 
 /** Returns an ask that no hook can change. Without texts, it allows. */
-function askOf(asked: readonly AskedText[], more: object = {}): Approval {
+export function askOf(asked: readonly AskedText[], more: object = {}): Approval {
   if (asked.length === 0) return Object.freeze({ type: "allow" });
   const questions = Object.freeze(asked.map(({ text }) => text));
   return Object.freeze({ ...more, type: "ask", questions, "~asked": Object.freeze(asked) });
@@ -226,7 +108,7 @@ function isSameQuestion(one: AskedText, other: AskedText): boolean {
 }
 
 /** Returns the texts that are not among `others`. */
-function withoutTexts(asked: readonly AskedText[], others: readonly AskedText[]): readonly AskedText[] {
+export function withoutTexts(asked: readonly AskedText[], others: readonly AskedText[]): readonly AskedText[] {
   return asked.filter((each) => !others.some((other) => isSameQuestion(each, other)));
 }
 
