@@ -1,10 +1,15 @@
 /**
  * Handlers in settings files: outputs of commands, `http`, `prompt`, `agent` and `mcp_tool`, and `CLAUDE_ENV_FILE`.
  */
-import { agent } from "@jizai/jizai";
-import { command_hooks, type CommandHooksOptions, type HandlerConfig } from "@jizai/jizai/middleware/command_hooks";
+import { agent, type ModelChange, type ModelContext, type ModelResponse, type Next } from "@jizai/jizai";
+import {
+  command_hooks,
+  type CommandHooksOptions,
+  type CommandSettings,
+  type HandlerConfig,
+} from "@jizai/jizai/middleware/command_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { batch, type Outcome } from "../support/batch.ts";
 import { command, notices, shell, warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
@@ -203,4 +208,89 @@ Deno.test("Claude: an mcp_tool handler calls a tool of a server with fields of t
   assertEquals((await ran("PreToolUse", [hook("broken")], { ...claude, mcp })).lines[1], "denied Blocked by a hook.");
   const { lines, events } = await ran("PreToolUse", [hook("down")], { ...claude, mcp });
   assertEquals([lines[1], warnings(events)], ["ok ran ls", ["A hook of PreToolUse failed."]]);
+});
+
+Deno.test("Claude: allowedHttpHookUrls of every file hold for all handlers, and a blocked one never runs", async () => {
+  const posted: string[] = [];
+  const http = {
+    privateAddresses: true,
+    fetch: (url: string) => {
+      posted.push(url);
+      return Response.json({});
+    },
+  };
+  const settings = (urls: readonly string[], allowedHttpHookUrls?: readonly string[]): CommandSettings => ({
+    hooks: { PreToolUse: [{ hooks: urls.map((url) => ({ type: "http", url })) }] },
+    ...(allowedHttpHookUrls && { allowedHttpHookUrls }),
+  });
+  const of = async (files: readonly CommandSettings[]) => {
+    const use = [command_hooks(files, { ...claude, http })];
+    const { events } = await batch([command("a", "ls")], { tools: [shell()], use }).run().outcome;
+    return [posted.splice(0), warnings(events)];
+  };
+  const [a, b] = ["http://a.localhost/x", "http://b.localhost/x"];
+  const blocked = (url: string) =>
+    `Hooks of PreToolUse with the address "${url}" never run: it is not in allowedHttpHookUrls. What they would block is not blocked.`;
+  assertEquals(await of([settings([a, b])]), [[a, b], []]);
+  assertEquals(await of([settings([a, b]), { allowedHttpHookUrls: ["http://a.*"] }]), [[a], [blocked(b)]]);
+  assertEquals(await of([settings([a, b], ["http://a.*"]), { allowedHttpHookUrls: ["*//b.*"] }]), [[a, b], []]);
+  assertEquals(await of([settings([a], [])]), [[], [blocked(a)]]);
+  const guard: HandlerConfig = { type: "http", url: a, onFailure: "block" };
+  const refused = () =>
+    command_hooks({ hooks: { PreToolUse: [{ hooks: [guard] }] }, allowedHttpHookUrls: [] }, { ...claude, http });
+  assertThrows(refused, TypeError, 'an address that is not in allowedHttpHookUrls, "http://a.localhost/x"');
+});
+
+Deno.test("Claude: httpHookAllowedEnvVars limits the variables of headers", async () => {
+  const sent: (string | null)[] = [];
+  const http = {
+    privateAddresses: true,
+    fetch: (_: string, { headers }: RequestInit) => {
+      sent.push(new Headers(headers).get("authorization"));
+      return Response.json({});
+    },
+  };
+  const hook: HandlerConfig = {
+    type: "http",
+    url: "http://localhost/x",
+    headers: { authorization: "$A $B" },
+    allowedEnvVars: ["A", "B"],
+  };
+  const settings = { hooks: { PreToolUse: [{ hooks: [hook] }] } };
+  for (const list of [undefined, ["A"], []]) {
+    const files = [settings, ...list ? [{ httpHookAllowedEnvVars: list }] : []];
+    const use = [command_hooks(files, { ...claude, http, env: { A: "1", B: "2" } })];
+    await batch([command("a", "ls")], { tools: [shell()], use }).run().outcome;
+  }
+  assertEquals(sent, ["1 2", "1", ""]);
+});
+
+Deno.test("Claude: with allowManagedHooksOnly, only managed hooks run, and no other file switches them off", async () => {
+  const denying = (reason: string): CommandSettings => ({
+    hooks: { PreToolUse: [{ hooks: [{ type: "command", command: `echo ${reason} >&2; exit 2` }] }] },
+  });
+  const of = async (managed: CommandSettings, user: CommandSettings) => {
+    const use = [command_hooks(user, { ...claude, managed })];
+    return (await batch([command("a", "ls")], { tools: [shell()], use }).run().outcome).lines[1];
+  };
+  const only = { allowManagedHooksOnly: true };
+  assertEquals(await of(denying("m"), denying("u")), "denied m\nu");
+  assertEquals(await of({ ...denying("m"), ...only }, denying("u")), "denied m");
+  assertEquals(await of(only, denying("u")), "ok ran ls");
+  assertEquals(await of({}, { ...denying("u"), ...only }), "denied u"); // it is no managed file
+  assertEquals(await of(denying("m"), { ...denying("u"), disableAllHooks: true }), "denied m");
+  assertEquals(await of({ ...denying("m"), disableAllHooks: true }, denying("u")), "ok ran ls");
+});
+
+Deno.test("Claude: commands have the effort of the last request in CLAUDE_EFFORT", async () => {
+  const high = {
+    name: "high",
+    model: (ctx: ModelContext, next: Next<ModelChange, ModelResponse>) =>
+      next({ request: { options: { ...ctx.request.options, effort: "high" } } }),
+  };
+  const hook = `echo "{\\"systemMessage\\":\\"$CLAUDE_EFFORT\\"}"`;
+  const settings: CommandSettings = { hooks: { PreToolUse: [{ hooks: [{ type: "command", command: hook }] }] } };
+  const use = [high, command_hooks(settings, claude)];
+  const { events } = await batch([command("a", "ls")], { tools: [shell()], use }).run().outcome;
+  assertEquals(notices(events), ["high"]);
 });

@@ -24,6 +24,7 @@ export type { Decision, DialectName } from "./dialect.ts";
 export type {
   CallFields,
   CommonInput,
+  EffortLevel,
   EventFields,
   HookEvent,
   HookInput,
@@ -58,9 +59,9 @@ export interface ClaudeHooksOptions {
  *
  * | hooks of | run | and can |
  * |---|---|---|
- * | `SessionStart` | when a session is opened, and after a compaction | add context, add a text before the first prompt, watch files |
+ * | `SessionStart` | when a session is opened, and after a compaction | add context, add a text before the first prompt, watch files, give the session a title |
  * | `UserPromptExpansion` | for a prompt such as `/name arguments`, which an inner middleware expands | refuse the prompt, add context |
- * | `UserPromptSubmit` | for every prompt | refuse it, add context |
+ * | `UserPromptSubmit` | for every prompt | refuse it, add context, give the session a title |
  * | `PreToolUse` | before a call | allow, deny, ask, defer, change the input, add context |
  * | `PermissionRequest` | before a person is asked | allow or deny in place of the person, and change the permission rules |
  * | `PermissionDenied` | after a guard denied a call | let the model try again |
@@ -110,6 +111,8 @@ export interface ClaudeHooksOptions {
  * | `PermissionDenied` | fires for every denial of a guard | the same | fires for a classifier, see `isClassifierDenial` |
  * | `FileChanged` | fires for every file, or for the files in `watchPaths` | the same | fires for names in matchers and files in `watchPaths` |
  * | a callback that is late at `PreToolUse`, `PermissionRequest`, `UserPromptSubmit` | has no effect | the same | blocks; a command of `command_hooks()` does not |
+ * | the effort, the cost of resuming, the sources `clear` and `fork`, `overloaded` and the other kinds of `StopFailure` of 2026 | are absent; another kind stands for a new one | the same | are in inputs |
+ * | an answer that ends at the limit of its length | fires `Stop` | the same | fires `StopFailure` with `max_output_tokens` |
  * | keeping an agent from stopping | up to `limits.continuations` | the same | eight times in a row |
  * | timeout in seconds | 600 | 600 | 60; 30 for a prompt, 10 for a line, 1.5 at the end |
  *
@@ -127,9 +130,11 @@ export interface ClaudeHooksOptions {
  * - `UserPromptSubmit` fires for a message to a run while it works when the message arrives. Its context is delivered with the message. If another process
  *   executes the run, a `systemMessage` of the hook is not shown.
  * - Inputs are validated against the tool's schema before `PreToolUse` and again after `updatedInput`.
- * - `sessionTitle`, `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
+ * - A title is kept in the state of the session, and sent to clients as `data` with the name "session_title". A session is `fork` if `fork()` of a store made it,
+ *   and `clear` if it made it without messages. `estimated_cache_write_usd` is 0: no prices are known. A prompt `/mcp__server__prompt` is an `mcp_prompt`.
+ * - `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
  * - These events never occur, and a `warning` reports hooks of them: `Setup` and `ConfigChange` (there are no settings files), `DirectoryAdded` (a workspace
- *   has one root), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and `TeammateIdle` (there are no task lists and teams),
+ *   has one root), `PreSkillShellCommand` (`skills()` runs no command), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and `TeammateIdle` (there are no task lists and teams),
  *   `Elicitation` and `ElicitationResult` (no MCP server asks the person).
  *
  * Throws a `TypeError` if the hooks of an event are not a list of matchers with functions.

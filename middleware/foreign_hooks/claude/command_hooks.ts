@@ -52,6 +52,10 @@ export interface CommandHooksOptions {
    * plugin need `CLAUDE_PLUGIN_ROOT`, the directory of the plugin. Default: none.
    */
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Settings of the operator, which the other files cannot switch off. Only theirs run if they contain `allowManagedHooksOnly`. Default: none.
+   */
+  readonly managed?: CommandSettings | readonly CommandSettings[] | undefined;
   /** The addresses that handlers of type `http` may post to. */
   readonly http?: HttpHandlerOptions | undefined;
   /** The model of handlers of type `prompt`. Default: none, and settings with such handlers are refused. */
@@ -73,7 +77,9 @@ export interface CommandHooksOptions {
  * Runs the handlers in the settings files of Qoder and of Claude Code, and in the `hooks/hooks.json` of their plugins:
  * `command_hooks(JSON.parse(await Deno.readTextFile(".claude/settings.json")), { dialect: "claude" })`. The events and outputs are those of `claude_hooks()`.
  *
- * Several files are one list, as in the home systems: `command_hooks([user, project])`. A plugin, which needs its own `CLAUDE_PLUGIN_ROOT`, is another
+ * Several files are one list, as in the home systems: `command_hooks([user, project])`. The files in the option `managed` come first; no other file switches
+ * them off, and with `allowManagedHooksOnly` only theirs run. `allowedHttpHookUrls` and `httpHookAllowedEnvVars` of every file hold for all of them; a handler
+ * whose address is not allowed never runs, which a `warning` reports, and is refused if it has `onFailure: "block"` at an event that guards. A plugin, which needs its own `CLAUDE_PLUGIN_ROOT`, is another
  * `command_hooks()`.
  *
  * | type of handler | runs | answers with |
@@ -95,7 +101,7 @@ export interface CommandHooksOptions {
  * process in a session of its own whose parent has exited, and one of another user, is not reached. A command in the background decides nothing. Its context
  * is a message before the next model request; in "claude", its `systemMessage` too. When the run ends it has `limits.grace`, and is killed then. The same
  * handler runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the
- * file `CLAUDE_ENV_FILE` are in the environment of the later commands of the session.
+ * file `CLAUDE_ENV_FILE` are in the environment of the later commands of the session. `CLAUDE_EFFORT` is the effort of the last request.
  *
  * The dialect "copilot" accepts the files in `.github/hooks/*.json` and passes them to `copilot_hooks()`. Commands receive
  * `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and run in sequence. They answer with JSON; at `preToolUse`, every exit code except 0
@@ -135,11 +141,11 @@ export function command_hooks(
   files: CommandSettings | readonly CommandSettings[],
   options: CommandHooksOptions = {},
 ): Middleware {
-  const known = ["dialect", "cwd", "env", "http", "model", "agent", "mcp", "temporary", "groups"];
+  const known = ["dialect", "cwd", "env", "managed", "http", "model", "agent", "mcp", "temporary", "groups"];
   expectNames("Cannot create command_hooks()", options, known);
   const { dialect: name = "qoder", cwd = process.cwd(), env = {}, temporary = "/tmp", groups = true } = options;
   checkHttpOptions(options.http ?? {});
-  const settings = joinFiles([files].flat());
+  const settings = joinFiles([files].flat(), [options.managed ?? []].flat());
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {
     const { hooks, silent } = readCopilot(settings, place);
@@ -147,6 +153,10 @@ export function command_hooks(
   }
   const dialect = dialectOf(name, ["copilot"]);
   const environments = environmentsOf(temporary);
+  const { httpHookAllowedEnvVars: allowedVars } = settings;
+  const headerEnv = allowedVars
+    ? Object.fromEntries(Object.entries(place.env).filter(([variable]) => allowedVars.includes(variable)))
+    : place.env;
 
   function handlerOf(config: HandlerConfig): Handler {
     const { http = {}, model, agent, mcp = {} } = options;
@@ -154,7 +164,7 @@ export function command_hooks(
       case "command":
         return commandHandler(config, place, environments);
       case "http":
-        return httpHandler(config, http, place.env);
+        return httpHandler(config, http, headerEnv);
       case "prompt":
         return promptHandler(config, required(model, '"prompt" needs the option `model`'));
       case "agent":

@@ -64,6 +64,8 @@ export interface HookSpecificOutput {
   readonly watchPaths?: readonly string[];
   /** SessionStart: a text before the first prompt, from the person. */
   readonly initialUserMessage?: string;
+  /** SessionStart, UserPromptSubmit: the title of the session, which later inputs contain. Clients receive it as `data` with the name "session_title". */
+  readonly sessionTitle?: string;
   /** WorktreeCreate: the path of the worktree. */
   readonly worktreePath?: string;
   /** MessageDisplay: the text that the person sees instead. */

@@ -43,6 +43,11 @@ export interface Dialect {
   readonly ending: readonly HookEvent[];
   /** Whether a hook can prevent a compaction. */
   readonly declines: boolean;
+  /**
+   * Whether the additions of Claude Code of 2026 are reported. These are the effort, the cost of a resumed session, its sources `clear` and `fork`, all kinds of
+   * StopFailure, and StopFailure in place of Stop for an answer that ends at the limit of its length.
+   */
+  readonly additions: boolean;
   /** The number of times in a row that hooks can keep an agent from stopping. */
   readonly mostBlocks: number;
   /** The events at which a callback that exceeds its timeout blocks. */
@@ -91,6 +96,7 @@ const qoder: Dialect = {
   response: "text",
   ending,
   declines: false,
+  additions: false,
   mostBlocks: Infinity,
   lateBlocks: [],
   voidsInvalid: false,
@@ -127,6 +133,7 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
     response: "json",
     ending: [...ending, "PostToolBatch", "UserPromptExpansion"],
     declines: true,
+    additions: true,
     mostBlocks: 8,
     lateBlocks: ["PreToolUse", "PermissionRequest", "UserPromptSubmit"],
     voidsInvalid: true,

@@ -57,6 +57,7 @@ const unsupported: Readonly<Record<UnsupportedEvent, true>> = {
   Elicitation: true,
   ElicitationResult: true,
   ConfigChange: true,
+  PreSkillShellCommand: true,
   DirectoryAdded: true,
 };
 
@@ -108,11 +109,16 @@ export type CommonInput = {
   model?: string;
   /** The mode that `updatedPermissions` has set. Default: "default". */
   permission_mode?: string;
+  /** The effort of the last request, once the model has been asked. Absent for a provider's default. */
+  effort?: { level: EffortLevel };
   /** The run of a subagent. */
   agent_id?: string;
   /** The name of a subagent. */
   agent_type?: string;
 };
+
+/** An effort of reasoning. */
+export type EffortLevel = "low" | "medium" | "high" | "xhigh" | "max";
 
 /** The fields of a call. */
 export type CallFields = {
@@ -138,13 +144,19 @@ export type PermissionSuggestion = {
   destination: "session";
 };
 
-/** The cause of a failed model request. */
+/** The cause of a failed model request. `max_output_tokens` is the end of an answer at the limit of its length. */
 export type StopFailureKind =
   | "authentication_failed"
+  | "oauth_org_not_allowed"
+  | "account_on_hold"
   | "billing_error"
+  | "cloud_credential_error"
   | "rate_limit"
+  | "overloaded"
+  | "model_not_found"
   | "invalid_request"
   | "server_error"
+  | "max_output_tokens"
   | "unknown";
 
 /** The fields that each event adds to the common ones. */
@@ -164,16 +176,24 @@ export type EventFields = {
   /** After a guard denied a call. */
   PermissionDenied: CallFields & { reason: string; denial_reason?: string };
   /** Before a prompt is accepted. */
-  UserPromptSubmit: { prompt: string; image_urls?: string[]; source?: "sdk" };
+  UserPromptSubmit: { prompt: string; image_urls?: string[]; source?: "sdk" | "system"; session_title?: string };
   /** Before a prompt such as `/name arguments` is accepted. */
   UserPromptExpansion: {
-    expansion_type: "slash_command";
+    expansion_type: "slash_command" | "mcp_prompt";
     command_name: string;
     command_args: string;
+    command_source?: string;
     prompt: string;
   };
   /** When a session is opened, and after a compaction. */
-  SessionStart: { source: "startup" | "resume" | "compact" };
+  SessionStart: {
+    source: "startup" | "resume" | "clear" | "compact" | "fork";
+    session_title?: string;
+    seconds_since_last_response?: number;
+    context_tokens?: number;
+    prompt_cache_likely_expired?: boolean;
+    estimated_cache_write_usd?: number;
+  };
   /** When the run of a session has ended. A pause is not an end. */
   SessionEnd: { reason: "other" };
   /** When the agent is about to finish. */
@@ -237,4 +257,5 @@ export type UnsupportedEvent =
   | "Elicitation"
   | "ElicitationResult"
   | "ConfigChange"
-  | "DirectoryAdded";
+  | "DirectoryAdded"
+  | "PreSkillShellCommand";

@@ -5,7 +5,15 @@
  */
 import type { Definition, Definitions } from "./config.ts";
 import type { Dialect } from "./dialect.ts";
-import { type CommonInput, type EventFields, events, type HookEvent, type HookInput, matchedIn } from "./events.ts";
+import {
+  type CommonInput,
+  type EffortLevel,
+  type EventFields,
+  events,
+  type HookEvent,
+  type HookInput,
+  matchedIn,
+} from "./events.ts";
 import {
   type Answer,
   type Answers,
@@ -39,6 +47,17 @@ interface CallBatch {
   readonly asked: boolean;
 }
 
+/** A response, as SessionStart reports it when the session is opened again. */
+interface LastResponse {
+  readonly session: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The tokens of the request and the response. */
+  readonly tokens: number;
+  /** Whether a compaction has replaced the conversation since. */
+  readonly replaced?: boolean;
+}
+
 /** Creates the state of the middleware `name`. */
 function memoryOf(name: string) {
   const ofRun = <T>(key: string, value: T) => state<T>(`${name}.${key}`, () => value);
@@ -52,6 +71,14 @@ function memoryOf(name: string) {
     continued: ofRun("continued", false),
     /** Whether StopFailure was asked. */
     failed: ofRun("failed", false),
+    /** The title that a hook gave to the session. */
+    title: ofSession("title", ""),
+    /** The last response of the session. Its session differs from that of the run after a fork. */
+    last: ofSession<LastResponse | undefined>("last", undefined),
+    /** The effort of the last request. */
+    effort: ofRun<EffortLevel | "">("effort", ""),
+    /** Whether the last response ended at the limit of its length. */
+    cut: ofRun("cut", false),
     /** The model that the session was opened with. */
     model: ofRun("model", ""),
     /** The text before the first prompt. */
@@ -215,6 +242,7 @@ export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksO
     const { run } = ctx;
     const top = outermostRun(run);
     const model = memory.model.get(ctx);
+    const level = memory.effort.get(ctx);
     return {
       session_id: top.session,
       transcript_path: transcriptFile(top) ?? "",
@@ -222,6 +250,7 @@ export function hooksOf(definitions: Definitions, { name, dialect, cwd }: HooksO
       prompt_id: top.id,
       ...(model && { model }),
       permission_mode: memory.permissions.get(ctx).mode,
+      ...(level && { effort: { level } }),
       ...(run.parent && { agent_id: run.id, agent_type: run.agent }),
     };
   }

@@ -78,6 +78,7 @@ const specific = {
   retry: z.boolean(),
   watchPaths: z.array(z.string()),
   initialUserMessage: z.string(),
+  sessionTitle: z.string(),
   worktreePath: z.string(),
   displayContent: z.string(),
 };
@@ -138,7 +139,7 @@ export function readAnswer(returned: unknown, input: HookInput, dialect: Dialect
   return { output: decided(read.output ?? { specific: {} }, found), invalid: [...read.invalid, problem], unknown };
 }
 
-/** Members of outputs in the home systems that have no effect here. */
+/** Members of outputs in the home systems that have no effect here; `sessionTitle` has one in hookSpecificOutput alone. */
 const withoutEffect = [
   ...["async", "asyncTimeout", "terminalSequence", "sessionTitle", "reloadSkills", "suppressOriginalPrompt"],
   "classifierContext",
@@ -200,7 +201,9 @@ export function readOutput(returned: unknown, event: HookEvent, voidsInvalid: bo
   const output = { ...rest, specific: fields };
   const isVoid = voidsInvalid && invalid.length > 0;
   for (const name of Object.keys(specific)) {
-    if (!(name in common) && name in returned) invalid.push(`${name} belongs in hookSpecificOutput`);
+    if (!(name in common) && !withoutEffect.includes(name) && name in returned) {
+      invalid.push(`${name} belongs in hookSpecificOutput`);
+    }
   }
   return { output: isVoid ? denyIn(output) : output, invalid };
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Dialect } from "./dialect.ts";
 import type { EventFields, HookEvent, StopFailureKind } from "./events.ts";
 import { type AskOptions, endReason, type Hooks } from "./hooks.ts";
 import { type Answers, blockOf, contextOf, lastOf, stopOf } from "./outputs.ts";
@@ -15,7 +16,6 @@ import {
   type Compaction,
   continueWith,
   declined,
-  type ErrorContext,
   type Event,
   type Middleware,
   ModelError,
@@ -97,6 +97,11 @@ export function stopHook(hooks: Hooks): Pick<Middleware, "stop"> {
 
   async function askAll(ctx: StopContext): Promise<Answers> {
     const { run } = ctx;
+    if (memory.cut.get(ctx)) {
+      const last_assistant_message = "The answer exceeded the maximum of output tokens.";
+      await hooks.ask("StopFailure", ctx, () => ({ error: "max_output_tokens", last_assistant_message }));
+      return [];
+    }
     const fields = {
       stop_hook_active: memory.continued.get(ctx),
       last_assistant_message: textOf(ctx.message),
@@ -133,7 +138,7 @@ export function errorHook(hooks: Hooks): Pick<Middleware, "error"> {
     async error(ctx, next) {
       const decision = await next();
       if (ctx.source !== "model" || decision.type !== "abort") return decision;
-      await askStopFailure(hooks, ctx, kindOf(ctx), messageOf(ctx.error));
+      await askStopFailure(hooks, ctx, kindOf(hooks.dialect, ctx.error), messageOf(ctx.error));
       return decision;
     },
   };
@@ -151,13 +156,43 @@ async function askStopFailure(
   await hooks.ask("StopFailure", ctx, () => ({ error, error_details }), options);
 }
 
-/** Classifies the failure of a model request by its HTTP status. */
-function kindOf({ error }: ErrorContext): StopFailureKind {
-  const { status = 0, overflow = false } = error instanceof ModelError ? error : {};
-  if (status === 401 || status === 403) return "authentication_failed";
-  if (status === 402) return "billing_error";
-  if (status === 429) return "rate_limit";
+/** The failures that concern an account, and the words of their messages. A provider sends them with several statuses. */
+const accountFailures: readonly (readonly [words: RegExp, kind: StopFailureKind])[] = [
+  [/oauth\b.*\bnot allowed\b.*\borganization/i, "oauth_org_not_allowed"],
+  [/\baccount\b.*\bon hold\b/i, "account_on_hold"],
+  [/credit balance is too low|billing|insufficient_quota|payment required/i, "billing_error"],
+  [
+    /(?:load|resolve|find) (?:\w+ )?credentials|(?:credentials?|security token)\b.*\bexpired/i,
+    "cloud_credential_error",
+  ],
+];
+
+/** Classifies the failure of a model request: by the account that its message is about, by its code, and by its HTTP status. */
+function kindOf({ additions }: Dialect, error: unknown): StopFailureKind {
+  const kind = exactKindOf(error);
+  return additions ? kind : olderKinds[kind] ?? kind;
+}
+
+/** The kinds that stand for those that Claude Code has added. */
+const olderKinds: { readonly [K in StopFailureKind]?: StopFailureKind } = {
+  oauth_org_not_allowed: "authentication_failed",
+  account_on_hold: "authentication_failed",
+  cloud_credential_error: "authentication_failed",
+  overloaded: "server_error",
+  model_not_found: "invalid_request",
+};
+
+function exactKindOf(error: unknown): StopFailureKind {
+  if (!(error instanceof ModelError)) return "unknown";
+  const { status = 0, overflow, code, message } = error;
+  const account = accountFailures.find(([words]) => words.test(message));
+  if (account) return account[1];
+  if (status === 402 || (status === 429 && code === "unavailable")) return "billing_error"; // a quota that is used up
+  if (code === "rate_limited") return "rate_limit";
+  if (code === "overloaded") return "overloaded";
+  if (code === "unauthorized") return "authentication_failed";
   if (status >= 500) return "server_error";
+  if (status === 404) return "model_not_found";
   return status >= 400 || overflow ? "invalid_request" : "unknown";
 }
 
@@ -169,11 +204,46 @@ async function startSession(
   ctx: Scope,
   source: EventFields["SessionStart"]["source"],
 ): Promise<Answers> {
-  const answers = await hooks.ask("SessionStart", ctx, () => ({ source }));
+  const answers = await hooks.ask("SessionStart", ctx, () => ({
+    source,
+    ...titleOf(hooks, ctx),
+    ...(source === "resume" || source === "fork" ? costOfResuming(hooks, ctx) : {}),
+  }));
+  if (source !== "clear" && source !== "compact") takeTitle(hooks, ctx, answers);
   const first = lastOf(answers, hooks.dialect, ({ specific }) => specific.initialUserMessage);
   if (first) hooks.memory.firstMessage.set(ctx, first);
   watchPaths(hooks, ctx, answers);
   return answers;
+}
+
+/** Returns the field with the title of the session, if a hook has given it one. */
+function titleOf({ memory }: Hooks, ctx: Scope): { session_title?: string } {
+  const session_title = memory.title.get(ctx);
+  return session_title ? { session_title } : {};
+}
+
+/** Keeps the title that hooks give to the session, and sends it to clients. */
+function takeTitle({ dialect, memory }: Hooks, ctx: Scope, answers: Answers): void {
+  const title = lastOf(answers, dialect, ({ specific }) => specific.sessionTitle);
+  if (!title || title === memory.title.get(ctx)) return;
+  memory.title.set(ctx, title);
+  ctx.emit({ type: "data", name: "session_title", data: title });
+}
+
+/** The seconds for which a provider keeps a prompt in its cache, by default. */
+const cacheSeconds = 300;
+
+/** Returns the fields about the first request of a session that has a response already. */
+function costOfResuming({ memory }: Hooks, ctx: Scope): Partial<EventFields["SessionStart"]> {
+  const last = memory.last.get(ctx);
+  if (!last) return {};
+  const seconds = Math.max(0, Math.round((ctx.run.now() - last.at) / 1_000));
+  return {
+    seconds_since_last_response: seconds,
+    context_tokens: last.tokens,
+    prompt_cache_likely_expired: seconds > cacheSeconds || last.replaced === true,
+    estimated_cache_write_usd: 0,
+  };
 }
 
 /** Creates the hook at `session`. */
@@ -181,11 +251,18 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
   const { memory, background } = hooks;
   const watch = watchEvents(hooks);
 
+  /** Returns the source of a session. The state of a fork is that of the session that it was made from. One that has lost its messages was cleared. */
+  function sourceOf(ctx: SessionContext): EventFields["SessionStart"]["source"] {
+    const last = memory.last.get(ctx);
+    if (ctx.source === "new") return last ? "clear" : "startup";
+    return last && last.session !== ctx.run.session ? "fork" : "resume";
+  }
+
   async function beginSession(ctx: SessionContext): Promise<readonly string[]> {
-    const { source, resumed, run, settings } = ctx;
+    const { resumed, run, settings } = ctx;
     memory.model.set(ctx, settings.model.id);
     if (resumed) return [];
-    if (!run.parent) return contextOf(await startSession(hooks, ctx, source === "new" ? "startup" : "resume"));
+    if (!run.parent) return contextOf(await startSession(hooks, ctx, sourceOf(ctx)));
     const agent = { agent_id: run.id, agent_type: run.agent };
     return contextOf(await hooks.ask("SubagentStart", ctx, () => agent));
   }
@@ -238,6 +315,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
 
 /** Creates the hook at `compact`. */
 export function compactHook(hooks: Hooks): Pick<Middleware, "compact"> {
+  const { memory } = hooks;
   return {
     async compact(ctx, next) {
       const trigger = ctx.trigger === "manual" ? "manual" : "auto";
@@ -248,6 +326,8 @@ export function compactHook(hooks: Hooks): Pick<Middleware, "compact"> {
       const compaction = await next();
       if (compaction.type === "declined") return compaction;
       const compact_summary = summaryOf(ctx, compaction);
+      const last = memory.last.get(ctx);
+      if (last) memory.last.set(ctx, { ...last, replaced: true });
       await hooks.ask("PostCompact", ctx, () => ({ trigger, compact_summary }));
       if (ctx.run.parent) return compaction;
       const texts = contextOf(await startSession(hooks, ctx, "compact"));
@@ -279,7 +359,14 @@ export function promptHooks(hooks: Hooks): Pick<Middleware, "prompt" | "input"> 
   async function askExpansion(ctx: Scope, prompt: string): Promise<Answers> {
     const [, command_name, command_args = ""] = prompt.match(/^\/([\w:-]+)(?:\s+(.*))?$/s) ?? [];
     if (command_name === undefined) return [];
-    const fields = { expansion_type: "slash_command", command_name, command_args, prompt } as const;
+    const isMcp = command_name.startsWith("mcp__"); // as the home system names the prompts of servers
+    const fields = {
+      expansion_type: isMcp ? "mcp_prompt" : "slash_command",
+      command_name,
+      command_args,
+      ...(isMcp && { command_source: "mcp" }),
+      prompt,
+    } as const;
     return await hooks.ask("UserPromptExpansion", ctx, () => fields);
   }
 
@@ -289,8 +376,10 @@ export function promptHooks(hooks: Hooks): Pick<Middleware, "prompt" | "input"> 
     const expanded = await askExpansion(ctx, prompt);
     const refused = refusalOf("UserPromptExpansion", expanded);
     if (refused) return refused;
-    const fields = () => ({ prompt, source: "sdk" as const, ...imagesOf(message) });
+    const source = message.from === undefined ? "sdk" : "system";
+    const fields = () => ({ prompt, source, ...titleOf(hooks, ctx), ...imagesOf(message) }) as const;
     const submitted = await hooks.ask("UserPromptSubmit", ctx, fields);
+    takeTitle(hooks, ctx, submitted);
     return refusalOf("UserPromptSubmit", submitted) ?? [...contextOf(expanded), ...contextOf(submitted)];
   }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { EffortLevel } from "./events.ts";
 import type { Hooks } from "./hooks.ts";
 import { contextOf, lastOf } from "./outputs.ts";
 import { finishBatch } from "./tool.ts";
@@ -117,6 +118,13 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
     hooks.addLater(ctx, contextOf(answers));
   }
 
+  function noteResponse(ctx: ModelContext, { finish, usage: { input, output } }: ModelResponse): void {
+    if (!hooks.dialect.additions) return;
+    memory.cut.set(ctx, finish === "length");
+    if (ctx.run.parent || !hooks.has("SessionStart")) return;
+    memory.last.set(ctx, { session: ctx.run.session, at: ctx.run.now(), tokens: input + output });
+  }
+
   return {
     async turn(ctx, next) {
       const texts = ctx.resumed ? [] : memory.later(ctx).get(ctx);
@@ -131,7 +139,9 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
     },
     async model(ctx, next) {
       if (ctx.purpose === "summary") return await next();
+      if (hooks.dialect.additions) memory.effort.set(ctx, levelOf(ctx));
       const response = await display.during(ctx, next);
+      noteResponse(ctx, response);
       if (hooks.has("PreToolUse", "PostToolBatch")) {
         memory.batch.set(ctx, { ids: callsOf(response).map(({ id }) => id), calls: {}, asked: false });
       }
@@ -139,6 +149,12 @@ export function turnHooks(hooks: Hooks): Pick<Middleware, "turn" | "model"> {
       return response;
     },
   };
+}
+
+/** Returns the level of an effort. Those below the lowest level of the home system are that level, and none is no level. */
+function levelOf({ request: { options: { effort } } }: ModelContext): EffortLevel | "" {
+  if (effort === undefined || effort === "none") return "";
+  return effort === "minimal" ? "low" : effort;
 }
 
 /** Returns texts for the model as a message that the transcript keeps. */

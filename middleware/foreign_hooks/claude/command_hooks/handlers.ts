@@ -92,7 +92,8 @@ export function commandHandler(hook: CommandHook, place: Place, environments: En
   return async (input, { signal, dialect }) => {
     const speaker: Speaker = { event: input.hook_event_name, dialect, name };
     const session = environments.enter(input.session_id, speaker.event);
-    const at = { cwd: place.cwd, env: { ...place.env, ...session.env } };
+    const effort = input.effort && { CLAUDE_EFFORT: input.effort.level };
+    const at = { cwd: place.cwd, env: { ...place.env, ...session.env, ...effort } };
     const running = start(hook, `${JSON.stringify(input)}\n`, at, signal);
     const exited = running.exited.finally(() => session.read?.(at));
     if (isAsync) return later(exited.then((exited) => lateOutput(exited, speaker)), running.kill);
@@ -144,7 +145,7 @@ export function checkHttpOptions(options: HttpHandlerOptions): void {
 /** The most bytes of a response. */
 const maxBytes = 1_000_000;
 
-/** Creates the handler. Throws a `TypeError` for an address that is not allowed. */
+/** Creates the handler. Throws a `TypeError` for an address that is not allowed. `env` are the variables that headers may contain. */
 export function httpHandler(
   { url, headers = {}, allowedEnvVars = [] }: HttpHook,
   { allow, privateAddresses = false, fetch: send = fetch }: HttpHandlerOptions,

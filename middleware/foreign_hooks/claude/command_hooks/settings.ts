@@ -10,7 +10,7 @@ import { eventNamed, type HookEvent, occurs, silenceOf } from "../events.ts";
 import { hookNames } from "../../copilot/outputs.ts";
 import { maybe } from "../../kit/answers.ts";
 import { forEvent, invalidHooks, isGuard, neverRun, parseHooks } from "../../kit/settings.ts";
-import { describeIssues, isObject } from "../../../../src/core/kit.ts";
+import { describeIssues, isObject, wildcard } from "../../../../src/core/kit.ts";
 
 // The handlers in a settings file, and their schema.
 
@@ -133,7 +133,13 @@ const matchers = z.array(
     matcher,
   ),
 );
-const file = z.looseObject({ hooks: maybe(z.record(z.string(), z.unknown())) });
+const file = z.looseObject({
+  hooks: maybe(z.record(z.string(), z.unknown())),
+  disableAllHooks: maybe(z.boolean()),
+  allowedHttpHookUrls: maybe(z.array(z.string())),
+  httpHookAllowedEnvVars: maybe(z.array(z.string())),
+  allowManagedHooksOnly: maybe(z.boolean()),
+});
 
 /** Handlers, and the values of the event that they are for. */
 export interface CommandMatcher {
@@ -151,18 +157,37 @@ export interface CommandSettings {
   readonly hooks?: Readonly<Record<string, readonly CommandMatcher[]>> | undefined;
   /** Switches all of them off. Default: false. */
   readonly disableAllHooks?: boolean | undefined;
+  /** The addresses that handlers of type `http` may post to, with `*` as a wildcard. The lists of several files are joined. Default: all; an empty list: none. */
+  readonly allowedHttpHookUrls?: readonly string[] | undefined;
+  /** The variables that headers of handlers of type `http` may contain, of those that a handler names. The lists of several files are joined. Default: all of them. */
+  readonly httpHookAllowedEnvVars?: readonly string[] | undefined;
+  /** In managed settings: hooks of other files never run. Default: false. */
+  readonly allowManagedHooksOnly?: boolean | undefined;
 }
 
-/** Joins several files: all their hooks, in the order of the files, unless one file switches hooks off. Throws a `TypeError` for an invalid file. */
-export function joinFiles(files: readonly CommandSettings[]): CommandSettings {
-  const { error } = z.array(file).safeParse(files);
+/**
+ * Joins several files: the hooks of those that may run, in the order of the files, managed ones first. A file that is not managed switches off no hook of a
+ * managed one. The lists of what handlers of type `http` may do hold for all files. Throws a `TypeError` for an invalid file.
+ */
+export function joinFiles(files: readonly CommandSettings[], managed: readonly CommandSettings[]): CommandSettings {
+  const all = [...managed, ...files];
+  const { error } = z.array(file).safeParse(all);
   if (error) throw new TypeError(`Cannot use settings: ${describeIssues(error.issues)}`);
-  files.forEach(expectInHooks);
-  const events = new Set(files.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
+  all.forEach(expectInHooks);
+  const isOff = (some: readonly CommandSettings[]) => some.some(({ disableAllHooks }) => disableAllHooks);
+  const areOthersOff = isOff(all) || managed.some(({ allowManagedHooksOnly }) => allowManagedHooksOnly);
+  const used = [...isOff(managed) ? [] : managed, ...areOthersOff ? [] : files];
+  const events = new Set(used.flatMap(({ hooks }) => Object.keys(hooks ?? {})));
   return {
-    hooks: Object.fromEntries([...events].map((event) => [event, files.flatMap(({ hooks }) => hooks?.[event] ?? [])])),
-    disableAllHooks: files.some(({ disableAllHooks }) => disableAllHooks),
+    hooks: Object.fromEntries([...events].map((event) => [event, used.flatMap(({ hooks }) => hooks?.[event] ?? [])])),
+    allowedHttpHookUrls: joinedList(all.map(({ allowedHttpHookUrls }) => allowedHttpHookUrls)),
+    httpHookAllowedEnvVars: joinedList(all.map(({ httpHookAllowedEnvVars }) => httpHookAllowedEnvVars)),
   };
+}
+
+/** Joins lists. Undefined if there is none. */
+function joinedList(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {
+  return lists.some((list) => list) ? lists.flatMap((list) => list ?? []) : undefined;
 }
 
 /** Throws a `TypeError` if hooks are at another place of a file than `hooks`: they would never run. */
@@ -189,28 +214,42 @@ type HookOf = (handler: HandlerConfig) => Definition["hook"];
 
 /** Reads settings. Throws a `TypeError` if the hooks of an event are invalid, or need a model, an agent or a server that is not given. */
 export function readSettings(
-  { hooks = {}, disableAllHooks = false }: CommandSettings,
+  { hooks = {}, allowedHttpHookUrls }: CommandSettings,
   dialect: Dialect,
   hookOf: HookOf,
 ): Configured {
   const definitions = new Map<string, readonly Definition[]>();
   const silent: string[] = [];
-  for (const [event, matcherGroups] of disableAllHooks ? [] : Object.entries(hooks)) {
+  for (const [event, matcherGroups] of Object.entries(hooks)) {
     const reason = silenceOf(event);
     if (reason !== undefined) silent.push(reason);
     if (!occurs(event)) continue;
     const all = parseHooks(event, matchers, matcherGroups);
-    for (const { type, onFailure } of all.flatMap(({ hooks }) => hooks).filter(({ type }) => !isKnown(type))) {
+    for (const { type, onFailure, url } of all.flatMap(({ hooks }) => hooks)) {
+      const isBlocked = type === "http" && !isAllowed(url, allowedHttpHookUrls);
+      if (isKnown(type) && !isBlocked) continue;
+      const subject = isBlocked ? `the address "${url}"` : `the type "${type}"`;
+      const reason = isBlocked ? "it is not in allowedHttpHookUrls" : "it is unknown";
       if (onFailure === "block" && isGuard(event)) {
-        throw invalidHooks(event, `unknown type "${type}" of handler, which has \`onFailure: "block"\``);
+        const fault = isBlocked ? `an address that is not in allowedHttpHookUrls, "${url}"` : `unknown type "${type}"`;
+        throw invalidHooks(event, `${fault} of handler, which has \`onFailure: "block"\``);
       }
-      silent.push(neverRun(event, "it is unknown", `the type "${type}"`));
+      silent.push(neverRun(event, reason, subject));
     }
-    const read = all.flatMap((each) => defined(each, event, dialect, hookOf));
+    const usable = all.map(({ hooks, ...rest }) => ({
+      ...rest,
+      hooks: hooks.filter(({ type, url }) => type !== "http" || isAllowed(url, allowedHttpHookUrls)),
+    }));
+    const read = usable.flatMap((each) => defined(each, event, dialect, hookOf));
     silent.push(...unmatched(event, read, dialect));
     definitions.set(event, read);
   }
   return { definitions, silent };
+}
+
+/** Whether settings allow handlers to post to an address. */
+function isAllowed(url: unknown, allowed: readonly string[] | undefined): boolean {
+  return allowed === undefined || typeof url !== "string" || allowed.some((pattern) => wildcard(pattern)(url));
 }
 
 function isKnown(type: string): boolean {
