@@ -31,9 +31,9 @@ export function tooLarge(max: number): readonly [status: number, error: object] 
 /** A received event, with the id of its frame. */
 export type Framed = Event & { readonly id: number };
 
-/** Parses frames. Throws for other content. */
+/** Parses frames. Comments, which a stream sends while it is silent, are left out. Throws for other content. */
 export function framesOf(text: string): Framed[] {
-  return text.split("\n\n").slice(0, -1).map((frame) => {
+  return text.split("\n\n").slice(0, -1).filter((frame) => frame !== ":").map((frame) => {
     const [, id, data] = frame.match(/^id: (\d+)\ndata: ([^\n]*)$/) ?? [];
     if (data === undefined) throw new Error(`Cannot read frame ${JSON.stringify(frame)}`);
     return { id: Number(id), ...JSON.parse(data) };
