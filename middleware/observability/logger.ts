@@ -4,7 +4,7 @@
  * @module
  */
 import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../mod.ts";
-import { expectChoice, expectNames, visible } from "../../src/core/kit.ts";
+import { expectChoice, expectNames, isThenable, visible } from "../../src/core/kit.ts";
 
 // The data of a log line, which contains no content.
 
@@ -273,10 +273,6 @@ function outcomeOfError(error: unknown): Pick<LogLine, "outcome" | "error"> {
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 function warn({ run, emit }: Scope, point: Point, cause: unknown): void {

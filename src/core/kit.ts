@@ -23,6 +23,7 @@ export {
   cancellationOf,
   delay,
   isLate,
+  isThenable,
   lateAfter,
   startTimer,
   type TimeOptions,

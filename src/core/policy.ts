@@ -4,6 +4,7 @@
  * @module
  */
 import { callSafely } from "./events.ts";
+import { isThenable } from "./lib/cancellation.ts";
 import { expectJson, ignoreRejections, typeOf } from "./lib/json.ts";
 import { expectType } from "./lib/options.ts";
 import type {
@@ -173,7 +174,7 @@ function expectField(operation: string, key: string, value: unknown, earlier: un
 
 /** Throws a `TypeError` that starts with `operation` if `value` is a promise. */
 export function expectNoPromise(operation: string, value: object): void {
-  if ("then" in value && typeof value.then === "function") {
+  if (isThenable(value)) {
     ignoreRejections(value);
     throw new TypeError(`${operation}: it is a promise or another thenable; await it`);
   }

@@ -12,7 +12,7 @@ import { stopped, unfinished, withheld, withoutAdditions } from "./call_results.
 import { decideOnError } from "./error_hooks.ts";
 import { skipped } from "./hook_answers.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
-import { delay, withGracePeriod } from "./lib/cancellation.ts";
+import { delay, isThenable, withGracePeriod } from "./lib/cancellation.ts";
 import type { GroupContext } from "./middleware.ts";
 import type { ErrorDecision, ExecuteContext } from "./points.ts";
 import { type PointPolicy, policyOf } from "./policy.ts";
@@ -170,7 +170,7 @@ async function execute(batch: Batch, calls: readonly OpenCall[], halt: Halt | un
   const isShown = halt ? !halt.pause : calls.some((call) => !call.asks);
   const saved = isShown ? checkpoint(position) : undefined; // no client reads a result of calls that the store does not have
   if (saved) await saved;
-  if (halt || engine.isEnding) return isShown; // also if the save or the log failed
+  if (halt || engine.isEnding) return isShown; // also if the save failed
   const running: Promise<void>[] = [];
   for (const call of calls) {
     if (call.phase.at !== "allowed") continue;
@@ -348,11 +348,6 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
   } finally {
     slots.give();
   }
-}
-
-/** Returns true for a value that `await` would wait for, such as a promise or a query builder. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 // The messages of a batch, and the failures that end the run.

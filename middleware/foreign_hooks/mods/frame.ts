@@ -7,7 +7,7 @@ import { copyOf, type Data, freeze, selectorOf } from "./patterns.ts";
 import { type Link, type Tier, tierOf, tiers } from "./registration.ts";
 import { isSameJson, messageOf } from "../kit/calls.ts";
 import { isInterrupt } from "../../../mod.ts";
-import { anySignal, isObject, startTimer } from "../../../src/core/kit.ts";
+import { anySignal, isObject, isThenable, startTimer } from "../../../src/core/kit.ts";
 
 // One dispatch: an event that passes the hooks which select it.
 
@@ -463,8 +463,4 @@ export function settleCore<T>(
   const outcome = "error" in settled ? "rejected" : "returned";
   const fields = { index: place.at, ...engineOrigin, event, outcome, ms: Date.now() - started } as const;
   place.step.entry = Object.freeze({ ...fields, received: e, returned: settled.value });
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

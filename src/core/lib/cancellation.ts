@@ -179,3 +179,8 @@ export function isLate(error: unknown): boolean {
 export function reasonOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
+
+/** Returns true for a value that `await` would wait for, such as a promise or a query builder. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
