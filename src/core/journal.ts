@@ -281,6 +281,11 @@ export interface Journal {
   pack?(key: string, run: number): Promise<void>;
   /** Deletes the events of runs before `run`, which are over. Entries stay. */
   trim(key: string, run: number): Promise<void>;
+  /**
+   * Deletes at most `limit` journals that have expired, and the events of as many of the rest of `limit` journals whose last run has been over for `keep`
+   * milliseconds. Returns the number of both. If it is less than `limit`, nothing is left. Indexes must find them.
+   */
+  sweep(limit: number, keep: number): Promise<number>;
   /** Deletes journals, in this order if it does not delete them at once. No append that knows a mark of them is stored afterwards. */
   delete(...keys: string[]): Promise<void>;
 }

@@ -36,6 +36,8 @@ interface Stored {
   head: TimelessHead;
   /** The time at which another process must look; null: not at all. */
   dueAt: number | null;
+  /** The time at which the last run was over; null: it is not over, or its events have been swept. */
+  endedAt: number | null;
   /** The entries. The first ones may have been deleted. */
   list: NumberedJournalEntry[];
   /** The events, by run. */
@@ -119,12 +121,13 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     const { events, due, created: { expireIn = bounds.expireIn } = {} } = addition;
     const lines = events?.lines ?? [];
     const stored: Stored = found ??
-      { head, dueAt: null, list: [], runs: new Map(), length: 0, changedAt: 0, steadyAt: 0, expireIn };
+      { head, dueAt: null, endedAt: null, list: [], runs: new Map(), length: 0, changedAt: 0, steadyAt: 0, expireIn };
     const more = lengthOf(texts) + lengthOf(lines);
     makeRoom(key, stored, head, more);
     stored.head = head;
     stored.length += more;
     noteChange(stored);
+    if (addition.change) stored.endedAt = head.state === "over" && head.run > 0 ? Date.now() : null;
     if (due !== undefined) setDue(key, stored, due === null ? null : Date.now() + due);
     const first = head.last - texts.length + 1;
     for (const [index, text] of texts.entries()) stored.list.push(numbered(first + index, JSON.parse(text)));
@@ -149,6 +152,17 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
     stored.list.push(numbered(last, JSON.parse(text)));
     notify(key, true);
     return { status: "posted", last } as const;
+  }
+
+  /** Deletes the events of runs before `run`. */
+  function trim(key: string, stored: Stored | undefined, run: number): void {
+    if (!stored) return;
+    for (const [number, { lines }] of stored.runs) {
+      if (number >= run) continue;
+      stored.runs.delete(number);
+      stored.length -= lengthOf(lines);
+    }
+    makeRoom(key, stored, stored.head, 0);
   }
 
   return {
@@ -179,16 +193,21 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
         });
         return all.sort().slice(0, limit);
       }),
-    trim: (key, run) =>
+    trim: (key, run) => promiseTry(() => trim(key, find(key), run)),
+    sweep: (limit, keep) =>
       promiseTry(() => {
-        const stored = find(key);
-        if (!stored) return;
-        for (const [number, { lines }] of stored.runs) {
-          if (number >= run) continue;
-          stored.runs.delete(number);
-          stored.length -= lengthOf(lines);
+        let count = 0;
+        for (const key of journals.ids()) {
+          const stored = journals.get(key);
+          const isOver = stored && stored.endedAt !== null && stored.endedAt <= Date.now() - keep;
+          if (count >= limit) break;
+          if (stored && !isKept(key, stored)) remove(key);
+          else if (isOver) trim(key, stored, stored.head.run + 1);
+          else continue;
+          if (isOver) stored.endedAt = null;
+          count++;
         }
-        makeRoom(key, stored, stored.head, 0);
+        return count;
       }),
     delete: (...keys) =>
       promiseTry(() => {

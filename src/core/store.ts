@@ -74,6 +74,17 @@ export interface Recovered {
 /** Takes over runs whose process died. Resolves when they have begun. Rejects if the store fails or `limit` is no whole number of at least 1. */
 export type Recover = (options?: RecoverOptions) => Promise<Recovered>;
 
+// Sweeps, which delete what is not kept any more.
+
+/** The options of `sweep()`. */
+export interface SweepOptions {
+  /** The number of sessions and keys of one step, a whole number of at least 1: a write that comes meanwhile waits for one step at most. Default: 100. */
+  readonly limit?: number;
+}
+
+/** Deletes what is not kept any more. Resolves to the number of sessions and keys of which it has deleted something. */
+export type Sweep = (options?: SweepOptions) => Promise<number>;
+
 // Retries for stores that fail now and then.
 
 /** The least number of attempts, and the milliseconds by which each delay grows, up to the longest. */

@@ -20,6 +20,7 @@ import type { ServedAgent, ServerOptions } from "./options.ts";
 import type { EventOutput } from "./respond.ts";
 import type { UserMessage } from "../protocol/message.ts";
 import type { RecoveringServer } from "../session/durable/recovery.ts";
+import { sweepTimer } from "../session/expiry.ts";
 import { ownedKey } from "../session/owned_key.ts";
 import { Records } from "../session/record/records.ts";
 import type {
@@ -32,6 +33,9 @@ import type {
   RunHost,
 } from "../session/record/run_host.ts";
 import { isRunning, leaseEnd } from "../session/record/run_state.ts";
+
+/** The most journals that are swept after a run, once a minute. */
+const sweptAfterRun = 100;
 
 /** The most milliseconds for which the deletion of a session waits for the end of its run. */
 const longestStop = 5_000;
@@ -52,6 +56,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly #limits: ServerOptions["limits"];
   readonly #grace: number;
   readonly #keepTime: number;
+  readonly #isSweepDue = sweepTimer();
   /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
   readonly #live = new Map<string, SharedRun>();
   /** The launches whose run is not known yet, the earliest first. */
@@ -73,6 +78,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
     this.#keepTime = options.keep;
     this.records = options.sessions && new Records(options.sessions.journal, this);
     this.reports = endReports(options, this);
+    this.#isSweepDue(); // the first minute begins
     options.signal?.addEventListener("abort", () => {
       for (const run of this.#live.values()) run.handOver(options.grace);
     });
@@ -112,6 +118,11 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const opened = await this.#openHead(id, requester).catch(unlessUnreadable);
     if (opened && isRunning(opened.session)) await this.#stopForDelete(opened, requester);
     await deleteSession(sessions, { id, owner: requester.owner });
+  }
+
+  /** Deletes what is not kept any more, of at most `limit` journals. Returns the number of those of which it has deleted something. */
+  async sweep(limit: number): Promise<number> {
+    return await this.#sessions?.journal.sweep(limit, this.#keepTime) ?? 0;
   }
 
   /** Stops the run of a session, also in another process, and waits for its end. */
@@ -220,7 +231,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       run = new SharedRun(ready.run, started, this.lease);
       this.#keep(ownedKey(requester.owner, ready.run), run);
       if (this.signal?.aborted) run.handOver(this.#grace); // it has begun since
-      this.#packLater(started, requester);
+      this.#tidyLater(started, requester);
 
       // 5. Deliver the report when it is over.
       const recovered = recoveredRun(ready.run, session, requester);
@@ -240,15 +251,17 @@ export class LiveRuns implements RunHost, RecoveringServer {
     }
   }
 
-  /** Has the events of a run packed once it has ended, which needs less room. */
-  #packLater({ result }: Started, requester: Requester): void {
+  /** Has the events of a run packed once it has ended, which needs less room, and deletes a few of those that are not kept any more. */
+  #tidyLater({ result }: Started, requester: Requester): void {
     const { journal } = this.#sessions ?? {};
-    if (!journal?.pack) return;
-    const packed = result.then(async ({ run, status }) => {
+    const isSweepDue = journal && this.#isSweepDue();
+    if (!journal?.pack && !isSweepDue) return;
+    const tidied = result.then(async ({ run, status }) => {
       const place = placeOf(run);
-      if (place && status !== "paused") await journal.pack?.(place.key, place.run);
+      if (place && status !== "paused") await journal?.pack?.(place.key, place.run);
+      if (isSweepDue) await this.sweep(sweptAfterRun);
     });
-    this.track(packed.catch((error) => this.report(error)), requester);
+    this.track(tidied.catch((error) => this.report(error)), requester);
   }
 
   /** Returns the id of the next run of a session. */

@@ -163,8 +163,10 @@ export function resolveOptions(
   }
   const { keep = 86_400_000 } = options.events ?? {};
   expectNames("Cannot serve: `events`", options.events ?? {}, ["keep"]);
-  for (const [name, ms] of Object.entries({ heartbeat, lease, "events.keep": keep })) {
-    expectTime(`Cannot serve: \`${name}\``, ms);
+  expectTime("Cannot serve: `heartbeat`", heartbeat);
+  expectTime("Cannot serve: `lease`", lease);
+  if (!(keep > 0 && keep <= Number.MAX_SAFE_INTEGER)) {
+    throw new RangeError(`Cannot serve: \`events.keep\` is ${keep}; expected a positive number of milliseconds`);
   }
   expectChoice("Cannot serve", "busy", nativeBusy, ["refuse", "queue", "replace"]);
   if (typeof onClientGone !== "function") expectClientGone(onClientGone);

@@ -6,7 +6,8 @@
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import { Idempotency, SessionQueue } from "./queue.ts";
-import type { Recover, SessionName } from "../core/store.ts";
+import { expectCount } from "../core/lib/options.ts";
+import type { Recover, SessionName, Sweep } from "../core/store.ts";
 import type { recoveryOf } from "../session/durable/recovery.ts";
 import { LiveRuns } from "./live_runs.ts";
 import {
@@ -21,7 +22,7 @@ import { nativeRoutes, wireRoute } from "./routes.ts";
 import type { Server } from "./operation.ts";
 import { requestPath } from "./request_path.ts";
 import { errorResponse, RequestError, shuttingDown } from "./error_response.ts";
-import { promiseTry } from "../stream/tick.ts";
+import { nextTick, promiseTry } from "../stream/tick.ts";
 
 /** An agent over HTTP. */
 export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
@@ -30,6 +31,12 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
    * alarm, a queue. The store must contain sessions of this agent only. A server with sessions in memory has no such runs.
    */
   readonly recover: Recover;
+  /**
+   * Deletes what is not kept any more, in steps, until nothing is left. These are the events of runs that have been over for `events.keep`, and the sessions and
+   * idempotency keys that have expired: no request finds them any more. Call it where `recover()` is called, once an hour or a day. Several processes may call it at once. Without it, a
+   * server deletes one step a minute, after a run. Rejects if the store fails or `limit` is no whole number of at least 1.
+   */
+  readonly sweep: Sweep;
   /**
    * Deletes a session and what belongs to it: its messages and events, its mail, the idempotency keys of its runs, and the reports of their ends that are owed. A
    * run in progress is stopped before, in whichever process; if it does not end within five seconds, it goes on without a session, and nothing of it is stored. A
@@ -134,9 +141,24 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
   return Object.assign(app, {
     recover: recoverOf(runs, options),
+    sweep: sweepOf(runs, options),
     deleteSession: (id: string, name: SessionName = {}) => runs.delete(id, name),
     settled: () => runs.settled(),
   });
+}
+
+/** Returns the `sweep()` of a server. */
+function sweepOf(runs: LiveRuns, { signal }: ServerOptions): Sweep {
+  return async ({ limit = 100 } = {}) => {
+    expectCount("Cannot sweep", { limit });
+    let swept = 0;
+    for (let count = limit; count >= limit && !signal?.aborted;) {
+      count = await runs.sweep(limit);
+      swept += count;
+      await new Promise<void>((resolve) => nextTick(resolve)); // a database of this process lets no other work begin in between
+    }
+    return swept;
+  };
 }
 
 /** Returns the `recover()` of a server. Its store brings the code. */

@@ -9,7 +9,7 @@ import type { Store } from "../core/store.ts";
 import type { KeyValue } from "../protocol/key_value.ts";
 import { expectNames } from "../protocol/shape.ts";
 import { sqlEarlierRows } from "./batch_sql/earlier_rows.ts";
-import { batchesIn, expiredJournals, sqlJournal } from "./batch_sql/journal.ts";
+import { batchesIn, sqlJournal } from "./batch_sql/journal.ts";
 import { storeOf } from "./earlier_rows.ts";
 import type { DeltaOptions } from "./journal_rows.ts";
 import { sqlKeyValue, valueTables } from "./sql/key_value.ts";
@@ -32,12 +32,12 @@ function expectStorage(storage: SqlStorage): void {
 export interface DurableObjectOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
-   * Expired entries are deleted when the object starts. Default: never.
+   * What has expired is not found, and `sweep()` of the app deletes it. Default: never.
    */
   readonly expireIn?: number;
   /**
    * The object's `ctx.storage`. The store sets its alarm while a run has a lease, so that a killed object starts again. The class needs
-   * `alarm() { return app.recover().then(({ over }) => over); }`. Default: the object starts with the next request.
+   * `alarm() { return app.recover().then(({ over }) => over).then(() => app.sweep()); }`. Default: the object starts with the next request.
    */
   readonly alarm?: ObjectAlarm;
 }
@@ -127,7 +127,6 @@ export function durableObjectStore(storage: SqlStorage, options: DurableObjectOp
   expectStorage(storage);
   storage.transactionSync(() => {
     for (const statement of journalTables) storage.sql.exec(statement);
-    for (const statement of expiredJournals) storage.sql.exec(statement, Date.now());
   });
   const execute = batchesIn(storage);
   const journal = sqlJournal(execute, journalOptions);

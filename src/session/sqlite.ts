@@ -39,7 +39,7 @@ export interface SqliteStatement {
 export interface SqliteOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
-   * Expired entries are deleted by later writes. Default: never.
+   * What has expired is not found, and `sweep()` of the app deletes it. Default: never.
    */
   readonly expireIn?: number;
   /** Milliseconds between two looks for changes of other processes. Those of this process are noticed at once. Default: 100. */

@@ -102,11 +102,24 @@ export function fileJournal(directory: string, { expireIn = Infinity }: { readon
     return lines.map(([number, line]) => [number, JSON.parse(line)]);
   }
 
-  async function all(): Promise<readonly (readonly [key: string, head: StoredHead])[]> {
+  /** Deletes a journal that has expired, or the events of its runs that have been over for `keep` milliseconds. Returns whether there was something to delete. */
+  async function sweep(key: string, keep: number): Promise<boolean> {
+    const head = await headOf(key);
+    if (!head) {
+      await Deno.remove(fileOf(key), { recursive: true });
+      return true;
+    }
+    if (head.state !== "over" || head.changedAt > Date.now() - keep) return false;
+    return await Deno.remove(fileOf(key, "events"), { recursive: true }).then(() => true, () => false); // there may be none
+  }
+
+  async function keys(): Promise<readonly string[]> {
     const names = await Array.fromAsync(Deno.readDir(directory), ({ name }) => name);
-    const heads = await Promise.all(
-      names.filter((name) => !name.endsWith(".lock")).map(async (key) => [key, await headOf(key)] as const),
-    );
+    return names.filter((name) => !name.endsWith(".lock"));
+  }
+
+  async function all(): Promise<readonly (readonly [key: string, head: StoredHead])[]> {
+    const heads = await Promise.all((await keys()).map(async (key) => [key, await headOf(key)] as const));
     return heads.flatMap(([key, head]) => head ? [[key, head] as const] : []);
   }
 
@@ -162,8 +175,15 @@ export function fileJournal(directory: string, { expireIn = Infinity }: { readon
         );
         for (const each of runs) if (each < run) await Deno.remove(fileOf(key, "events", each), { recursive: true });
       }),
-    async delete(...keys) {
-      for (const key of keys) {
+    async sweep(limit, keep) {
+      let count = 0;
+      for (const key of await keys()) {
+        if (count < limit && await alone(key, () => sweep(key, keep))) count++;
+      }
+      return count;
+    },
+    async delete(...deleted) {
+      for (const key of deleted) {
         await alone(key, () => Deno.remove(fileOf(key), { recursive: true }).catch(() => {})); // there may be none
         notify(key);
       }

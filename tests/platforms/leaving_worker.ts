@@ -75,7 +75,8 @@ const cleaning: Middleware = {
 
 /** Returns a store whose functions wait, as those of a database do. */
 function waiting() {
-  const { head, open, entries, append, post, read, pending, list, trim, delete: remove, watch } = memory().journal;
+  const { head, open, entries, append, post, read, pending, list, trim, sweep, delete: remove, watch } =
+    memory().journal;
   const slowly = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
     await sleep(20);
     const result = await work(...args);
@@ -92,6 +93,7 @@ function waiting() {
     pending: slowly(pending),
     list: slowly(list),
     trim: slowly(trim),
+    sweep: slowly(sweep),
     delete: slowly(remove),
     watch,
   });

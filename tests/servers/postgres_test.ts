@@ -169,6 +169,16 @@ onPostgres("migrate() can run at once in several processes, and again", async (s
   assertEquals(await postgresStore(other).load("s"), { id: "s", version: 1, messages: [user("自在鉤\u0000")] });
 });
 
+onPostgres("migrate() causes no notice, also where the schema exists", async (_, url) => {
+  const notices: string[] = [];
+  const sql = postgres(url, { onnotice: ({ message }) => void notices.push(String(message)), fetch_types: false });
+  await migrate(sql);
+  await migrate(sql);
+  await sql.unsafe("CREATE TABLE IF NOT EXISTS jizai_journal ()"); // other statements cause them as before
+  assertEquals(notices, ['relation "jizai_journal" already exists, skipping']);
+  await sql.end();
+});
+
 onPostgres("sessions, keys of requests and values may be kept for a fraction of a millisecond", async (sql) => {
   const app = serve(agent({ model: scripted("Hello!") }), {
     store: postgresStore(sql, { expireIn: 60_000.5 }),

@@ -311,15 +311,32 @@ onRedis("redisStore() keeps a session until expireIn after the end of its lease"
   assertEquals([await store.save({ ...session, version: 2 }), await kept()], [3, 1]);
 });
 
-onRedis("redisStore() removes expired sessions from its indexes when it saves", async (redis) => {
-  const sizes = () => Promise.all(["of:", "due", "expiries"].map((name) => redis.zcard(`{jizai}:journals:${name}`)));
-  const store = redisStore(redis, { expireIn: 50 });
-  await store.save({ id: "old", version: 0, messages: [], lease: { until: 1 } });
-  assertEquals(await sizes(), [1, 1, 1]);
-  await delay(60);
-  await redisStore(redis).save({ id: "new", version: 0, messages: [] });
-  assertEquals([await sizes(), await store.list()], [[1, 0, 0], ["new"]]);
-});
+onRedis(
+  "sweep() of redisStore() removes expired sessions from its indexes, and delete() those that it deletes",
+  async (redis) => {
+    const names = ["of:", "due", "expiries", "ends"];
+    const sizes = () => Promise.all(names.map((name) => redis.zcard(`{jizai}:journals:${name}`)));
+    const store = redisStore(redis, { expireIn: 50 });
+    await store.save({ id: "old", version: 0, messages: [], lease: { until: 1 } });
+    assertEquals(await sizes(), [1, 1, 1, 0]);
+    await delay(60);
+    const monthly = redisStore(redis, { expireIn: 1_000_000 });
+    await monthly.save({ id: "new", version: 0, messages: [], lease: { until: 1 } });
+    await (await serve(agent({ model: scripted("Hello!") }), { store: monthly, session: () => "ended" }).request(
+      "/runs",
+      {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"prompt":"Hi"}',
+      },
+    )).text();
+    assertEquals(await sizes(), [3, 3, 3, 1]);
+    assertEquals([await store.journal.sweep(1, 100_000), await store.journal.sweep(1, 100_000)], [1, 0]);
+    assertEquals([await sizes(), await store.list()], [[2, 2, 2, 1], ["ended", "new"]]);
+    for (const id of ["ended", "new"]) await store.delete(id);
+    assertEquals(await sizes(), [0, 0, 0, 0]);
+  },
+);
 
 onRedis("a server that can lose data causes warnings, and a safe one causes none", async (redis) => {
   const warnings: string[] = [];

@@ -53,16 +53,17 @@ Deno.test("denoKvStore() keeps a session and its pieces while its run renews the
   await checkLeasedExpiry(denoKvStore(kv, { expireIn }), time, checkPieces);
 });
 
-Deno.test("denoKvStore() deletes expired sessions, with all of their keys, when it writes", async () => {
+Deno.test("sweep() of denoKvStore() deletes expired sessions, with all of their keys", async () => {
   using kv = await Deno.openKv(":memory:");
   using time = new FakeTime();
   const store = denoKvStore(kv, { expireIn: 1_000 });
   for (let number = 0; number < 120; number++) await store.save({ ...sessionOf(0, "a", "b"), id: `old${number}` });
   time.tick(60_000);
   await store.save({ ...sessionOf(0, "a"), id: "new1" });
-  assertEquals((await Array.fromAsync(kv.list({ prefix: ["jizai", "journal"] }))).length, 21); // 100 are deleted at once
-  time.tick(60_000);
-  await store.save({ ...sessionOf(0, "a"), id: "new2" });
+  const heads = async () => (await Array.fromAsync(kv.list({ prefix: ["jizai", "journal"] }))).length;
+  assertEquals(await heads(), 121);
+  assertEquals([await store.journal.sweep(100, 0), await heads()], [100, 21]);
+  assertEquals([await store.journal.sweep(100, 0), await heads()], [20, 1]);
   const left = await Array.fromAsync(kv.list({ prefix: [] }), ({ key }) => key[1]);
   assertEquals([...left].sort(), ["journal", "journal_entry", "journal_entry", "journal_expiry", "journal_of"]);
 });

@@ -61,9 +61,9 @@ Deno.test("durableObjectStore() removes deleted rows, with the events of runs", 
   const store = durableObjectStore(disk);
   await store.save(sessionOf(0, "a", "b"));
   await addEvents(store);
-  assertEquals(rows(disk), [1, 3, 1]);
+  assertEquals(rows(disk), [1, 1, 3, 1]);
   await store.delete("s");
-  assertEquals(rows(disk), [0, 0, 0]);
+  assertEquals(rows(disk), [0, 0, 0, 0]);
 });
 
 Deno.test("durableObjectStore() keeps a session while its run renews the lease, and deletes it after that", async () => {
@@ -71,18 +71,17 @@ Deno.test("durableObjectStore() keeps a session while its run renews the lease, 
   await checkLeasedExpiry(durableObjectStore(storage(), { expireIn }), time);
 });
 
-Deno.test("durableObjectStore() removes expired rows, with the events of runs, when the object starts", async () => {
+Deno.test("sweep() of durableObjectStore() removes expired rows, with the events of runs", async () => {
   using time = new FakeTime();
   const disk = storage();
   const store = durableObjectStore(disk, { expireIn: 1_000 });
   await store.save(sessionOf(0, "a", "b"));
   await addEvents(store);
   time.tick(999);
-  durableObjectStore(disk);
-  assertEquals(rows(disk), [1, 3, 1]);
+  const { journal } = durableObjectStore(disk, { expireIn: 1_000 });
+  assertEquals([await journal.sweep(9, 60_000), rows(disk)], [0, [1, 1, 3, 1]]);
   time.tick(1);
-  durableObjectStore(disk);
-  assertEquals(rows(disk), [0, 0, 0]);
+  assertEquals([await journal.sweep(9, 60_000), rows(disk)], [1, [0, 0, 0, 0]]);
 });
 
 Deno.test("durableObjectStore() stores a session completely or not at all", async () => {

@@ -2,10 +2,10 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
-import { migrate, schema, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { migrate, schema, type SqliteDatabase, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { journalLaws } from "@jizai/jizai/testing";
 import { journalKey } from "../../src/core/journal.ts";
-import { begun } from "../support/begun_journal.ts";
+import { begun, ended } from "../support/begun_journal.ts";
 import { earlierTables } from "../support/earlier_stores.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
@@ -18,7 +18,7 @@ function open(): DatabaseSync {
 
 /** Counts the rows of all tables. */
 function rows(database: DatabaseSync): readonly number[] {
-  return ["jizai_journal", "jizai_journal_entry", "jizai_journal_event"]
+  return ["jizai_journal", "jizai_journal_entry", "jizai_journal_event", "jizai_journal_ended"]
     .map((table) => Number(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()?.rows));
 }
 
@@ -87,29 +87,47 @@ Deno.test("sqliteStore() keeps a session while its run renews the lease, and del
   await checkLeasedExpiry(sqliteStore(open(), { expireIn }), time);
 });
 
-Deno.test("sqliteStore() deletes expired rows, with the events of runs, when it writes", async () => {
+Deno.test("sweep() of sqliteStore() leaves no row of what has expired, and no write deletes it", async () => {
   using time = new FakeTime();
   const database = open();
-  const store = sqliteStore(database, { expireIn: 1_000 });
-  await store.journal.append("old", begun("old"));
-  assertEquals(rows(database), [1, 1, 1]);
+  const { journal } = sqliteStore(database, { expireIn: 1_000 });
+  for (const key of ["old", "older"]) {
+    await journal.append(key, begun(key));
+    await journal.append(key, ended(2, ["2"]));
+  }
+  assertEquals(rows(database), [2, 2, 4, 2]);
   time.tick(60_000);
-  await store.journal.append("new", begun("new"));
-  assertEquals(rows(database), [1, 1, 1]);
+  await journal.append("new", begun("new"));
+  assertEquals(rows(database), [3, 3, 5, 2]);
+  assertEquals([await journal.sweep(1, 0), rows(database)], [1, [2, 2, 3, 1]]);
+  assertEquals([await journal.sweep(1, 0), rows(database)], [1, [1, 1, 1, 0]]);
+  assertEquals(await journal.sweep(1, 0), 0);
 });
 
-Deno.test("the deletion of expired rows searches indexes, and scans no table", () => {
+Deno.test("sweep() of sqliteStore() searches indexes, and scans no table", async () => {
+  using time = new FakeTime();
   const database = open();
-  const swept = [
-    ["jizai_journal_event", "key", "jizai_journal"],
-    ["jizai_journal_entry", "key", "jizai_journal"],
-  ];
-  for (const [of, key, table] of swept) {
-    const plan = database.prepare(
-      `EXPLAIN QUERY PLAN DELETE FROM ${of} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE expires <= 1)`,
-    ).all().map(({ detail }) => String(detail));
-    assertEquals(plan.filter((detail) => detail.startsWith("SCAN")), []);
-  }
+  const queries = new Set<string>();
+  const noting: SqliteDatabase = {
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      queries.add(sql);
+      return database.prepare(sql);
+    },
+  };
+  const { journal } = sqliteStore(noting, { expireIn: 1_000 });
+  await journal.append("a", begun("a"));
+  await journal.append("a", ended(2, ["2"]));
+  queries.clear();
+  await journal.sweep(9, 0);
+  await journal.append("a", ended(3, ["3"]));
+  time.tick(60_000);
+  await journal.sweep(9, 0);
+  const plans = [...queries].filter((sql) => /^(SELECT|DELETE)/.test(sql)).map((sql) =>
+    database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all().map(({ detail }) => String(detail))
+  );
+  assertEquals(plans.length >= 8, true);
+  assertEquals(plans.flat().filter((detail) => /^SCAN (?!json_each)/.test(detail)), []);
 });
 
 Deno.test("sqliteStore() commits the appends of one tick of the event loop together, and one that fails fails alone", async () => {

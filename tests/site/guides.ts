@@ -10,6 +10,8 @@ export interface Program {
   readonly default: ServedApp;
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
+  readonly deleteOldData: () => Promise<void>;
+  readonly deleteOf: (user: string, session: string) => Promise<void>;
   readonly lines: readonly string[];
   readonly persistence: { readonly store: Store };
   readonly continueLostRuns: () => Promise<number>;

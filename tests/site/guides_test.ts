@@ -294,9 +294,29 @@ Deno.test("survive_a_deploy: a run that a shutdown hands over is not lost", asyn
   assertEquals((await post(app, "/runs", { prompt: "Hi" })).status, 503);
 });
 
+Deno.test("delete_data: a person's session is deleted, and old data after its time", async () => {
+  const { default: app, deleteOldData, deleteOf } = await load("delete_data", demo);
+  const headers = { "x-user": "ada" };
+  const ids: string[] = [];
+  for (let runs = 0; runs < 3; runs++) {
+    ids.push(first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" }, headers))).session);
+  }
+  const statuses = () => Promise.all(ids.map(async (id) => (await app.request(`/sessions/${id}`, { headers })).status));
+  await app.request(`/sessions/${ids[0]}`, { method: "DELETE", headers });
+  await deleteOf("ada", ids[1] ?? "");
+  assertEquals(await statuses(), [404, 404, 200]);
+  const later = Date.now() + 30 * 86_400_000;
+  using _ = stub(Date, "now", () => later);
+  await deleteOldData();
+  assertEquals([await statuses(), await app.sweep()], [[404, 404, 404], 0]);
+  await app.settled();
+});
+
 Deno.test("databases: a session outlives the server, in SQLite", async () => {
   const { persistence } = await load("databases", demo);
-  const { session } = first("run.started", await prompt(serve(agent({ model: demo }), persistence), "Hi"));
+  const app = serve(agent({ model: demo }), persistence);
+  const { session } = first("run.started", await prompt(app, "Hi"));
+  await app.settled(); // its events are packed after its end
   const response = await serve(agent({ model: demo }), persistence).request(`/sessions/${session}`);
   assertEquals((await response.json()).messages.length, 2);
 });

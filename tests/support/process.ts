@@ -51,6 +51,7 @@ export function processOf(
     post: whileAlive(journal.post),
     read: whileAlive(journal.read),
     trim: whileAlive(journal.trim),
+    sweep: whileAlive(journal.sweep),
     pending: whileAlive(journal.pending),
     list: whileAlive(journal.list),
     delete: whileAlive(journal.delete),

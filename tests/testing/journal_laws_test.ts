@@ -33,6 +33,9 @@ function appending(change: (append: Append, head: Awaited<ReturnType<Journal["he
   return ({ append, head }) => ({ append: async (key, given) => await append(key, change(given, await head(key))) });
 }
 
+/** The keys of journals that a case has seen. */
+const seen = new Set<string>();
+
 const cases: Readonly<Record<string, readonly [change: Change, broken: readonly string[]]>> = {
   "takes an append after any mark": [({ append, head }) => ({
     append: async (key, addition) =>
@@ -136,7 +139,11 @@ const cases: Readonly<Record<string, readonly [change: Change, broken: readonly 
       const heads = await Promise.all(keys.map(head));
       return await (heads.some((head) => head) ? remove(...keys) : Promise.reject(new Error("404")));
     },
-  }), ["finds no journal that was never created", "finds no session that was never saved"]],
+  }), [
+    "finds no journal that was never created",
+    "does the same as a plain model, whatever several instances do",
+    "finds no session that was never saved",
+  ]],
   "deletes the first of several journals": [({ delete: remove }) => ({ delete: (key = "") => remove(key) }), [
     "does not take a journal that was deleted and created anew for the one before",
     "returns a transcript that grows, shrinks and changes in the middle as it was saved",
@@ -155,13 +162,45 @@ const cases: Readonly<Record<string, readonly [change: Change, broken: readonly 
     "appends entries and replaces the head",
     "does the same as a plain model, whatever several instances do",
     "returns the events of each run after a given event",
+    "sweeps the events of runs that are over, in steps, and nothing else",
     "lists the sessions of an owner, page by page",
+  ]],
+  "sweeps nothing": [() => ({ sweep: () => Promise.resolve(0) }), [
+    "does the same as a plain model, whatever several instances do",
+    "sweeps the events of runs that are over, in steps, and nothing else",
+    "sweeps no event of a run that has begun after another one was over",
+  ]],
+  "sweeps as much as there is at once": [({ sweep }) => ({ sweep: (_, keep) => sweep(99, keep) }), [
+    "sweeps the events of runs that are over, in steps, and nothing else",
+  ]],
+  "sweeps runs that are over since a moment": [({ sweep }) => ({ sweep: (limit) => sweep(limit, -1) }), [
+    "sweeps the events of runs that are over, in steps, and nothing else",
+  ]],
+  "sweeps the events of runs that are not over": [(journal) => ({
+    async sweep(limit, keep) {
+      const count = await journal.sweep(limit, keep);
+      if (keep > 0) return count;
+      for (const key of seen) {
+        const { run = 0 } = await journal.head(key) ?? {};
+        await journal.trim(key, run + 1);
+      }
+      return count;
+    },
+    append(key, addition) {
+      seen.add(key);
+      return journal.append(key, addition);
+    },
+  }), [
+    "does the same as a plain model, whatever several instances do",
+    "sweeps the events of runs that are over, in steps, and nothing else",
+    "sweeps no event of a run that has begun after another one was over",
   ]],
   "never expires": [({ append }) => ({
     append: (key, { created, ...addition }) =>
       append(key, { ...addition, ...(created && { created: { ...created, expireIn: Infinity } }) }),
   }), [
     "deletes what has expired",
+    "sweeps what has expired, and nothing that was created anew",
     "keeps a journal until its lease has ended",
     "deletes a journal after a time of its own",
   ]],
@@ -294,6 +333,8 @@ Deno.test("journalLaws() reports the values, and continues if a journal throws o
     "- it threw Error: no disk",
     "It breaks the law that it keeps entries, heads and events of every length, and many of them:",
     "- it was not done after 10000 ms",
+    "It breaks the law that it does the same as a plain model, whatever several instances do:",
+    "- it threw Error: no disk",
     "It breaks the law that it finds no session that was never saved:",
     "- it threw Error: no disk",
   ]);

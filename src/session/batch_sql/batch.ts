@@ -4,7 +4,7 @@
  * @module
  */
 import { sweepTimer } from "../expiry.ts";
-import { valueTables } from "../sql/key_value.ts";
+import { deleteExpiredValues, valueTables } from "../sql/key_value.ts";
 import { journalTables, schemaText } from "../sql/storage.ts";
 
 /** A value of a statement. */
@@ -25,16 +25,8 @@ export const schemaStatements: readonly string[] = /* @__PURE__ */ [journalTable
 /** The schema as one text. */
 export const schema: string = /* @__PURE__ */ schemaText(schemaStatements); // bundlers leave out an unused one
 
-/**
- * Returns a function with the statements that delete expired rows: once a minute those of at most 500 keys, which an index finds, and none in between. The
- * last of `tables` has the column `expires`.
- */
-export function sweeper(tables: readonly string[]): () => readonly Statement[] {
+/** Returns a function with the statement that deletes expired texts: at most 500 once a minute, which an index finds, and none in between. */
+export function sweeper(): () => readonly Statement[] {
   const isDue = sweepTimer();
-  return () => {
-    if (!isDue()) return [];
-    const head = tables.at(-1);
-    const expired = `SELECT key FROM ${head} WHERE expires <= ? ORDER BY expires LIMIT 500`;
-    return tables.map((table) => [`DELETE FROM ${table} WHERE key IN (${expired})`, Date.now()]);
-  };
+  return () => isDue() ? [[deleteExpiredValues, Date.now()]] : [];
 }

@@ -26,21 +26,16 @@ import {
 } from "../journal_rows.ts";
 import { entriesOf, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import { pieceLength, type SqlStorage } from "../sql/storage.ts";
-import { type ExecuteBatch, type Row, type Statement, sweeper } from "./batch.ts";
+import type { ExecuteBatch, Row, Statement } from "./batch.ts";
 import { sqlEarlierRows } from "./earlier_rows.ts";
 
-const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal"];
-
-/** The statements that delete the journals that have expired, whose value is the time. */
-export const expiredJournals: readonly string[] = tables.map((table) =>
-  `DELETE FROM ${table} WHERE key IN (SELECT key FROM jizai_journal WHERE expires <= ?)`
-);
+const tables = ["jizai_journal_event", "jizai_journal_entry", "jizai_journal_ended", "jizai_journal"];
 
 /** Options of journals. */
 export interface SqlJournalOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
-   * Expired entries are deleted by later writes. Default: never.
+   * What has expired is not found, and `sweep()` of the app deletes it. Default: never.
    */
   readonly expireIn?: number;
   /** Milliseconds between two looks for changes of other processes. Default: no other process changes them. */
@@ -71,8 +66,6 @@ export function sqlJournal(
   { expireIn = Infinity, pollEvery, deltasEvery = deltasEveryDefault }: SqlJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
-  const sweep = sweeper(tables);
-
   function appendStatements(key: string, append: Append, writer: string): readonly Statement[] {
     const { from, to, created = {}, change, events, due } = append;
     const now = Date.now();
@@ -83,7 +76,8 @@ export function sqlJournal(
     const count = change?.entries.length ?? 0;
     const pieces = change ? piecesOf(textOfEntries(change.entries), pieceLength) : [];
     const lines = events ? piecesOf(textOfLines(events.lines), pieceLength) : [];
-    return [...put(), ...pieces.map(entryRow), ...lines.map(eventRow), [selectHead, key, now]];
+    const ended: readonly Statement[] = change?.state === "over" && change.run > 0 ? [[noteEnd, key, writer, now]] : [];
+    return [...put(), ...pieces.map(entryRow), ...lines.map(eventRow), ...ended, [selectHead, key, now]];
 
     function put(): readonly Statement[] {
       if (from) {
@@ -141,9 +135,8 @@ export function sqlJournal(
   async function append(key: string, addition: Append) {
     expectHead(addition);
     const writer = crypto.randomUUID();
-    const statements = appendStatements(key, addition, writer);
-    const results = await execute([...statements, ...sweep()]);
-    const row = firstIn(results[statements.length - 1]);
+    const results = await execute(appendStatements(key, addition, writer));
+    const row = firstIn(results.at(-1));
     if (row?.writer !== writer) return outcomeOf(addition, row && headOf(row, Date.now()));
     notify(key, false);
     return { stored: true, last: Number(row.last) };
@@ -225,6 +218,17 @@ export function sqlJournal(
     async trim(key, run) {
       await execute([["DELETE FROM jizai_journal_event WHERE key = ? AND run < ?", key, run]]);
     },
+    async sweep(limit, keep) {
+      const now = Date.now();
+      const [gone = []] = await execute([[selectExpired, now, limit]]);
+      if (gone.length > 0) await execute(tables.map((table) => [deleteExpired(table), listOf(gone), now]));
+      if (gone.length >= limit) return gone.length;
+      const [ended = []] = await execute([[selectEnded, now - keep, limit - gone.length]]);
+      if (ended.length > 0) {
+        await execute([deleteEvents, deleteEnds].map((each) => [each, listOf(ended), now - keep]));
+      }
+      return gone.length + ended.length;
+    },
     async delete(...keys) {
       const listed = JSON.stringify(keys);
       await execute(
@@ -237,6 +241,11 @@ export function sqlJournal(
 
 function firstIn(rows: readonly Row[] | undefined): Row | undefined {
   return rows?.[0];
+}
+
+/** Returns the keys of rows as JSON. */
+function listOf(rows: readonly Row[]): string {
+  return JSON.stringify(rows.map(({ key }) => key));
 }
 
 function rowOf({ first, part, last, text }: Row): PackedRow {
@@ -282,6 +291,28 @@ const insertMail = `INSERT INTO jizai_journal_entry (key, first, part, text)
 
 const insertEvent = `INSERT INTO jizai_journal_event (key, run, first, part, last, text)
   SELECT key, run, ?3, ?4, ?5, ?6 FROM jizai_journal WHERE key = ?1 AND writer = ?2`;
+
+/** Notes when the last run was over. */
+const noteEnd = `INSERT INTO jizai_journal_ended (key, at)
+  SELECT key, ?3 FROM jizai_journal WHERE key = ?1 AND writer = ?2
+  ON CONFLICT (key) DO UPDATE SET at = excluded.at`;
+
+const selectExpired = "SELECT key FROM jizai_journal WHERE expires <= ?1 ORDER BY expires LIMIT ?2";
+
+const selectEnded = "SELECT key FROM jizai_journal_ended WHERE at <= ?1 ORDER BY at LIMIT ?2";
+
+/** Deletes the rows of journals in a list that have expired: one of them may have been created anew meanwhile. */
+function deleteExpired(table: string): string {
+  return `DELETE FROM ${table} WHERE key IN (
+    SELECT key FROM jizai_journal WHERE key IN (SELECT value FROM json_each(?1)) AND expires <= ?2)`;
+}
+
+/** Deletes the events of journals in a list whose run is over: another one may have begun, whose end is noted again. */
+const deleteEvents = `DELETE FROM jizai_journal_event WHERE key IN (
+  SELECT key FROM jizai_journal_ended JOIN jizai_journal USING (key)
+  WHERE key IN (SELECT value FROM json_each(?1)) AND at <= ?2 AND state = 0)`;
+
+const deleteEnds = "DELETE FROM jizai_journal_ended WHERE key IN (SELECT value FROM json_each(?1)) AND at <= ?2";
 
 /** Reads the entries from the append on that contains the first one. */
 const selectEntries = `SELECT first, part, text FROM jizai_journal_entry WHERE key = ?1 AND first >= coalesce(

@@ -10,7 +10,7 @@ import { type ExecuteBatch, sweeper } from "./batch.ts";
 
 /** Creates a key-value database in a database that has the schema. Each operation is one batch. */
 export function batchKeyValue(execute: ExecuteBatch): KeyValue {
-  const sweep = sweeper(["jizai_value"]);
+  const sweep = sweeper();
   return {
     async get(key) {
       const [[row] = []] = await execute([[select, encodeKey(key), Date.now()]]);

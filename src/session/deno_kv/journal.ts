@@ -18,7 +18,6 @@ import {
 import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { storeOf } from "../earlier_rows.ts";
-import { sweepTimer } from "../expiry.ts";
 import { deltasEveryDefault, type PackedRow, pageOf, rangeOf } from "../journal_rows.ts";
 import { pageLength, piecesOf, textOfEntries, textOfLines } from "../pieces.ts";
 import {
@@ -37,6 +36,8 @@ import { denoKvEarlierRows } from "./earlier_rows.ts";
 interface StoredHead extends Head, TimelessHead {
   /** The time at which another process must look; null: not at all. */
   readonly dueAt: number | null;
+  /** The time at which the last run was over; null or missing: it is not over, or its events have been swept. */
+  readonly endedAt?: number | null;
   /** Milliseconds after its last change that it expires. */
   readonly keep: number;
 }
@@ -49,12 +50,12 @@ interface Seen {
   readonly versionstamp: string | null;
 }
 
-/** The most journals that a sweep deletes, and the most heads that a process remembers. */
-const [mostSwept, mostLeft] = [100, 100];
+/** The most heads that a process remembers. */
+const mostLeft = 100;
 
 /**
  * Keeps sessions in Deno KV. An append stores new entries, events and the head of the session atomically: readers see the session before or after it, and one
- * of two writers wins. Sessions that have expired are deleted by later appends.
+ * of two writers wins. Sessions that have expired are deleted by `sweep()` of the app.
  *
  * ```ts
  * import { agent } from "@jizai/jizai";
@@ -75,7 +76,7 @@ export function denoKvStore(kv: Deno.Kv, options: DenoKvOptions = {}): Store {
 
 // Journals in Deno KV.
 
-/** Creates journals. Those that have expired are deleted by later appends. */
+/** Creates journals. */
 export function denoKvJournal(
   kv: Deno.Kv,
   { prefix = "jizai", expireIn = Infinity, deltasEvery = deltasEveryDefault }: DenoKvOptions = {},
@@ -85,18 +86,19 @@ export function denoKvJournal(
   const entriesUnder = ({ record }: Head): Deno.KvKey => [prefix, "journal_entry", record];
   const eventsUnder = ({ record }: Head, run: number): Deno.KvKey => [prefix, "journal_event", record, run];
   const sessionsOf = (owner = ""): Deno.KvKey => [prefix, "journal_of", owner];
-  const [dues, expiries]: readonly [Deno.KvKey, Deno.KvKey] = [[prefix, "journal_due"], [prefix, "journal_expiry"]];
-  const isSweepDue = sweepTimer();
+  const indexKey = (name: string): Deno.KvKey => [prefix, `journal_${name}`];
+  const [dues, expiries, ends] = [indexKey("due"), indexKey("expiry"), indexKey("end")];
   /** The journals that this process has appended to last, as it left them: a commit fails if another process was faster. */
   const left = new Map<string, Seen>();
 
   /** Returns the keys that find a journal. */
   function indexOf(key: string, head: StoredHead | undefined): readonly Deno.KvKey[] {
     if (!head) return [];
-    const { session, owner, dueAt, expires } = head;
+    const { session, owner, dueAt, endedAt, expires } = head;
     return [
       ...session === undefined ? [] : [[...sessionsOf(owner), session]],
       ...dueAt === null ? [] : [[...dues, dueAt, key]],
+      ...endedAt == null ? [] : [[...ends, endedAt, key]],
       ...expires < Infinity ? [[...expiries, expires, key]] : [],
     ];
   }
@@ -144,15 +146,32 @@ export function denoKvJournal(
     }
   }
 
-  async function sweep(): Promise<void> {
-    if (!isSweepDue()) return;
-    const expired = kv.list<string>({ start: expiries, end: [...expiries, Date.now() + 1] }, { limit: mostSwept });
-    for await (const { value: key } of expired) await remove(key, (head) => !isLive(head));
+  /** Deletes the events of runs that are over, unless another one has begun meanwhile. */
+  async function deleteEnded(key: string, keep: number): Promise<void> {
+    const seen = await see(key);
+    const { head } = seen;
+    if (head?.endedAt == null || head.endedAt > Date.now() - keep) return;
+    await deleteEvents(head, head.run + 1);
+    await commit(key, seen, { ...head, endedAt: null }, []);
+  }
+
+  /** Deletes the events of runs before `run`. */
+  async function deleteEvents(head: Head, run: number): Promise<void> {
+    const earlier = kv.list({ start: eventsUnder(head, 0), end: eventsUnder(head, run) });
+    for await (const { key } of earlier) await kv.delete(key);
+  }
+
+  /** Returns the keys in an index up to a time, at most `limit`. */
+  async function earliestIn(index: Deno.KvKey, before: number, limit: number): Promise<readonly string[]> {
+    if (limit < 1) return [];
+    return await Array.fromAsync(
+      kv.list<string>({ start: index, end: [...index, before + 1] }, { limit }),
+      ({ value }) => value,
+    );
   }
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
     const { change, events, due } = addition;
-    await sweep();
     for (;;) {
       const known = left.get(key);
       const isNext = known?.head && isLive(known.head) && isSameMark(known.head.mark, addition.from);
@@ -165,6 +184,7 @@ export function denoKvJournal(
       const next = expiring({
         ...head ?? newHead(addition, moved, expireIn),
         ...moved,
+        endedAt: !change ? head?.endedAt ?? null : moved.state === "over" && moved.run > 0 ? Date.now() : null,
         dueAt: due === undefined ? head?.dueAt ?? null : due === null ? null : Math.ceil(Date.now() + due),
       });
       const writer = crypto.randomUUID();
@@ -297,9 +317,15 @@ export function denoKvJournal(
     },
     async trim(key, run) {
       const { head } = await see(key);
-      if (!head) return;
-      const earlier = kv.list({ start: eventsUnder(head, 0), end: eventsUnder(head, run) });
-      for await (const { key } of earlier) await kv.delete(key);
+      if (head) await deleteEvents(head, run);
+    },
+    async sweep(limit, keep) {
+      const now = Date.now();
+      const expired = await earliestIn(expiries, now, limit);
+      for (const key of expired) await remove(key, (head) => !isLive(head));
+      const ended = await earliestIn(ends, now - keep, limit - expired.length);
+      for (const key of ended) await deleteEnded(key, keep);
+      return expired.length + ended.length;
     },
     async delete(...keys) {
       for (const key of keys) await remove(key);
@@ -317,6 +343,6 @@ function expiring(head: StoredHead): StoredHead {
   return { ...head, expires: Math.max(Date.now(), head.dueAt ?? 0) + head.keep };
 }
 
-function headOf({ record: _, expires: __, keep: ___, dueAt, ...head }: StoredHead): JournalHead {
+function headOf({ record: _, expires: __, keep: ___, endedAt: ____, dueAt, ...head }: StoredHead): JournalHead {
   return { ...head, due: dueAt === null ? null : dueAt - Date.now() };
 }

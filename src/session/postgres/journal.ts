@@ -30,7 +30,7 @@ import type { Store } from "../../core/store.ts";
 import { expectNames } from "../../protocol/shape.ts";
 import { storeOf } from "../earlier_rows.ts";
 import { postgresEarlierRows } from "./earlier_rows.ts";
-import { deleteExpired, inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row, sweeper } from "./sql.ts";
+import { inGroups, type PostgresOptions, type PostgresSql, queryOf, type Row } from "./sql.ts";
 
 /** Options of `postgresStore()`. */
 export interface PostgresStoreOptions extends PostgresOptions {
@@ -81,10 +81,6 @@ export function postgresJournal(
   const { watch, notify } = journalWatchers();
   const clock = clockOffset(async () => Number((await query(time))[0]?.now));
   const now = async () => Date.now() + await clock.ahead();
-  const sweep = sweeper(
-    async (statement) => await query(statement, await now()),
-    deleteExpired("jizai_journal"),
-  );
   /** The number of the last entry of journals that a statement has changed. */
   const lasts = new Map<string, number>();
   const move = inGroups<object>(async (group) => {
@@ -107,7 +103,6 @@ export function postgresJournal(
 
   async function append(key: string, addition: Append): Promise<Appended | undefined> {
     expectHead(addition);
-    await sweep();
     const row = rowOf(key, addition, await now());
     const length = row.entries.length + row.lines.length + (row.head?.length ?? 0);
     const isStored = addition.from ? await move(key, row, length) : await create(key, row);
@@ -223,6 +218,12 @@ export function postgresJournal(
     async trim(key, run) {
       await query("DELETE FROM jizai_journal_event WHERE key = $1 AND run < $2", key, run);
     },
+    async sweep(limit, keep) {
+      const at = await now();
+      const gone = await query(deleteExpired, at, limit);
+      const ended = gone.length < limit ? await query(deleteEnded, at - keep, limit - gone.length) : [];
+      return gone.length + ended.length;
+    },
     async delete(...keys) {
       await query(remove, JSON.stringify(keys));
       for (const key of keys) notify(key);
@@ -262,13 +263,17 @@ const given = `WITH given AS MATERIALIZED (
   )
 )`;
 
-/** Adds the entries and events of the journals in `put`, and notifies. */
+/** Adds the entries and events of the journals in `put`, notes which runs are over, and notifies. */
 const added = `, entry AS (
   INSERT INTO jizai_journal_entry (key, first, body)
     SELECT put.key, given.known + 1, given.entries FROM put JOIN given USING (key) WHERE given.entries <> ''
 ), event AS (
   INSERT INTO jizai_journal_event (key, run, first, last, body)
     SELECT put.key, put.run, given.first, given.events, given.lines FROM put JOIN given USING (key) WHERE given.lines <> ''
+), ended AS (
+  INSERT INTO jizai_journal_ended (key, at)
+    SELECT put.key, $2::bigint FROM put JOIN given USING (key) WHERE given.state = 0 AND put.run > 0
+  ON CONFLICT (key) DO UPDATE SET at = excluded.at
 )
 SELECT key, last, pg_notify('${channel}' || key, '') FROM put`;
 
@@ -307,6 +312,22 @@ const remove = `WITH gone AS (
   DELETE FROM jizai_journal WHERE key IN (SELECT json_array_elements_text($1::text::json)) RETURNING key
 )
   SELECT pg_notify('${channel}' || key, '') FROM gone`;
+
+// Sweeps. What another sweep deletes at the same time is skipped.
+
+const deleteExpired = `WITH found AS MATERIALIZED (
+  SELECT key FROM jizai_journal WHERE expires <= $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+DELETE FROM jizai_journal head USING found WHERE head.key = found.key RETURNING head.key`;
+
+/** Deletes the events of runs that are over. If another run has begun, its end is noted again. */
+const deleteEnded = `WITH found AS MATERIALIZED (
+  SELECT key FROM jizai_journal_ended WHERE at <= $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
+), event AS (
+  DELETE FROM jizai_journal_event event USING found, jizai_journal head
+    WHERE event.key = found.key AND head.key = found.key AND head.state = 0
+)
+DELETE FROM jizai_journal_ended ended USING found WHERE ended.key = found.key RETURNING ended.key`;
 
 const selectHead = `SELECT * FROM jizai_journal head WHERE key = $1 AND ${isAlive(2)}`;
 

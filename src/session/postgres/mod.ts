@@ -4,9 +4,9 @@
  * @module
  */
 import type { KeyValue } from "../../protocol/key_value.ts";
-import { expiry } from "../expiry.ts";
+import { expiry, sweepTimer } from "../expiry.ts";
 import { decodeValue, encodeKey, encodeValue, notANumber } from "../key_value/encoding.ts";
-import { deleteExpired, type PostgresSql, queryOf, sweeper } from "./sql.ts";
+import { type PostgresSql, queryOf } from "./sql.ts";
 export { migrate, type PostgresOptions, type PostgresSql, schema } from "./sql.ts";
 export { postgresStore, type PostgresStoreOptions } from "./journal.ts";
 export type { KeyValue } from "../../protocol/key_value.ts";
@@ -26,7 +26,13 @@ export type { DeltaOptions } from "../journal_rows.ts";
  */
 export function postgresKeyValue(sql: PostgresSql): KeyValue {
   const query = queryOf(sql);
-  const sweep = sweeper(query, deleteExpired("jizai_value"));
+  const isSweepDue = sweepTimer();
+
+  /** Deletes expired texts once a minute, which an index finds. */
+  async function sweep(): Promise<void> {
+    if (isSweepDue()) await query(deleteExpired, Date.now());
+  }
+
   return {
     async get(key) {
       const [row] = await query(select, encodeKey(key), Date.now());
@@ -47,6 +53,9 @@ export function postgresKeyValue(sql: PostgresSql): KeyValue {
     },
   };
 }
+
+const deleteExpired = `DELETE FROM jizai_value
+  WHERE key IN (SELECT key FROM jizai_value WHERE expires <= $1 LIMIT 500) AND expires <= $1`;
 
 const select = "SELECT body FROM jizai_value WHERE key = $1 AND (expires IS NULL OR expires > $2)";
 

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { sweepTimer } from "../expiry.ts";
 import type { DeltaOptions } from "../journal_rows.ts";
 
 /**
@@ -31,7 +30,7 @@ export interface PostgresSql {
 export interface PostgresOptions extends DeltaOptions {
   /**
    * Milliseconds after its last change that an entry expires; for the session of an active run, after the end of its lease.
-   * Expired entries are deleted by later writes. Default: never.
+   * What has expired is not found, and `sweep()` of the app deletes it. Default: never.
    */
   readonly expireIn?: number;
 }
@@ -53,6 +52,10 @@ CREATE TABLE IF NOT EXISTS jizai_journal_event (
   key text COLLATE "C" NOT NULL REFERENCES jizai_journal ON DELETE CASCADE, run bigint NOT NULL, first bigint NOT NULL,
   last bigint NOT NULL, body text NOT NULL, PRIMARY KEY (key, run, first)
 );
+CREATE TABLE IF NOT EXISTS jizai_journal_ended (
+  key text COLLATE "C" PRIMARY KEY REFERENCES jizai_journal ON DELETE CASCADE, at bigint NOT NULL
+);
+CREATE INDEX IF NOT EXISTS jizai_journal_ended_at ON jizai_journal_ended (at);
 CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;
@@ -72,8 +75,10 @@ CREATE INDEX IF NOT EXISTS jizai_value_expires ON jizai_value (expires) WHERE ex
  * ```
  */
 export async function migrate(sql: PostgresSql): Promise<void> {
-  // Statements of one message are one transaction. The lock makes processes that start together wait for each other.
-  await sql.unsafe(`SELECT pg_advisory_xact_lock(hashtext('jizai_schema'));\n${schema}`);
+  // Statements of one message are one transaction. The lock makes processes that start together wait for each other. A driver prints notices of what exists.
+  const settings =
+    "SELECT pg_advisory_xact_lock(hashtext('jizai_schema')), set_config('client_min_messages', 'warning', true)";
+  await sql.unsafe(`${settings};\n${schema}`);
 }
 
 /** Executes a statement, and returns its rows. */
@@ -97,19 +102,6 @@ export function queryOf(sql: PostgresSql): Query {
 /** Whether Postgres has rejected a statement because a table or a column is missing. */
 function isSchemaMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "42P01" || error.code === "42703");
-}
-
-/** Returns a function that executes a statement at most once a minute, with the time: one that deletes a limited number of expired rows, which an index finds. */
-export function sweeper(query: Query, statement: string): () => Promise<void> {
-  const isDue = sweepTimer();
-  return async () => {
-    if (isDue()) await query(statement, Date.now());
-  };
-}
-
-/** Returns the statement that deletes 1,000 expired rows of a table. */
-export function deleteExpired(table: string): string {
-  return `DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE expires <= $1 LIMIT 1000) AND expires <= $1`;
 }
 
 // Changes of many rows in one statement: Postgres commits one statement after another, so fewer of them are faster.

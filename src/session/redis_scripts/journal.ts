@@ -44,7 +44,7 @@ export function scriptStore(script: RunScript, options: RedisJournalOptions): St
 
 /**
  * Creates journals. Each operation is one script on the keys of a journal. Sorted sets in other slots are the indexes of what is due and of owners' sessions: they
- * are written before the journal, and what an index returns is looked up. A third one finds those that have expired in the other two. The clock is that of Redis.
+ * are written before the journal, and what an index returns is looked up. A third one finds those that have expired, and a fourth one those whose run is over. The clock is that of Redis.
  */
 export function scriptJournal(
   script: RunScript,
@@ -52,7 +52,8 @@ export function scriptJournal(
     RedisJournalOptions = {},
 ): Journal {
   const { watch, notify } = journalWatchers();
-  const [dues, expiries] = [`{${prefix}}:journals:due`, `{${prefix}}:journals:expiries`];
+  const indexKey = (name: string) => `{${prefix}}:journals:${name}`;
+  const [dues, expiries, ends] = [indexKey("due"), indexKey("expiries"), indexKey("ends")];
   const clock = clockOffset(async () => Number(await script(time, [dues], [])));
   const now = async () => Date.now() + await clock.ahead();
   const keysOf = (key: string) => ["head", "entries", "events"].map((name) => `${prefix}:{journal:${key}}:${name}`);
@@ -81,6 +82,7 @@ export function scriptJournal(
     const at = await now();
     const until = typeof due === "number" ? Math.ceil(at + due) : due === null ? "" : "keep";
     if (!from && session !== undefined) await script(add, [sessionsOf(owner)], [0, `${session}\0${key}`]);
+    if (change?.state === "over" && change.run > 0) await script(add, [ends], [Math.ceil(at), key]);
     if (typeof until === "number") await script(addEarlier, [dues], [until, key]); // it is found if this process dies
     const { run: number = "", state, base = "", waiting = "", head: text = "", last = "", entries = [] } = change ?? {};
     const properties = from
@@ -100,28 +102,24 @@ export function scriptJournal(
       );
     }
     if (typeof until === "number") await script(add, [dues], [until, key]);
-    if (!from && session !== undefined) await noteExpiry(key, { session, owner }, at, own);
+    if (!from && session !== undefined && own < Infinity) { // what is not listed leaves the indexes when they are read
+      await script(add, [expiries], [Math.ceil(at + own), JSON.stringify([key, owner ?? "", session])]);
+    }
     notify(key, false);
     return { stored: true, last: Number(end) };
   }
 
-  /** Notes when a new session expires, and removes a few that have expired from the indexes. A session that was used since is noted anew. */
-  async function noteExpiry(key: string, { session, owner = "" }: Created, at: number, keep: number): Promise<void> {
-    const entry = keep < Infinity ? [Math.ceil(at + keep), JSON.stringify([key, owner, session])] : [];
-    for (const text of listOf(await script(expired, [expiries], [Math.floor(at), ...entry])).map(textOf)) {
-      const [gone, of, name] = JSON.parse(text);
-      const left = Number(await script("return redis.call('PTTL', KEYS[1])", keysOf(gone).slice(0, 1), []));
-      if (left >= 0) {
-        await script(add, [expiries], [Math.ceil(at + left), text]);
-        continue;
-      }
-      await unlist(gone, { owner: of, session: name });
-    }
+  /** Removes a session that has expired from the indexes. One that was used since is noted anew. */
+  async function unlistExpired(noted: string, at: number): Promise<void> {
+    const [key, owner, session] = JSON.parse(noted);
+    const left = Number(await script("return redis.call('PTTL', KEYS[1])", keysOf(key).slice(0, 1), []));
+    if (left >= 0) await script(add, [expiries], [Math.ceil(at + left), noted]);
+    else await unlist(key, { owner, session });
   }
 
   /** Removes a journal that is gone from the indexes. A session that was created anew meanwhile stays listed. */
   async function unlist(key: string, { owner = "", session }: Created): Promise<void> {
-    await script(remove, [dues], [key]);
+    for (const index of [dues, ends]) await script(remove, [index], [key]);
     if (session === undefined) return;
     await script(remove, [expiries], [JSON.stringify([key, owner, session])]);
     await script(remove, [sessionsOf(owner)], [`${session}\0${key}`]);
@@ -198,6 +196,18 @@ export function scriptJournal(
     async trim(key, number) {
       await run("redis.call('XTRIM', KEYS[3], 'MINID', ARGV[1] .. '-0') return {}", key, number);
     },
+    async sweep(limit, keep) {
+      const at = await now();
+      const expired = await earliestIn(script, expiries, { before: at, limit });
+      for (const [noted] of expired) await unlistExpired(noted, at);
+      if (expired.length >= limit) return expired.length;
+      const ended = await earliestIn(script, ends, { before: at - keep, limit: limit - expired.length });
+      for (const [key, score] of ended) {
+        await run(deleteEnded, key);
+        await script(moveScore, [ends], [key, score, ""]);
+      }
+      return expired.length + ended.length;
+    },
     async delete(...keys) {
       for (const key of keys) {
         const found = headIn(await run(deleteAll, key, channelOf(key)), 0);
@@ -257,6 +267,9 @@ if last == 0 then return reply end
 if last > 0 then last = last - 1 end
 for _, entry in ipairs(redis.call('LRANGE', KEYS[2], first - 1, last)) do reply[#reply + 1] = ':' .. entry end
 return reply`;
+
+/** Deletes the events of runs that are over. If another run has begun, its end is noted again. */
+const deleteEnded = "if redis.call('HGET', KEYS[1], 'state') == '0' then redis.call('DEL', KEYS[3]) end return {}";
 
 /** Deletes a journal. Returns its head. */
 const deleteAll = `${headFunction}local fields = head()
@@ -328,12 +341,6 @@ return page`;
 // Scripts of indexes.
 
 const add = "return redis.call('ZADD', KEYS[1], unpack(ARGV))";
-
-/** Adds an entry, if there is one, and returns 10 whose time has passed. */
-const expired = `if ARGV[2] then redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3]) end
-local found = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, 10)
-for index, entry in ipairs(found) do found[index] = ':' .. entry end
-return found`;
 
 /** Adds a key, or lowers its score. */
 const addEarlier = "return redis.call('ZADD', KEYS[1], 'LT', unpack(ARGV))";

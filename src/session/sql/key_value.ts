@@ -17,7 +17,11 @@ export const valueTables: readonly string[] = [
   `CREATE INDEX IF NOT EXISTS jizai_value_expires ON jizai_value (expires) WHERE expires IS NOT NULL`,
 ];
 
-/** Creates a key-value database in a database that has the table. Expired keys are deleted by writes, at most once a minute. */
+/** Deletes expired texts, as many as one write may: an index finds them. */
+export const deleteExpiredValues =
+  "DELETE FROM jizai_value WHERE key IN (SELECT key FROM jizai_value WHERE expires <= ? ORDER BY expires LIMIT 500)";
+
+/** Creates a key-value database in a database that has the table. Expired keys are deleted by writes: 500 at most, once a minute. */
 export function sqlKeyValue(storage: SqlStorage): KeyValue {
   const { sql } = storage;
   const isSweepDue = sweepTimer();
@@ -33,7 +37,7 @@ export function sqlKeyValue(storage: SqlStorage): KeyValue {
 
   function put(key: string, body: string, expires: number | null): void {
     sql.exec("INSERT OR REPLACE INTO jizai_value VALUES (?, ?, ?)", encodeKey(key), body, expires);
-    if (isSweepDue()) sql.exec("DELETE FROM jizai_value WHERE expires <= ?", Date.now());
+    if (isSweepDue()) sql.exec(deleteExpiredValues, Date.now());
   }
 
   return {

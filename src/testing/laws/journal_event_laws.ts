@@ -4,7 +4,21 @@
  * @module
  */
 import type { Journal } from "../../core/journal.ts";
-import { at, change, creation, events, expectStored, key, linesOf, next, numbered, post } from "./journal_history.ts";
+import {
+  at,
+  brief,
+  change,
+  creation,
+  events,
+  expectStored,
+  key,
+  linesOf,
+  next,
+  numbered,
+  overNow,
+  post,
+  sweepAll,
+} from "./journal_history.ts";
 import { type Laws, oddText } from "./laws.ts";
 
 /** The laws of the events of runs, and of watchers. */
@@ -109,6 +123,43 @@ export const eventLaws: Laws<Journal> = {
       expect("read() of the last run then", [first, lines, last, over], [3, [], 2, true]);
     }
     await expectStored(all, expect, ["1", "2", "3"], { mark: at("a", 3), events: 2 });
+  },
+
+  async "sweeps the events of runs that are over, in steps, and nothing else"(journal, expect, _, all) {
+    const states = { a: "over", b: "over", c: "over", d: "running", e: "paused" } as const;
+    const keys = new Map(Object.entries(states).map(([letter, state]) => [letter.repeat(22), state]));
+    for (const [key, state] of keys) {
+      const created = { session: key, owner: "ada" };
+      const added = { created, change: change(0, ["1"], { state }), events: events(1, "x", "y") };
+      await journal.append(key, creation([], added));
+    }
+    expect("sweep() of what is over for a day", await journal.sweep(9, 86_400_000), 0);
+    const swept: number[] = [];
+    for (const each of [journal, all.at(-1) ?? journal, journal]) swept.push(await each.sweep(2, overNow));
+    expect("sweep() of at most two", swept, [2, 1, 0]);
+    for (const each of all) {
+      for (const [key, state] of keys) {
+        const { first, lines, last, over } = await each.read(key, 1, 0) ?? {};
+        const expected = state === "over" ? [3, [], 2, true] : [1, ["x", "y"], 2, state !== "running"];
+        expect(`read() of a run that is ${state}`, [first, lines, last, over], expected);
+        expect("open()", (await each.open(key))?.entries.map(brief), ["1 1"]);
+      }
+      expect("list()", await each.list({ owner: "ada" }), [...keys.keys()]);
+    }
+  },
+
+  async "sweeps no event of a run that has begun after another one was over"(journal, expect, _, all) {
+    await journal.append(key, creation([], { change: change(0, ["1"], { state: "over" }), events: events(1, "a") }));
+    await journal.append(key, next(1, { change: change(1, ["2"], { run: 2 }), events: events(1, "b") }));
+    await sweepAll(journal);
+    for (const each of all) expect("read() of the run", await linesOf(each, 2), ["1 b"]);
+    await journal.append(key, next(2, { change: change(2, [], { run: 2, state: "over" }), events: events(2, "c") }));
+    await sweepAll(journal);
+    for (const each of all) {
+      const runs = [await each.read(key, 1, 0), (await each.read(key, 2, 0))?.lines];
+      expect("read() once it is over", runs, [undefined, []]);
+    }
+    await expectStored(all, expect, ["1", "2"], { mark: at("a", 3), events: 2 });
   },
 
   async "notifies the watchers of a journal of its changes"(journal, expect) {

@@ -106,11 +106,21 @@ export async function linesOf(journal: Journal, run: number, after = 0): Promise
   }
 }
 
+/** The `keep` of a sweep for every run that is over now: the clocks of instances may differ. */
+export const overNow = -60_000;
+
+/** Sweeps what has expired, and the events of all runs that are over, in small steps. */
+export async function sweepAll(journal: Journal): Promise<void> {
+  for (let left = 2; left >= 2;) left = await journal.sweep(2, overNow);
+}
+
 // The plain model.
 
 /** A journal of the model. `due` is the sign of the time: callers compare whether a journal is due, not when. */
 interface Modelled extends JournalHead {
   readonly entries: readonly NumberedJournalEntry[];
+  /** Whether a sweep deletes its events, if its run is still over. */
+  readonly ended: boolean;
   /** The events, by run, after those that were never stored. */
   readonly runs: ReadonlyMap<number, { readonly before: number; readonly lines: readonly string[] }>;
 }
@@ -124,7 +134,17 @@ class JournalModel {
     const found = this.journals.get(key);
     const isNext = found ? sameMark(found.mark, from) : from === undefined;
     if (!isNext || (found && change && change.last !== found.last)) return outcomeOf(append, found);
-    const none = { run: 0, state: "over", base: 1, waiting: 0, head: "", last: 0, events: 0, due: null } as const;
+    const none = {
+      run: 0,
+      state: "over",
+      base: 1,
+      waiting: 0,
+      head: "",
+      last: 0,
+      events: 0,
+      due: null,
+      ended: false,
+    } as const;
     const old: Modelled = found ?? { session, owner, mark: to, ...none, entries: [], runs: new Map() };
     const { run, state, base, waiting, head } = change ?? old;
     const entries = [
@@ -141,6 +161,7 @@ class JournalModel {
       ...{ run, state, base, waiting, head, last, entries, runs },
       events: first - 1 + (events?.lines.length ?? 0),
       due: due === undefined ? old.due : due,
+      ended: change ? state === "over" && run > 0 : old.ended,
     });
     return { stored: true, last };
   }
@@ -158,6 +179,13 @@ class JournalModel {
   trim(key: string, run: number): void {
     const found = this.journals.get(key);
     if (found) this.journals.set(key, { ...found, runs: new Map([...found.runs].filter(([number]) => number >= run)) });
+  }
+
+  sweep(): void {
+    for (const [key, found] of this.journals) {
+      const { run, events: before, ended } = found;
+      if (ended) this.journals.set(key, { ...found, ended: false, runs: new Map([[run, { before, lines: [] }]]) });
+    }
   }
 }
 
@@ -197,7 +225,10 @@ export class JournalHistory {
     else if (kind < 14) await this.#post(journal, key);
     else if (kind < 18) await this.#read(journal, key);
     else if (kind === 18) await this.#trim(journal, key);
-    else if (this.#below(4) === 0) {
+    else if (this.#below(3) === 0) {
+      await sweepAll(journal);
+      this.#model.sweep();
+    } else if (this.#below(4) === 0) {
       await journal.delete(key);
       this.#model.journals.delete(key);
     }
@@ -335,7 +366,7 @@ export class JournalHistory {
     const found = this.#model.journals.get(key);
     const opened = await journal.open(key);
     const seen = opened && { ...opened, due: sign(opened.due) };
-    const { runs: _, ...expected } = found ?? {};
+    const { runs: _, ended: __, ...expected } = found ?? {};
     const entries = found?.entries.slice(found.base - 1);
     this.#expect("open()", seen, found && { ...expected, due: sign(found.due), entries });
     const { owner } = found ?? {};

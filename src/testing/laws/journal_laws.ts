@@ -18,7 +18,9 @@ import {
   linesOf,
   next,
   numbered,
+  overNow,
   post,
+  sweepAll,
 } from "./journal_history.ts";
 import { sessionsIn } from "../../core/sessions.ts";
 import { sessionLaws } from "./session_laws.ts";
@@ -43,6 +45,7 @@ import {
  * - keeps mail in order between the entries, and refuses an append whose writer has not read it;
  * - returns every entry and every event as it was stored, by range and page by page, also once they are packed;
  * - finds the journals that are due, and the sessions of an owner;
+ * - sweeps what has expired, and the events of runs that are over, and nothing else;
  * - returns nothing of what was deleted or has expired, and shares nothing with its callers;
  * - keeps whole sessions: those whose transcript grows, shrinks and changes in the middle, and those that a newer version of the package has written.
  *
@@ -355,6 +358,28 @@ const expiryLaws: ExpiryLaws<Journal> = (pass) => ({
     expect("append() of a new one", await journal.append(key, creation(["new"], { to: at("b") })), stored(1));
     await expectStored(all, expect, ["new"], { mark: at("b"), events: 0 });
     expect("read() of the new one", await linesOf(journal, 1), []);
+  },
+
+  async "sweeps what has expired, and nothing that was created anew"(journal, expect, _, all) {
+    const kept = key.toUpperCase();
+    for (const each of [key, "x".repeat(22), "y".repeat(22), kept]) {
+      await journal.append(each, creation(["1"], { created: { session: each }, events: events(1, "x") }));
+    }
+    await pass(expireIn - 100);
+    await journal.post(kept, post("m"));
+    await pass(200);
+    const again = creation(["new"], { to: at("b"), created: { session: key } });
+    expect("append() of a new one", await journal.append(key, again), stored(1));
+    await sweepAll(journal);
+    expect("sweep() after that", await journal.sweep(9, overNow), 0);
+    await expectStored(all, expect, ["new"], { mark: at("b") });
+    for (const each of all) {
+      expect("the one that was posted to", (await each.open(kept))?.entries.map(brief), ["1 1", "2 m"]);
+      expect("list()", (await each.list()).toSorted(), [key, kept].toSorted());
+    }
+    await pass(2 * expireIn);
+    await sweepAll(journal);
+    expect("head() after that", [await journal.head(key), await journal.head(kept)], [undefined, undefined]);
   },
 
   async "keeps a journal until its lease has ended"(journal, expect, _, all) {

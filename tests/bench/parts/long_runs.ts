@@ -69,6 +69,7 @@ const discarding: Store = durable({
   pending: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
   trim: () => Promise.resolve(),
+  sweep: () => Promise.resolve(0),
   delete: () => Promise.resolve(),
 });
 

@@ -56,6 +56,7 @@ export const store = durable({
   },
   list: () => Promise.resolve([...kept.values()].flatMap(({ session }) => session ?? [])),
   trim: () => Promise.resolve(),
+  sweep: () => Promise.resolve(0),
   delete: (...keys) => Promise.resolve(keys.forEach((key) => kept.delete(key))),
 });
 
