@@ -9,7 +9,7 @@ import { setImmediate } from "node:timers"; // it is not faked
 /** The timer of real time. */
 const { setTimeout } = globalThis;
 
-/** Advances faked time from timer to timer until `work` settles, and returns its result. */
+/** Advances faked time from timer to timer until `work` settles, lets what it left in the background end, such as the packing of a run, and returns its result. */
 export async function advanceUntilSettled<T>(time: FakeTime, work: Promise<T>): Promise<T> {
   let settled = false;
   const settle = () => {
@@ -21,6 +21,7 @@ export async function advanceUntilSettled<T>(time: FakeTime, work: Promise<T>): 
     time.next();
     await pendingPromises();
   }
+  for (let ticks = 0; ticks < 3; ticks++) await pendingPromises();
   return await work;
 }
 
