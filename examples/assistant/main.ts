@@ -45,6 +45,7 @@ const served = serve(assistant(model, { use: [logger()], trace }), {
   onError: (error, { id }) => console.error(id, error),
 });
 await served.recover(); // continues the runs that the last process left
+await served.sweep(); // deletes what is not kept any more
 
 /** Allows pages of this machine, on every port. */
 const localPages = (origin: string) => /^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?$/.test(origin) ? origin : undefined;

@@ -38,6 +38,7 @@ export class Conversation {
     this.#served = serve(shop({ pace: Number(settings.PACE ?? 20) }), {
       store: durableObjectStore(ctx.storage, { alarm: ctx.storage }),
       singleProcess: true, // Cloudflare runs one object per name
+      lease: 10_000, // the alarm of a killed object rings ten seconds later
       session: (c) => c.req.param("conversation"),
       owner: async (c) => (await customer(c)).user,
       vars: customer,
@@ -48,10 +49,11 @@ export class Conversation {
     this.#app = new Hono().route("/:conversation", this.#served);
   }
 
-  /** Continues a run whose object was killed, although no client asks. */
+  /** Continues a run whose object was killed, although no client asks, and deletes what is not kept any more. */
   async alarm(): Promise<void> {
     const { over } = await this.#served.recover();
     await over;
+    await this.#served.sweep();
   }
 
   /** Answers a request that the Worker forwards. */

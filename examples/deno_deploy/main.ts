@@ -30,6 +30,7 @@ const served = serve<{ Variables: Customer }, Customer>(
   shop({ pace: Number(Deno.env.get("PACE") ?? 20), use: [journal] }),
   {
     store: denoKvStore(kv),
+    lease: 10_000, // the run of an ended instance is lost ten seconds later
     singleProcess: !onDeploy, // on Deno Deploy, other instances use the same database
     owner: (c) => c.get("user"),
     vars: (c) => ({ user: c.get("user") }),
@@ -51,6 +52,7 @@ const app = new Hono<{ Variables: Customer }>()
 Deno.cron("recover", "* * * * *", { signal: closing.signal }, async () => {
   const { over } = await served.recover();
   await over;
+  await served.sweep(); // deletes what is not kept any more
 });
 
 const port = Number(Deno.env.get("PORT") ?? 8000);

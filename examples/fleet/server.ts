@@ -68,9 +68,12 @@ const recovery = setInterval(async () => {
   }
 }, 1_000);
 
+const sweeping = setInterval(() => served.sweep().catch((error) => console.error("sweep", error)), 3_600_000); // deletes what is not kept any more
+
 /** Hands the runs over to the other processes, and ends. */
 async function end(): Promise<never> {
   clearInterval(recovery);
+  clearInterval(sweeping);
   closing.abort();
   await Promise.all([server.shutdown(), served.settled()]);
   Deno.exit();

@@ -31,7 +31,9 @@ export const sections: readonly Section[] = [
   { title: "Costs and failures", files: guides("cap_costs see_costs log_every_call failures defaults") },
   {
     title: "Runs",
-    files: guides("schedules background_runs cancel long_conversations deploy survive_a_deploy databases delete_data"),
+    files: guides(
+      "schedules background_runs cancel long_conversations deploy survive_a_deploy databases delete_data upgrade",
+    ),
   },
   {
     title: "Agents, tools, tests",

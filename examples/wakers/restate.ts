@@ -20,7 +20,7 @@ import { type Customer, shop } from "../shop/shop.ts";
 import { wake, type Watched, watching } from "./wake.ts";
 
 const ingress = Deno.env.get("RESTATE_INGRESS") ?? "http://127.0.0.1:8080";
-const lease = Number(Deno.env.get("LEASE") ?? 30_000);
+const lease = Number(Deno.env.get("LEASE") ?? 10_000);
 const database = new DatabaseSync(Deno.env.get("SHOP_FILE") ?? ":memory:");
 migrate(database);
 const store = sqliteStore(database);

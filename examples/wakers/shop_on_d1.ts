@@ -13,7 +13,7 @@ export interface Settings {
   readonly DB: D1;
   /** Milliseconds that a step takes in the shop. Default: 20. */
   readonly PACE?: string;
-  /** Milliseconds after which a run that does not renew its lease is lost. Default: 30,000. */
+  /** Milliseconds after which a run that does not renew its lease is lost. Default: 10,000, since a waker looks then. */
   readonly LEASE?: string;
 }
 
@@ -42,5 +42,5 @@ export async function shopOnD1(settings: Settings, use: readonly Middleware<Cust
 
 /** Returns the milliseconds of a lease. A waker need not look more often. */
 export function leaseOf({ LEASE }: Settings): number {
-  return Number(LEASE ?? 30_000);
+  return Number(LEASE ?? 10_000);
 }

@@ -22,14 +22,15 @@ export function watching(schedule: (watched: Watched) => Promise<unknown>): Midd
   };
 }
 
-/** Continues runs whose process died, to their end or pause. Returns true if the session still has a run that works, so the waker has to look again. */
+/** Continues runs whose process died, to their end or pause, and deletes what is not kept any more. Returns true if the session still has a run that works, so the waker has to look again. */
 export async function wake(
-  app: Pick<ServedApp, "recover">,
+  app: Pick<ServedApp, "recover" | "sweep">,
   store: Store,
   { session, user }: Watched,
 ): Promise<boolean> {
   const { over } = await app.recover();
   await over;
+  await app.sweep();
   const { run } = await store.load(session, { owner: user }) ?? {};
   return run !== undefined && run.exit === undefined;
 }

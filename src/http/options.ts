@@ -69,7 +69,8 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly onClientGone?: ClientGone | ((c: Context<E>) => ClientGone | Promise<ClientGone>);
   /**
    * Milliseconds after which a run is lost if its process, or on Cloudflare Workers its request, has stopped renewing its lease. Another one resumes it; if
-   * sessions are in memory, it ends. Default: 30,000.
+   * sessions are in memory, it ends. A client waits for as long after a kill, so set 10,000 where a waker calls `recover()`; each run renews its lease after a
+   * third of it. Default: 30,000.
    */
   readonly lease?: number;
   /** Whether this process alone uses the store, as in a Durable Object: a run that it does not execute is dead then. Default: false. */

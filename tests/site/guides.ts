@@ -19,6 +19,8 @@ export interface Program {
   readonly probe: (url: string, send: typeof fetch) => Promise<readonly number[]>;
   readonly shutDown: () => Promise<void>;
   readonly text: string;
+  readonly app: ServedApp;
+  readonly unreadable: (store: Store) => Promise<readonly string[]>;
   readonly types: readonly string[];
   readonly stopSession: (base: string, session: string, send: typeof fetch) => Promise<boolean>;
 }

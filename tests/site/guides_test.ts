@@ -1,10 +1,11 @@
-import { agent, ModelError, noUsage, serve, textOf } from "@jizai/jizai";
+import { agent, memory, ModelError, noUsage, serve, textOf } from "@jizai/jizai";
 import { points } from "@jizai/jizai/kit";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { sign } from "hono/jwt";
 import { demo } from "../../examples/guides/model.ts";
+import { journalKey } from "../../src/core/journal.ts";
 import { sections } from "../../examples/guides/site.ts";
 import { chatStream } from "../support/providers/openai.ts";
 import { type App, eventsOf, first, type Framed, post } from "../support/requests.ts";
@@ -310,6 +311,20 @@ Deno.test("delete_data: a person's session is deleted, and old data after its ti
   await deleteOldData();
   assertEquals([await statuses(), await app.sweep()], [[404, 404, 404], 0]);
   await app.settled();
+});
+
+Deno.test("upgrade: the page finds the sessions that a newer version has written", async () => {
+  using _ = stub(console, "log", () => {});
+  const { app, unreadable, shutDown } = await load("upgrade", demo);
+  assertEquals((await prompt(app, "Hi")).at(-1)?.type, "run.finished");
+  const store = memory();
+  for (let number = 0; number < 150; number++) await store.save({ id: `${number}`, version: 0, messages: [] });
+  assertEquals(await unreadable(store), []);
+  const change = { run: 0, state: "over", base: 1, waiting: 0, head: '{"format":99}', last: 0, entries: [] } as const;
+  const creation = { from: undefined, to: { holder: "a", n: 1 }, created: { session: "newer" }, change };
+  await store.journal.append(journalKey(undefined, "newer"), creation);
+  assertEquals(await unreadable(store), ["newer"]);
+  await shutDown();
 });
 
 Deno.test("databases: a session outlives the server, in SQLite", async () => {

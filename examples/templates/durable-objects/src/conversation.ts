@@ -42,6 +42,7 @@ export class Conversation {
       session: (c) => c.req.param("conversation"),
       store: durableObjectStore(ctx.storage, { alarm: ctx.storage }), // an object that was killed starts again
       singleProcess: true, // there is one object of a name
+      lease: 10_000, // the alarm of a killed object rings ten seconds later
       limits: workers, // at most six open connections
       onClientGone: "detach", // a run continues when its client disconnects
       page: playground(),
@@ -50,10 +51,11 @@ export class Conversation {
     this.#app = new Hono().route("/:conversation", this.#served);
   }
 
-  /** Continues a run whose object was killed, although no client asks. */
+  /** Continues a run whose object was killed, although no client asks, and deletes what is not kept any more. */
   async alarm(): Promise<void> {
     const { over } = await this.#served.recover();
     await over;
+    await this.#served.sweep();
   }
 
   /** Answers a request that the Worker forwards. */
