@@ -25,7 +25,7 @@ import { type SendOptions, Steering } from "./steering.ts";
 import type { AnyTool } from "./tool.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
-import { user, type UserMessage } from "../protocol/message.ts";
+import { type Usage, user, type UserMessage } from "../protocol/message.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { Sink } from "../stream/channel.ts";
 
@@ -74,6 +74,8 @@ export interface ReadyRun {
   readonly run: string;
   /** The number of the event before the first one: 0 unless the run continues. */
   readonly after: number;
+  /** The tokens that the run has used before. */
+  readonly usage: Usage;
 }
 
 /** A run that has started. */
@@ -270,7 +272,7 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.ready = run.then(({ id, claimed }) => ({ run: id, after: claimed.snapshot.events }));
+    this.ready = run.then(({ id, claimed: { snapshot: { events: after, usage } } }) => ({ run: id, after, usage }));
     this.ready.catch(() => {}); // the result reports it too
     this.result = live(beginning, run);
     this.#run = run;

@@ -55,6 +55,39 @@ interface UnreadableOptions extends ErrorOptions {
   readonly subject?: UnreadableError["subject"];
 }
 
+// The calls of a store, as a server observes them.
+
+/** An operation of a store. A watch is none: it has no end. */
+export type StoreOperation = Exclude<keyof Journal, "watch" | "pollEvery" | "deltasEvery"> | "move";
+
+/** A fact about the store of a server. Times are in milliseconds. */
+export type StoreFact =
+  /** A call has ended, failed, or reached its deadline. A call that is retried is one fact for each attempt. */
+  | {
+    readonly type: "store.called";
+    readonly operation: StoreOperation;
+    readonly milliseconds: number;
+    readonly outcome: "ok" | "failed" | "deadline";
+  }
+  /** For a second, no call has succeeded after one that failed, or a call has not ended. `operation` is that of the call. */
+  | { readonly type: "store.slow"; readonly operation: StoreOperation; readonly milliseconds: number }
+  /** The calls of a slow store succeed again, after this time. `operation` is that of `store.slow`. */
+  | { readonly type: "store.recovered"; readonly operation: StoreOperation; readonly milliseconds: number };
+
+/** The error of a call that has not ended within the deadline of the server. Its effect is unknown, as that of a call whose acknowledgement was lost. */
+export class StoreDeadlineError extends Error {
+  /** The mark of the class, which its copies share. */
+  static readonly "~brand": symbol = /* @__PURE__ */ brand(this, "StoreDeadlineError");
+
+  /** The name of the class. */
+  override readonly name = "StoreDeadlineError";
+
+  /** `late` settles with the call, if that ends at all. */
+  constructor(message: string, readonly late: Promise<unknown>) {
+    super(message);
+  }
+}
+
 // Recovery, which takes over runs whose process died.
 
 /** The options of `recover()`. */
@@ -95,8 +128,8 @@ const longest = 1_000;
 /** Milliseconds after which there need not be as many attempts: as long as they take if each fails at once. Some drivers try for long themselves. */
 const slow = 1_000;
 
-/** Milliseconds for which a run that has begun retries: a lock or a restart of the database may take as long. */
-export const outage = 10_000;
+/** Milliseconds for which a run that has begun retries: a lock or a restart of the database may take as long. It is less than a lease. */
+export const outage = 20_000;
 
 /** Returns the milliseconds for which a failure is retried. It is asked after each failure, since a run that is stopped or handed over waits no longer. */
 export type Patience = () => number;
@@ -151,8 +184,26 @@ export interface EarlierSessions {
   delete(id: string, name?: SessionName): Promise<void>;
 }
 
+/** The store of a server, whose calls end within a deadline. */
+export interface BoundedStore extends Pick<Store, "journal" | "durable" | "earlier"> {
+  /** True for the error of a call that may succeed later. */
+  isFailure(error: unknown): boolean;
+}
+
+/** The bounds of the calls of a store, and the receivers of their facts and reports. */
+export interface BoundOptions {
+  /** Milliseconds after which a call ends. */
+  readonly deadline: number;
+  /** Receives each fact. */
+  readonly observe: ((fact: StoreFact) => void) | undefined;
+  /** Reports to the operator that the store is slow, and that it works again. */
+  readonly report: (error: Error) => void;
+}
+
 /** The code for runs that outlive their process: how they are given to another one, taken over, recovered on a server, and reported. */
 export interface DurableRuns {
+  /** Bounds the calls of a store. */
+  readonly bound: (store: Pick<Store, "journal" | "durable" | "earlier">, options: BoundOptions) => BoundedStore;
   /** Prepares a run whose process died or shut down, before its hooks begin. Resolves to its result if it ends or is left before. */
   readonly takeOver: (run: never) => Promise<RunResult | undefined>;
   /** Gives a run to another process, at the next safe place or after `grace` milliseconds. */

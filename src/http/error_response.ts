@@ -9,6 +9,8 @@ import { CapacityError } from "../core/bounded_cache.ts";
 import { callSafely } from "../core/events.ts";
 import { SessionError } from "../core/session.ts";
 import { UnreadableError } from "../core/store.ts";
+import type { ServerOptions } from "./options.ts";
+import type { Route } from "./operation.ts";
 import { brand } from "../protocol/brand.ts";
 import { ShapeError } from "../protocol/shape.ts";
 import { RecordError } from "../session/record/records.ts";
@@ -46,21 +48,51 @@ export function shuttingDown(): RequestError {
 /** Receives an error, with the id that the client received in its place, and the run if one had begun. */
 export type OnFailure = (error: unknown, info: { readonly id: string; readonly run?: string }) => void;
 
+/** The receivers of the errors of requests, and the store that may have failed. */
+type ErrorReceivers = Pick<ServerOptions, "onError" | "observe" | "store">;
+
+/** The part of a route that its errors need. Default: there is no such route. */
+type FailedRoute = Partial<Pick<Route, "method" | "path" | "errorBody">>;
+
+/** Seconds after which a client may repeat a request that was refused with 503. */
+const retryAfter = 2;
+
 /** Returns the response to a request that failed with `error`. The client receives only an id of an internal error; `onError` receives the error itself. */
 export function errorResponse(
   error: unknown,
   c: Context,
-  onError: OnFailure,
-  bodyOf: (error: WireError) => object = nativeBody,
+  receivers: ErrorReceivers,
+  { method, path, errorBody = nativeBody }: FailedRoute = {},
 ): Response {
-  if (isHttpException(error)) return error.getResponse(); // thrown by `vars` or `owner`, for the client
-  const refusal = requestErrorOf(error);
-  if (refusal) return c.json(bodyOf(refusal), refusal.status);
+  const observe = (status: number, code?: string) =>
+    receivers.observe?.({
+      type: "request.refused",
+      route: path === undefined ? "*" : `${method} ${path.replace("jizai_", "")}`,
+      status,
+      ...(code !== undefined && { code }),
+    });
+  if (isHttpException(error)) { // thrown by `vars` or `owner`, for the client
+    const response = error.getResponse();
+    observe(response.status);
+    return response;
+  }
+  const wireError = requestErrorOf(error) ?? failureOf(error, receivers);
+  const { status, code } = wireError;
+  observe(status, code);
+  return c.json(errorBody(wireError), status, status === 503 ? { "retry-after": `${retryAfter}` } : {});
+}
+
+/** Reports an error that is not meant for the client, and returns what the client reads of it. */
+function failureOf(error: unknown, { onError, store }: ErrorReceivers): WireError & { readonly status: 500 | 503 } {
   const id = reportError(onError, error);
-  const [code, message] = error instanceof UnreadableError
-    ? ["unreadable", `Cannot read the ${error.subject}: it is damaged, or a newer version of the server has saved it`]
-    : ["internal", "The request failed."];
-  return c.json(bodyOf({ status: 500, code, message, id }), 500);
+  if (error instanceof UnreadableError) {
+    const message = `Cannot read the ${error.subject}: it is damaged, or a newer version of the server has saved it`;
+    return { status: 500, code: "unreadable", message, id };
+  }
+  if (store?.isFailure?.(error)) {
+    return { status: 503, code: "unavailable", message: "The store does not answer; try again later.", id };
+  }
+  return { status: 500, code: "internal", message: "The request failed.", id };
 }
 
 /** Returns true for an `HTTPException`, also of another copy of Hono. */

@@ -10,12 +10,14 @@ import { journalKey, placeOf, runIdOf } from "../core/journal.ts";
 import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
 import { deleteSession, unlessUnreadable } from "../core/sessions.ts";
 import { historyIn, type OpenedSession, openHead, openSession, readStored } from "../core/session_version.ts";
-import { nullSink, type Started } from "../core/start.ts";
+import { nullSink, type ReadyRun, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
 import { type HistoryOptions, type HistoryPage, type RunStore, withRetries } from "../core/store.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
+import type { RunCause } from "./facts.ts";
+import { causeOf, usageSince } from "./load.ts";
 import type { ServedAgent, ServerOptions } from "./options.ts";
 import type { EventOutput } from "./respond.ts";
 import type { UserMessage } from "../protocol/message.ts";
@@ -44,6 +46,7 @@ const longestStop = 5_000;
 export class LiveRuns implements RunHost, RecoveringServer {
   readonly agent: ServedAgent<never>;
   readonly onError: OnFailure;
+  readonly observe: ServerOptions["observe"];
   readonly lease: number;
   readonly singleProcess: boolean;
   readonly signal: AbortSignal | undefined;
@@ -68,6 +71,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   constructor(agent: ServedAgent<never>, options: ServerOptions) {
     this.agent = agent;
     this.onError = options.onError;
+    this.observe = options.observe;
     this.lease = options.lease;
     this.singleProcess = options.singleProcess;
     this.signal = options.signal;
@@ -147,6 +151,14 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   // The runs, and the work beside them.
+
+  /** The number of runs that this process executes, also of those that begin. */
+  get size(): number {
+    let size = 0;
+    for (const { lives } of this.#live.values()) if (lives) size++;
+    for (const { work } of this.#launches) if (work.lives) size++;
+    return size;
+  }
 
   get(run: string, { owner }: Owned): LiveRun | undefined {
     const key = ownedKey(owner, run);
@@ -230,11 +242,13 @@ export class LiveRuns implements RunHost, RecoveringServer {
       // 4. Keep it for other requests, until it is over.
       run = new SharedRun(ready.run, started, this.lease);
       this.#keep(ownedKey(requester.owner, ready.run), run);
+      this.#launches.delete(launch);
       if (this.signal?.aborted) run.handOver(this.#grace); // it has begun since
       this.#tidyLater(started, requester);
 
       // 5. Deliver the report when it is over.
       const recovered = recoveredRun(ready.run, session, requester);
+      this.#observeRun({ ...recovered, cause: causeOf(input) }, started, ready);
       if (report && ready.run !== id) report = await report.move(recovered);
       if (report) this.track(this.#deliver(report, recovered, run.over), requester);
       return run;
@@ -249,6 +263,29 @@ export class LiveRuns implements RunHost, RecoveringServer {
       launch.work.end();
       over.resolve(run?.over);
     }
+  }
+
+  /** Observes the start and the end of a run. */
+  #observeRun(
+    run: RecoveredRun & { readonly cause: RunCause },
+    { result }: Started,
+    { usage: before }: ReadyRun,
+  ): void {
+    const { observe } = this;
+    if (!observe) return;
+    const isDurable = this.#sessions?.durable !== undefined;
+    const began = Date.now();
+    observe({ type: "run.started", ...run });
+    result.then(({ status, reason, usage }) =>
+      observe({
+        type: "run.ended",
+        ...run,
+        status: isDurable && reason === stops.handedOver.reason ? "handed-over" : status,
+        ...(reason !== undefined && { reason }),
+        milliseconds: Date.now() - began,
+        usage: usageSince(before, usage),
+      })
+    );
   }
 
   /** Has the events of a run packed once it has ended, which needs less room, and deletes a few of those that are not kept any more. */

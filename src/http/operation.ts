@@ -7,6 +7,7 @@ import type { Context } from "hono";
 import type { Mail, Session } from "../core/session.ts";
 import type { HistoryOptions } from "../core/store.ts";
 import type { Client } from "./identify.ts";
+import type { Streams } from "./load.ts";
 import type { LiveRuns } from "./live_runs.ts";
 import type { Busy, ServerOptions } from "./options.ts";
 import type { Idempotency, SessionQueue } from "./queue.ts";
@@ -23,6 +24,7 @@ export interface Server {
   readonly runs: LiveRuns;
   readonly idempotency: Idempotency;
   readonly queue: SessionQueue;
+  readonly streams: Streams;
 }
 
 /** A request after it was identified, and the server that handles it. */

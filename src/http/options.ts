@@ -4,13 +4,14 @@
  * @module
  */
 import type { Context, Env } from "hono";
-import { logError, type NumberedEvent } from "../core/events.ts";
+import { callSafely, logError, type NumberedEvent } from "../core/events.ts";
 import { expectChoice, expectTime } from "../core/lib/options.ts";
 import { defaultLimits, limited, type Limits } from "../core/limits.ts";
 import { memoryJournal } from "../core/memory_journal.ts";
 import type { Started } from "../core/start.ts";
-import type { RunStore, Store } from "../core/store.ts";
-import type { OnFailure } from "./error_response.ts";
+import type { BoundedStore, RunStore, Store } from "../core/store.ts";
+import { type OnFailure, reportError } from "./error_response.ts";
+import type { ServerFact } from "./facts.ts";
 import type { Event } from "../protocol/event.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
@@ -99,6 +100,13 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly maxBody?: number;
   /** Receives every error of a request or run, with the id that the client received. Default: `console.error`. */
   readonly onError?: OnFailure;
+  /** Receives the facts of the server, for metrics: its runs, its refused requests and the calls of its store. What it throws goes to `onError`. Default: none. */
+  readonly observe?: (fact: ServerFact) => void;
+  /**
+   * Milliseconds within which each call of the `store` ends. After that it counts as failed, and its effect as unknown: a run retries it for 20 seconds, and a
+   * request is refused with 503. Default: 5,000.
+   */
+  readonly storeDeadline?: number;
 }
 
 /** The part of an agent that a server uses. `V` are the vars that the agent needs. */
@@ -157,6 +165,7 @@ export function resolveOptions(
   const { resumeTokens, wires = [], onClientGone = "stop", singleProcess = false } = options;
   const { busy: nativeBusy = "refuse", busy: wireBusy = "queue" } = options;
   const { limits, lease = 30_000, grace = 3_000, heartbeat = 8_000, maxBody = 1_048_576, onError = logError } = options;
+  const { observe: receive, storeDeadline = 5_000 } = options;
   expectImport("store", options.store, "journal", "durable(journal) of @jizai/jizai/session/durable");
   limited(defaultLimits, limits);
   if (!Array.isArray(wires) || wires.some((wire) => typeof wire?.routes !== "function")) {
@@ -166,6 +175,7 @@ export function resolveOptions(
   expectNames("Cannot serve: `events`", options.events ?? {}, ["keep"]);
   expectTime("Cannot serve: `heartbeat`", heartbeat);
   expectTime("Cannot serve: `lease`", lease);
+  expectTime("Cannot serve: `storeDeadline`", storeDeadline);
   if (!(keep > 0 && keep <= Number.MAX_SAFE_INTEGER)) {
     throw new RangeError(`Cannot serve: \`events.keep\` is ${keep}; expected a positive number of milliseconds`);
   }
@@ -177,11 +187,18 @@ export function resolveOptions(
   if (!(grace >= 0)) {
     throw new RangeError(`Cannot serve: \`grace\` is ${grace}; expected a number of milliseconds of 0 or more`);
   }
+  const report = (error: unknown) => void reportError(onError, error);
+  const observe = receive && ((fact: ServerFact) => callSafely(() => receive(fact), report));
+  /** The store, whose calls are bounded if it outlives the process. */
+  const store: RunStore & Partial<BoundedStore> | undefined =
+    options.store?.durable?.bound(options.store, { deadline: storeDeadline, observe, report }) ?? options.store;
   /** The sessions of the runs, unless each client keeps its own. */
-  const sessions: RunStore | undefined = options.store ?? (resumeTokens ? undefined : { journal: memoryJournal() });
+  const sessions: RunStore | undefined = store ?? (resumeTokens ? undefined : { journal: memoryJournal() });
   return {
     ...options,
+    store,
     sessions,
+    observe,
     keep,
     wires,
     nativeBusy,
@@ -216,6 +233,8 @@ const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)
   "heartbeat",
   "maxBody",
   "onError",
+  "observe",
+  "storeDeadline",
   "vars",
   "recoveryVars",
 ];

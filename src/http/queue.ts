@@ -99,6 +99,8 @@ export class SessionQueue {
   readonly #runs: LiveRuns;
   /** The locks of sessions. A prompt that launches its run holds one, and those that came after it wait. */
   readonly #locks: Locks;
+  /** The number of prompts that wait: for those before them, or for the run that has their session. */
+  size = 0;
 
   /** Queues prompts that start `runs`. */
   constructor(runs: LiveRuns) {
@@ -117,12 +119,23 @@ export class SessionQueue {
     const leaving = before > 0 ? cancellationOf(client.leaving) : undefined;
     let end = () => {};
     try {
-      end = await this.#locks.take(key, leaving);
+      end = await this.#counted(this.#locks.take(key, leaving));
       if (leaving) checkWanted(session, client);
-      return promptTurn(this.#runs, { busy, session, client, end });
+      const turn = promptTurn(this.#runs, { busy, session, client, end });
+      return { end, waitAfter: (error) => this.#counted(turn.waitAfter(error)) };
     } catch (error) {
       end();
       throw leaving?.aborted && error === leaving.reason ? clientHasLeft(session) : error;
+    }
+  }
+
+  /** Counts a prompt while it waits. */
+  async #counted<T>(wait: T | Promise<T>): Promise<T> {
+    this.size++;
+    try {
+      return await wait;
+    } finally {
+      this.size--;
     }
   }
 }

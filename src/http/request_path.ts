@@ -22,7 +22,7 @@ export function requestPath(route: Route, server: Server): (c: Context) => Promi
     try {
       return await takeSteps(c, route, server);
     } catch (error) {
-      return errorResponse(error, c, server.options.onError, route.errorBody);
+      return errorResponse(error, c, server.options, route);
     }
   };
 }
@@ -118,10 +118,11 @@ const onGone: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
  * as the stream, so that no closure in this function may use the request.
  */
 async function launchForClient(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
-  const { c, server: { runs, options: { heartbeat, onClientGone } }, client } = scope;
+  const { c, server: { runs, streams, options: { heartbeat, onClientGone } }, client } = scope;
   if (prefersAsync(c, format)) return await launchInBackground(scope, input);
   const effect = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
-  const { out, respond } = format(c, { heartbeat, onCancel: () => onGone[effect](run) }); // no client can leave before `respond`, which follows the launch
+  const onCancel = () => onGone[effect](run); // no client can leave before `respond`, which follows the launch
+  const { out, respond } = format(c, { heartbeat, onCancel, onEnd: streams.open() });
   const run = await runs.launch(input, client, out);
   client.onLeave(() => onGone[effect](run));
   return { run, respond };

@@ -36,6 +36,8 @@ interface OutputOptions {
   readonly heartbeat: number;
   /** Called if the client leaves before the end of the response. */
   readonly onCancel: () => void;
+  /** Called once no more events are sent. */
+  readonly onEnd: () => void;
 }
 
 /** Makes the response with the events of a run. */
@@ -97,7 +99,7 @@ function wireStream(reply: Extract<Reply, { readonly type: "stream" }>, options:
 
 /** Sends one JSON body when the run is over. The request's signal aborts if the client leaves before. */
 function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "json" }>): ResponseFormat {
-  return (c, { onCancel }) => {
+  return (c, { onCancel, onEnd }) => {
     const { encode: collect, end } = closingEncoder(collector());
     const { signal } = c.req.raw;
     const { promise: over, resolve: close } = Promise.withResolvers<void>();
@@ -110,6 +112,7 @@ function jsonFormat({ collector, headers }: Extract<Reply, { readonly type: "jso
       close() {
         const last = end();
         if (last) out.write(last);
+        onEnd();
         close();
       },
     };
@@ -191,7 +194,7 @@ export async function respondJoined(
 
 /** Responds with the recorded events after a cursor, and with those that follow. Responds with 204 if the run is over and no event is left. */
 export async function respondFromRecord(
-  { c, server: { options: { heartbeat, onError }, runs: { records } }, client }: RequestScope,
+  { c, server: { options: { heartbeat, onError }, runs: { records }, streams }, client }: RequestScope,
   cursor: EventCursor,
   format: ResponseFormat,
 ): Promise<Response> {
@@ -203,7 +206,7 @@ export async function respondFromRecord(
     leaving.abort(); // nothing reads the pages
     return c.body(null, 200, headers);
   }
-  const { out, respond } = format(c, { heartbeat, onCancel: () => leaving.abort() });
+  const { out, respond } = format(c, { heartbeat, onCancel: () => leaving.abort(), onEnd: streams.follow() });
   // it never rejects
   send(pages, out, (error) => reportError(onError, error));
   return await respond();

@@ -9,6 +9,8 @@ import { Idempotency, SessionQueue } from "./queue.ts";
 import { expectCount } from "../core/lib/options.ts";
 import type { Recover, SessionName, Sweep } from "../core/store.ts";
 import type { recoveryOf } from "../session/durable/recovery.ts";
+import type { ServerStats } from "./facts.ts";
+import { Streams } from "./load.ts";
 import { LiveRuns } from "./live_runs.ts";
 import {
   type DefaultEnv,
@@ -49,6 +51,8 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
    * an abort, a report that fails is not retried. Await it before the process exits: runs in the background have no response that would keep the server open.
    */
   readonly settled: () => Promise<void>;
+  /** Returns what this process holds at this time, for gauges. */
+  readonly stats: () => ServerStats;
 };
 
 /**
@@ -114,8 +118,10 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   }
   const options = resolveOptions(serveOptions);
   const runs = new LiveRuns(agent, options);
-  const server: Server = { options, runs, idempotency: new Idempotency(options), queue: new SessionQueue(runs) };
-  const fail = (error: unknown, c: Context) => errorResponse(error, c, options.onError);
+  const queue = new SessionQueue(runs);
+  const streams = new Streams();
+  const server: Server = { options, runs, queue, streams, idempotency: new Idempotency(options) };
+  const fail = (error: unknown, c: Context) => errorResponse(error, c, options);
   const app = new Hono<DefaultEnv>();
   const allowed = new Map<string, readonly string[]>();
   /** Adds a route. Every other method of its path is answered with 405. */
@@ -139,11 +145,18 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     });
   }
   app.onError(fail).notFound((c) => fail(new RequestError(404, "unknown", "Cannot serve this path: there is none"), c));
+  const stats = (): ServerStats => ({
+    runs: runs.size,
+    streams: streams.size,
+    followers: streams.followers,
+    queued: queue.size,
+  });
   return Object.assign(app, {
     recover: recoverOf(runs, options),
     sweep: sweepOf(runs, options),
     deleteSession: (id: string, name: SessionName = {}) => runs.delete(id, name),
     settled: () => runs.settled(),
+    stats,
   });
 }
 

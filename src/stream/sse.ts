@@ -127,13 +127,15 @@ export interface SseOptions<T> {
   readonly highWater?: number;
   /** Called if the reader cancels before the end. */
   readonly onCancel?: ((reason: unknown) => void) | undefined;
+  /** Called when the stream takes no more items, whether it was closed or cancelled. */
+  readonly onEnd?: (() => void) | undefined;
 }
 
 const comment = Symbol("comment");
 
 /** Creates a byte stream of frames. Frames that wait together leave as one chunk. */
 export function sse<T>(
-  { frame, heartbeat = 8_000, highWater = 65_536, onCancel }: SseOptions<T>,
+  { frame, heartbeat = 8_000, highWater = 65_536, onCancel, onEnd }: SseOptions<T>,
 ): { readonly sink: Sink<T>; readonly stream: ReadableStream<Uint8Array<ArrayBuffer>> } {
   const encoder = new TextEncoder();
   let silent = false;
@@ -152,7 +154,10 @@ export function sse<T>(
     highWater,
     awaitsReader: true,
     onCancel,
-    onEnd: () => clearInterval(timer),
+    onEnd() {
+      clearInterval(timer);
+      onEnd?.();
+    },
   });
   const beat = () => {
     if (silent && !sink.congested) sink.write(comment); // the client will read other bytes

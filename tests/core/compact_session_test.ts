@@ -6,6 +6,7 @@ import {
   memory,
   type Middleware,
   ModelError,
+  noUsage,
   refused,
   type RunResult,
   type Session,
@@ -271,7 +272,7 @@ Deno.test("a server starts a compaction with its own sink and run id", async () 
     full: undefined,
     close() {},
   });
-  assertEquals(await started.ready, { run: "r1", after: 0 });
+  assertEquals(await started.ready, { run: "r1", after: 0, usage: noUsage });
   assertEquals((await started.result).run, "r1");
   assertEquals(eventLines(events).at(0), "run.started r1 s false");
 });

@@ -334,7 +334,7 @@ for (const reason of ["were refused", "could not be stored"]) {
     isDown = reason === "could not be stored";
     const answers = [{ callId: isDown ? "call_1" : "unknown", type: "approve" }];
     const refusal = await advanceUntilSettled(time, post(app, `/sessions/${session}/answers`, { answers }));
-    assertEquals(refusal.status, isDown ? 500 : 409);
+    assertEquals(refusal.status, isDown ? 503 : 409);
     isDown = false;
     assertEquals(await entriesOf(among), { sessions: 1, reports: 0 });
     await advanceUntilSettled(time, approve(app));
@@ -368,7 +368,7 @@ Deno.test("onEnd receives nothing of a prompt that could not be stored, which le
   const { ends, onEnd } = receiver();
   const store = durable(failingAppends(among.store, (_, { events }) => events !== undefined));
   const { app } = processOf({ store }, agent({ model: scripted("Done.") }), { onEnd, onError() {} });
-  assertEquals((await advanceUntilSettled(time, post(app, "/runs", { prompt: "Hi" }))).status, 500);
+  assertEquals((await advanceUntilSettled(time, post(app, "/runs", { prompt: "Hi" }))).status, 503);
   await advance(time, 4 * lease);
   await advanceUntilSettled(time, app.recover().then(({ over }) => over));
   assertEquals([ends, await entriesOf(among)], [[], { sessions: 0, reports: 0 }]);

@@ -81,7 +81,8 @@ Deno.test("a run whose store fails before a call executes no call, does not end,
   const { endsOf, all, sentBefore, sent, ends, errors } = await survive(({ run }) => run?.position.at === "tools");
   assertEquals([endsOf, sentBefore], [none, 0]);
   assertEquals([all, sent, ends], [["run.finished"], ["c1"], ["run.finished"]]);
-  assertEquals(errors, new Set(["Error: The store is away"]));
+  const slow = "SlowStoreError: The store is slow: `append` has not succeeded for 1000 ms";
+  assertEquals(errors, new Set(["Error: The store is away", slow]));
 });
 
 Deno.test("a run whose store fails after a call does not end, and continues elsewhere with its result", async () => {

@@ -418,8 +418,9 @@ Deno.test("POST /runs/:id/stop of a lost run fails if another process has it at 
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(`${error}`);
   const unstored = other({ store: durable(failingAppends(store, () => true)) }, { onError });
-  assertEquals(await advanceUntilSettled(time, codeOf(post(unstored.app, `/runs/${run}/stop`))), [500, "internal"]);
-  assertEquals(new Set(errors), new Set(["Error: The store is down"]));
+  assertEquals(await advanceUntilSettled(time, codeOf(post(unstored.app, `/runs/${run}/stop`))), [503, "unavailable"]);
+  const slow = "SlowStoreError: The store is slow: `append` has not succeeded for 1000 ms";
+  assertEquals(new Set(errors), new Set(["Error: The store is down", slow]));
 });
 
 Deno.test("POST /runs/:id/stop?rollback keeps nothing of a run that runs elsewhere, that was lost, or that waits for a person", async () => {

@@ -319,7 +319,7 @@ Deno.test("POST /runs/:id/stop ends a run whose answers cannot be stored at this
   down = true;
   const answered = post(app, `/sessions/${session}/answers`, { answers: [{ callId: "c1", type: "approve" }] });
   await failed.promise;
-  assertEquals((await advanceUntilSettled(time, answered)).status, 500);
+  assertEquals((await advanceUntilSettled(time, answered)).status, 503);
   down = false;
   assertEquals((await post(app, `/runs/${run}/stop`)).status, 204);
   await advanceUntilSettled(time, app.settled());

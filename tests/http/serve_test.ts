@@ -353,6 +353,8 @@ Deno.test("serve() rejects an option that it does not have, and names those that
     heartbeat: true,
     maxBody: true,
     onError: true,
+    observe: true,
+    storeDeadline: true,
     vars: true,
     recoveryVars: true,
   };

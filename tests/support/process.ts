@@ -61,6 +61,7 @@ export function processOf(
     app: serve(assistant, {
       store: durable(alive),
       onClientGone: "detach",
+      heartbeat: 60_000, // no comments among the events while a store fails
       ...options,
     }),
     kill() {

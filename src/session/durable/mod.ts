@@ -7,9 +7,12 @@ import { handOver, takeOver } from "../../core/hand_over.ts";
 import type { Journal } from "../../core/journal.ts";
 import { sessionsIn } from "../../core/sessions.ts";
 import type { DurableRuns, EarlierSessions, Store } from "../../core/store.ts";
+import { boundedStore } from "./bounded.ts";
 import { recoveryOf } from "./recovery.ts";
 import { reportEntriesOf } from "./reports.ts";
 export {
+  type BoundedStore,
+  type BoundOptions,
   type DurableRuns,
   type EarlierSessions,
   FinalError,
@@ -24,13 +27,23 @@ export {
   type RunStore,
   type SessionName,
   type Sessions,
+  StoreDeadlineError,
+  type StoreFact,
+  type StoreOperation,
 } from "../../core/store.ts";
+export { SlowStoreError } from "./bounded.ts";
 export type * from "../../core/journal.ts";
 export type { Entry } from "../../core/entries.ts";
 export type { ExpectedReport, Mail, Rule, Unsaved } from "../../core/session.ts";
 export type { RecoveredRun } from "../record/run_host.ts";
 
-const runs: DurableRuns = { takeOver, handOver, recovery: recoveryOf, reports: reportEntriesOf };
+const runs: DurableRuns = {
+  takeOver,
+  handOver,
+  bound: boundedStore,
+  recovery: recoveryOf,
+  reports: reportEntriesOf,
+};
 
 /**
  * Makes a store of the journal of a database that outlives the process. Runs save each step, renew a lease while they work, and continue in another process

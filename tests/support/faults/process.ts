@@ -4,7 +4,7 @@
  * @module
  */
 import { serve, type ServeOptions } from "@jizai/jizai";
-import { durable } from "@jizai/jizai/session/durable";
+import { durable, SlowStoreError, StoreDeadlineError } from "@jizai/jizai/session/durable";
 import type { Done, RandomAgent } from "../random_agent/agent.ts";
 import type { App } from "../requests.ts";
 import type { Chance } from "../seeded.ts";
@@ -131,7 +131,7 @@ export function processOf(
 
 /** Whether an error is part of the simulation: of the storage, a model or a tool, or a refusal. */
 function isPlayed(error: unknown): boolean {
-  return error instanceof StorageError ||
+  return error instanceof StorageError || error instanceof StoreDeadlineError || error instanceof SlowStoreError ||
     (error instanceof Error && (error.name === "RequestError" || ["Overloaded", "Flaky"].includes(error.message)));
 }
 
