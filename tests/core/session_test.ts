@@ -129,7 +129,11 @@ Deno.test("a call that needs a person pauses the run, and resume() continues it"
   ]);
   assertEquals(items.map(({ id }) => id), items.map((_, index) => index + 1));
   const { run } = paused;
-  assertEquals([await first.ready, await second.ready, done.run], [{ run, after: 0 }, { run, after: middle }, run]);
+  assertEquals([await first.ready, await second.ready, done.run], [
+    { run, after: 0, usage: { input: 0, output: 0 } },
+    { run, after: middle, usage: { input: 1, output: 1 } },
+    run,
+  ]);
   assertEquals([done.usage, lines(done.messages)], [
     { input: 2, output: 2 },
     ["user Pay", "assistant I pay.", "call pay look", "ok Paid 5", "ok Seen", "assistant Done."],
