@@ -283,7 +283,8 @@ export interface Journal {
   trim(key: string, run: number): Promise<void>;
   /**
    * Deletes at most `limit` journals that have expired, and the events of as many of the rest of `limit` journals whose last run has been over for `keep`
-   * milliseconds. Returns the number of both. If it is less than `limit`, nothing is left. Indexes must find them.
+   * milliseconds. Returns the number of both. If it is less than `limit`, nothing is left. Packs before, at most as often, the events of runs that are over and
+   * whose process has not packed them. Indexes must find all of them.
    */
   sweep(limit: number, keep: number): Promise<number>;
   /** Deletes journals, in this order if it does not delete them at once. No append that knows a mark of them is stored afterwards. */

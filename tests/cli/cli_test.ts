@@ -273,10 +273,13 @@ function namesIn(schema: string): readonly unknown[] {
 const names = [
   "jizai_journal",
   "jizai_journal_due",
+  "jizai_journal_ended",
+  "jizai_journal_ended_at",
   "jizai_journal_entry",
   "jizai_journal_event",
   "jizai_journal_expires",
   "jizai_journal_owner",
+  "jizai_journal_unpacked",
   "jizai_value",
   "jizai_value_expires",
 ];

@@ -7,7 +7,7 @@ import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { journalKey, placeOf } from "../../src/core/journal.ts";
-import { drop } from "../support/asking.ts";
+import { drop, lookAndDrop } from "../support/asking.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { halting, waiting } from "../support/halting.ts";
 import { listedStore } from "../support/leftovers.ts";
@@ -174,4 +174,46 @@ Deno.test("store.delete() leaves no idempotency key either", async () => {
   assertEquals(keys.size, 2);
   await durable(store.journal).delete(session);
   assertEquals([...keys], []);
+});
+
+Deno.test("whenever another process deletes the session of a run, nothing of it is left", async () => {
+  let last = 0;
+  for (let at = 1; at <= last + 1; at += 2) {
+    using time = new FakeTime();
+    const { store, keys } = listed();
+    const assistant = () =>
+      agent({
+        model: scripted({ text: ["I ", "look."], calls: [["look", { table: "a" }]] }, "Done."),
+        tools: lookAndDrop().tools,
+      });
+    const other = processOf({ store }, assistant()).app;
+    let count = 0;
+    let existed = false;
+    let deleting: Promise<number> | undefined;
+    /** Deletes the session at one of the operations of the run. */
+    const counted = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
+      if (++count === at) {
+        existed = await store.journal.head(journalKey(undefined, "s1")) !== undefined;
+        deleting = remove(other, "s1");
+      }
+      return await work(...args);
+    };
+    const { head, open, append, entries } = store.journal;
+    const journal = {
+      ...store.journal,
+      ...{ head: counted(head), open: counted(open), append: counted(append), entries: counted(entries) },
+    };
+    const one = processOf({ store: durable(journal) }, assistant(), {
+      session: () => "s1",
+      onEnd() {},
+      onError() {},
+    }).app;
+    const response = post(one, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" });
+    await advanceUntilSettled(time, response.then((response) => response.text()));
+    await advanceUntilSettled(time, one.settled());
+    if (deleting) assertEquals(await advanceUntilSettled(time, deleting), 204);
+    if (existed) assertEquals([...keys], [], `deleted at operation ${at}`);
+    last = Math.max(last, count);
+  }
+  assertEquals(last > 12, true);
 });

@@ -15,7 +15,7 @@ const time = 60_000;
 /** Returns the database with empty tables. */
 async function emptied(database: D1): Promise<D1> {
   await migrate(database);
-  const tables = ["jizai_journal", "jizai_journal_entry", "jizai_journal_event", "jizai_value"];
+  const tables = ["jizai_journal", "jizai_journal_entry", "jizai_journal_event", "jizai_journal_ended", "jizai_value"];
   await database.batch(tables.map((table) => database.prepare(`DELETE FROM ${table}`)));
   return database;
 }

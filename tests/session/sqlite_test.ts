@@ -5,7 +5,7 @@ import { user } from "@jizai/jizai";
 import { migrate, schema, type SqliteDatabase, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { journalLaws } from "@jizai/jizai/testing";
 import { journalKey } from "../../src/core/journal.ts";
-import { begun, ended } from "../support/begun_journal.ts";
+import { added, begun, ended } from "../support/begun_journal.ts";
 import { earlierTables } from "../support/earlier_stores.ts";
 import { checkLeasedExpiry, expireIn } from "../support/leased_expiry.ts";
 
@@ -102,6 +102,21 @@ Deno.test("sweep() of sqliteStore() leaves no row of what has expired, and no wr
   assertEquals([await journal.sweep(1, 0), rows(database)], [1, [2, 2, 3, 1]]);
   assertEquals([await journal.sweep(1, 0), rows(database)], [1, [1, 1, 1, 0]]);
   assertEquals(await journal.sweep(1, 0), 0);
+});
+
+Deno.test("sweep() of sqliteStore() packs the events of a run whose process died before it has done so", async () => {
+  const database = open();
+  const { journal } = sqliteStore(database);
+  await journal.append("a", begun("a"));
+  const delta = (text: string) => `{"type":"text.delta","turn":1,"part":0,"text":"${text}"}`;
+  for (let n = 2; n < 9; n++) await journal.append("a", added(n, [delta(`${n}`)]));
+  await journal.append("a", ended(9, ["end"]));
+  const page = await journal.read("a", 1, 0);
+  assertEquals([await journal.sweep(9, 60_000), rows(database)[2]], [0, 1]);
+  assertEquals(await journal.read("a", 1, 0), page);
+  const unpacked = () => database.prepare("SELECT unpacked FROM jizai_journal_ended").all();
+  assertEquals(unpacked(), [{ unpacked: null }]);
+  assertEquals(await journal.sweep(9, 60_000), 0);
 });
 
 Deno.test("sweep() of sqliteStore() searches indexes, and scans no table", async () => {

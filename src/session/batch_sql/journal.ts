@@ -142,6 +142,18 @@ export function sqlJournal(
     return { stored: true, last: Number(row.last) };
   }
 
+  async function packRun(key: string, run: number): Promise<void> {
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const [rows = []]: readonly (readonly Row[])[] = await execute([[selectPackable, key, run, after]]);
+      const { additions, next }: ReturnType<typeof packedRows> = packedRows(rows.map(rowOf), pieceLength);
+      for (const { first, old, last, text } of additions) {
+        await execute([[pack, key, run, first, old, last, text], [dropPacked, key, run, first, last, text]]);
+      }
+      after = next;
+    }
+    await execute([[notePacked, key, run]]);
+  }
+
   async function read(key: string, run: number, after: number): Promise<JournalPage | undefined> {
     const [heads, ends, rows = []] = await execute([
       [selectHead, key, Date.now()],
@@ -204,22 +216,14 @@ export function sqlJournal(
       const [rows = []] = await execute([[selectSessions, owner, after, Date.now(), limit]]);
       return rows.map(({ session }) => String(session));
     },
-    async pack(key, run) {
-      for (let after = 0;;) {
-        const [rows = []] = await execute([[selectPackable, key, run, after]]);
-        const { additions, next } = packedRows(rows.map(rowOf), pieceLength);
-        for (const { first, old, last, text } of additions) {
-          await execute([[pack, key, run, first, old, last, text], [dropPacked, key, run, first, last, text]]);
-        }
-        if (next === undefined) return;
-        after = next;
-      }
-    },
+    pack: packRun,
     async trim(key, run) {
       await execute([["DELETE FROM jizai_journal_event WHERE key = ? AND run < ?", key, run]]);
     },
     async sweep(limit, keep) {
       const now = Date.now();
+      const [unpacked = []] = await execute([[selectUnpacked, limit]]);
+      for (const { key, unpacked: run } of unpacked) await packRun(String(key), Number(run));
       const [gone = []] = await execute([[selectExpired, now, limit]]);
       if (gone.length > 0) await execute(tables.map((table) => [deleteExpired(table), listOf(gone), now]));
       if (gone.length >= limit) return gone.length;
@@ -293,9 +297,13 @@ const insertEvent = `INSERT INTO jizai_journal_event (key, run, first, part, las
   SELECT key, run, ?3, ?4, ?5, ?6 FROM jizai_journal WHERE key = ?1 AND writer = ?2`;
 
 /** Notes when the last run was over. */
-const noteEnd = `INSERT INTO jizai_journal_ended (key, at)
-  SELECT key, ?3 FROM jizai_journal WHERE key = ?1 AND writer = ?2
-  ON CONFLICT (key) DO UPDATE SET at = excluded.at`;
+const noteEnd = `INSERT INTO jizai_journal_ended (key, at, unpacked)
+  SELECT key, ?3, run FROM jizai_journal WHERE key = ?1 AND writer = ?2
+  ON CONFLICT (key) DO UPDATE SET at = excluded.at, unpacked = excluded.unpacked`;
+
+const notePacked = "UPDATE jizai_journal_ended SET unpacked = NULL WHERE key = ?1 AND unpacked = ?2";
+
+const selectUnpacked = "SELECT key, unpacked FROM jizai_journal_ended WHERE unpacked IS NOT NULL LIMIT ?1";
 
 const selectExpired = "SELECT key FROM jizai_journal WHERE expires <= ?1 ORDER BY expires LIMIT ?2";
 

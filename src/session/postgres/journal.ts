@@ -151,6 +151,19 @@ export function postgresJournal(
     return gone.length > 0 && await inserted();
   }
 
+  async function packRun(key: string, run: number): Promise<void> {
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const rows: readonly Row[] = await query(selectPackable, key, run, after);
+      const { additions, next }: ReturnType<typeof packedRows> = packedRows(
+        rows.map(({ first, last, body }) => eventsOf(first, last, body)),
+        packedLength,
+      );
+      for (const { first, old, last, text } of additions) await query(pack, key, run, first, last, old, text);
+      after = next;
+    }
+    await query("UPDATE jizai_journal_ended SET unpacked = NULL WHERE key = $1 AND unpacked = $2", key, run);
+  }
+
   return {
     watch: listen ? subscribedWatch(watch, subscribe) : watch,
     pollEvery,
@@ -203,22 +216,16 @@ export function postgresJournal(
       const rows = await query(selectSessions, owner, await now(), after, limit);
       return rows.map(({ session }) => String(session));
     },
-    async pack(key, run) {
-      for (let after = 0;;) {
-        const rows = await query(selectPackable, key, run, after);
-        const { additions, next } = packedRows(
-          rows.map(({ first, last, body }) => eventsOf(first, last, body)),
-          packedLength,
-        );
-        for (const { first, old, last, text } of additions) await query(pack, key, run, first, last, old, text);
-        if (next === undefined) return;
-        after = next;
-      }
-    },
+    pack: packRun,
     async trim(key, run) {
       await query("DELETE FROM jizai_journal_event WHERE key = $1 AND run < $2", key, run);
     },
     async sweep(limit, keep) {
+      const unpacked = await query(
+        "SELECT key, unpacked FROM jizai_journal_ended WHERE unpacked IS NOT NULL LIMIT $1",
+        limit,
+      );
+      for (const { key, unpacked: run } of unpacked) await packRun(String(key), Number(run));
       const at = await now();
       const gone = await query(deleteExpired, at, limit);
       const ended = gone.length < limit ? await query(deleteEnded, at - keep, limit - gone.length) : [];
@@ -271,9 +278,9 @@ const added = `, entry AS (
   INSERT INTO jizai_journal_event (key, run, first, last, body)
     SELECT put.key, put.run, given.first, given.events, given.lines FROM put JOIN given USING (key) WHERE given.lines <> ''
 ), ended AS (
-  INSERT INTO jizai_journal_ended (key, at)
-    SELECT put.key, $2::bigint FROM put JOIN given USING (key) WHERE given.state = 0 AND put.run > 0
-  ON CONFLICT (key) DO UPDATE SET at = excluded.at
+  INSERT INTO jizai_journal_ended (key, at, unpacked)
+    SELECT put.key, $2::bigint, put.run FROM put JOIN given USING (key) WHERE given.state = 0 AND put.run > 0
+  ON CONFLICT (key) DO UPDATE SET at = excluded.at, unpacked = excluded.unpacked
 )
 SELECT key, last, pg_notify('${channel}' || key, '') FROM put`;
 

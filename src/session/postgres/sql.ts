@@ -53,9 +53,10 @@ CREATE TABLE IF NOT EXISTS jizai_journal_event (
   last bigint NOT NULL, body text NOT NULL, PRIMARY KEY (key, run, first)
 );
 CREATE TABLE IF NOT EXISTS jizai_journal_ended (
-  key text COLLATE "C" PRIMARY KEY REFERENCES jizai_journal ON DELETE CASCADE, at bigint NOT NULL
+  key text COLLATE "C" PRIMARY KEY REFERENCES jizai_journal ON DELETE CASCADE, at bigint NOT NULL, unpacked bigint
 );
 CREATE INDEX IF NOT EXISTS jizai_journal_ended_at ON jizai_journal_ended (at);
+CREATE INDEX IF NOT EXISTS jizai_journal_unpacked ON jizai_journal_ended (unpacked) WHERE unpacked IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL;

@@ -16,8 +16,10 @@ export interface SqlStorage {
   transactionSync<T>(work: () => T): T;
 }
 
-/** The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between.
- * The last but one has the journals with the events of a run that is over. */
+/**
+ * The tables of journals. `writer` is unique for each write of a row: the other statements of a batch depend on it, since a batch cannot be decided in between.
+ * `jizai_journal_ended` has the time at which the last run of a journal was over, and the number of that run until its events are packed.
+ */
 export const journalTables: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS jizai_journal (
     key TEXT PRIMARY KEY, session TEXT, owner TEXT NOT NULL, holder TEXT NOT NULL, n INTEGER NOT NULL, run INTEGER NOT NULL,
@@ -31,8 +33,11 @@ export const journalTables: readonly string[] = [
     key TEXT NOT NULL, run INTEGER NOT NULL, first INTEGER NOT NULL, part INTEGER NOT NULL, last INTEGER NOT NULL,
     text TEXT NOT NULL, PRIMARY KEY (key, run, first, part)
   ) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS jizai_journal_ended (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS jizai_journal_ended (
+    key TEXT PRIMARY KEY, at INTEGER NOT NULL, unpacked INTEGER
+  ) WITHOUT ROWID`,
   "CREATE INDEX IF NOT EXISTS jizai_journal_ended_at ON jizai_journal_ended (at)",
+  "CREATE INDEX IF NOT EXISTS jizai_journal_unpacked ON jizai_journal_ended (unpacked) WHERE unpacked IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_journal_owner ON jizai_journal (owner, session) WHERE session IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_journal_due ON jizai_journal (due) WHERE due IS NOT NULL",
   "CREATE INDEX IF NOT EXISTS jizai_journal_expires ON jizai_journal (expires) WHERE expires IS NOT NULL",
