@@ -36,7 +36,7 @@ export interface DurableObjectOptions extends DeltaOptions {
    */
   readonly expireIn?: number;
   /**
-   * The object's `ctx.storage`. The store sets its alarm while a run has a lease, so that a killed object starts again. The class needs
+   * The object's `ctx.storage`. The store sets its alarm while a run has a lease, so that a killed object starts again, and for the next sweep. The class needs
    * `alarm() { return app.recover().then(({ over }) => over).then(() => app.sweep()); }`. Default: the object starts with the next request.
    */
   readonly alarm?: ObjectAlarm;
@@ -55,12 +55,21 @@ export interface ObjectAlarm {
 /** A time that is later than the end of each lease, in milliseconds. */
 const anyTime = 2 ** 42;
 
+/** The `keep` of the next sweep, until the first one has told it: the default of a server. */
+const keepDefault = 86_400_000;
+
+/** Reads the time at which a sweep deletes something, in milliseconds since 1970. Null: there is nothing to sweep. */
+const selectNextSweep = `SELECT min(at) AS at FROM (
+  SELECT min(expires) AS at FROM jizai_journal UNION ALL SELECT min(at) + ? FROM jizai_journal_ended)`;
+
 /**
  * Returns journals that keep an alarm set while one of them is due at a time. The alarm is set once for each lease, not for each append: a run that lives sets the
- * next one when it renews its lease. A recovery sets it for the first lease that has not ended yet, also if it finds ended ones.
+ * next one when it renews its lease. A recovery sets it for the first lease that has not ended yet, also if it finds ended ones. Without a lease, it rings when the
+ * next sweep has something to delete.
  */
-function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
+function alarmed(journal: Journal, alarm: ObjectAlarm, { sql }: SqlStorage): Journal {
   let ringsAt: number | undefined;
+  let keepTime = keepDefault;
 
   async function set(until: number): Promise<void> {
     if (ringsAt !== undefined && ringsAt > Date.now() && ringsAt <= until) return;
@@ -77,10 +86,17 @@ function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
     if (due !== null) await set(Math.ceil(Date.now() + due));
   }
 
-  async function clear(): Promise<void> {
-    if (ringsAt === undefined || (await journal.pending(1, anyTime)).length > 0) return;
-    ringsAt = undefined;
-    await alarm.deleteAlarm();
+  /** Sets the alarm for the next sweep, or deletes it, if no lease needs it. */
+  async function setForSweep(): Promise<void> {
+    if ((await journal.pending(1, anyTime)).length > 0) return;
+    const [{ at = null } = {}] = [...sql.exec(selectNextSweep, keepTime)];
+    if (at !== null) {
+      ringsAt = Math.max(Number(at), Date.now() + 1);
+      await alarm.setAlarm(ringsAt);
+    } else if (ringsAt !== undefined) {
+      ringsAt = undefined;
+      await alarm.deleteAlarm();
+    }
   }
 
   return {
@@ -88,7 +104,9 @@ function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
     async append(key, append) {
       const { due } = append;
       const appended = await journal.append(key, append);
-      if (appended?.stored && due !== undefined) await (due === null ? clear() : set(Math.ceil(Date.now() + due)));
+      if (appended?.stored && due !== undefined) {
+        await (due === null ? setForSweep() : set(Math.ceil(Date.now() + due)));
+      }
       return appended;
     },
     async pending(limit, within) {
@@ -96,9 +114,15 @@ function alarmed(journal: Journal, alarm: ObjectAlarm): Journal {
       if (keys.length === 0 || ringsAt === undefined || ringsAt <= Date.now()) await setForNext();
       return keys;
     },
+    async sweep(limit, keep) {
+      keepTime = keep;
+      const count = await journal.sweep(limit, keep);
+      if (count < limit) await setForSweep();
+      return count;
+    },
     async delete(...keys) {
       await journal.delete(...keys);
-      await clear();
+      await setForSweep();
     },
   };
 }
@@ -130,7 +154,7 @@ export function durableObjectStore(storage: SqlStorage, options: DurableObjectOp
   });
   const execute = batchesIn(storage);
   const journal = sqlJournal(execute, journalOptions);
-  return storeOf(alarm ? alarmed(journal, alarm) : journal, sqlEarlierRows(execute));
+  return storeOf(alarm ? alarmed(journal, alarm, storage) : journal, sqlEarlierRows(execute));
 }
 
 // Texts by key in the storage of a Durable Object.

@@ -43,5 +43,6 @@ Deno.test("in workerd, the alarm of a killed Durable Object continues its run, w
     "session.closed",
     "run.finished",
   ]);
-  assertEquals(await (await worker.request("/alarm")).json(), null);
+  const alarm: number = await (await worker.request("/alarm")).json(); // for the sweep of its events, a day later
+  assertEquals(alarm > Date.now() + 86_000_000, true);
 });

@@ -101,6 +101,8 @@ Deno.test("durableObjectStore() stores a session completely or not at all", asyn
   assertEquals(await store.load("s"), sessionOf(1, "a"));
 });
 
+const day = 86_400_000;
+
 /** Opens a store with an alarm, whose times are recorded. `Infinity`: the alarm was deleted. */
 function alarmedStore(disk = storage()) {
   const alarms: number[] = [];
@@ -162,7 +164,7 @@ Deno.test("the alarm of durableObjectStore() rings at the end of a run's lease, 
     assertEquals(alarms.at(-1), 900);
     gate.resolve();
     await app.settled();
-    assertEquals(alarms.at(-1), Infinity);
+    assertEquals(alarms.at(-1), day); // its events are swept then
   }
 });
 
@@ -194,7 +196,36 @@ Deno.test("recover() of a single process leaves the alarm of durableObjectStore(
   await post(app, `/runs/${run}/stop`);
   gate.resolve();
   await app.settled();
-  assertEquals(alarms.at(-1), Infinity);
+  assertEquals(alarms.at(-1), Date.now() + day);
+});
+
+Deno.test("the alarm of durableObjectStore() rings when events are to be swept, and a session that has expired", async () => {
+  using time = new FakeTime(0);
+  const disk = storage();
+  const alarms: number[] = [];
+  const alarm = {
+    setAlarm: (at: number) => Promise.resolve(void alarms.push(at)),
+    deleteAlarm: () => Promise.resolve(void alarms.push(Infinity)),
+  };
+  /** Starts the object, whose alarm sweeps. */
+  const start = () => {
+    const store = durableObjectStore(disk, { alarm, expireIn: 9 * day });
+    return serve(agent({ model: scripted("Hello!") }), { store, events: { keep: 3 * day }, singleProcess: true });
+  };
+  const ring = async () => {
+    time.tick((alarms.at(-1) ?? 0) - Date.now());
+    const app = start();
+    await app.recover().then(({ over }) => over);
+    return await app.sweep();
+  };
+  const first = start();
+  await (await post(first, "/runs", { prompt: "Hi" })).text();
+  await first.settled();
+  assertEquals(alarms.at(-1), day); // the default, until the first sweep
+  assertEquals([await ring(), alarms.at(-1)], [0, 3 * day]);
+  assertEquals([await ring(), alarms.at(-1)], [1, 9 * day]);
+  const { length } = alarms;
+  assertEquals([await ring(), rows(disk), alarms.slice(length)], [1, [0, 0, 0, 0], []]); // it does not ring again
 });
 
 Deno.test("the alarm of durableObjectStore() rings again for a report that is due later", async () => {
@@ -211,5 +242,5 @@ Deno.test("the alarm of durableObjectStore() rings again for a report that is du
     time.tick(at - Date.now());
     await next.app.recover().then(({ over }) => over);
   }
-  assertEquals([next.alarms, ends], [[3_600, 4_500, Infinity], ["run.finished"]]);
+  assertEquals([next.alarms, ends], [[3_600, 4_500, day], ["run.finished"]]);
 });
