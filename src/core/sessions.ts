@@ -62,33 +62,50 @@ export async function deleteSession(
   const key = journalKey(owner, id);
   const { session } = await readStored(store, { id, owner }, openHead).catch(unlessUnreadable) ?? {};
   const head = await journal.head(key);
-  const hidden = head ? await hiddenKeys(journal, key, head, session).catch(unlessUnreadable) : [];
+  const hidden = head && await hiddenKeys(journal, { id, key, head, session }).catch(unlessUnreadable);
   if (session?.archive !== undefined && session.archive !== id) {
     await deleteSession(store, { id: session.archive, owner });
   }
   await earlier?.delete(id, { owner });
-  await journal.delete(...hidden ?? [], key);
+  for (const keys of groupsOf([...hidden ?? [], key])) await journal.delete(...keys);
 }
+
+/** Returns keys in groups. A database that takes one key after another must end within the deadline of a call. */
+function groupsOf(keys: readonly string[]): readonly (readonly string[])[] {
+  return Array.from({ length: Math.ceil(keys.length / 50) }, (_, group) => keys.slice(group * 50, (group + 1) * 50));
+}
+
+/** The most requests of a session, the latest ones, whose keys are looked up. Older ones have expired, or will soon. */
+const latestRequests = 500;
 
 /** Returns the keys of the journals that are not listed and belong to the runs of a session. */
 async function hiddenKeys(
   journal: Journal,
-  key: string,
-  { owner, run, state, last, events }: JournalHead,
-  session: SessionHead | undefined,
+  { id, key, head: { owner, run, state, last, events }, session }: {
+    readonly id: string;
+    readonly key: string;
+    readonly head: JournalHead;
+    readonly session: SessionHead | undefined;
+  },
 ): Promise<readonly string[]> {
   const idOf = (run: number) => runIdOf({ key, run });
-  const keys = new Set(state === "paused" ? [reportKey({ run: idOf(run), owner }, events)] : []);
+  const reports = new Set(state === "paused" ? [reportKey({ run: idOf(run), owner }, events)] : []);
+  const requests: string[] = [];
   for (const id of [session?.run?.id, session?.last?.run]) {
-    if (id !== undefined) keys.add(reportKey({ run: id, owner })); // an earlier version may have made it
+    if (id !== undefined) reports.add(reportKey({ run: id, owner })); // an earlier version may have made it
   }
   for (const [, entry] of await journal.entries(key, 1, last)) {
     if (entry.type !== "begun") continue;
     const runName = { run: idOf(entry.run), owner };
-    keys.add(reportKey(runName)).add(reportKey(runName, entry.after)); // a run continues after the event of its pause
-    if (entry.request !== undefined) keys.add(entry.request);
+    reports.add(reportKey(runName)).add(reportKey(runName, entry.after)); // a run continues after the event of its pause
+    if (entry.request !== undefined) requests.push(entry.request);
   }
-  return [...keys];
+  const requestKeys: string[] = [];
+  for (const group of groupsOf(requests.slice(-latestRequests))) {
+    const heads = await Promise.all(group.map((request) => journal.head(request)));
+    requestKeys.push(...group.filter((_, index) => heads[index]?.head.includes(`"session":${JSON.stringify(id)}`))); // another session may have the key since
+  }
+  return [...reports, ...requestKeys];
 }
 
 /** Returns nothing for the error of a session that cannot be read, which can be deleted all the same. Throws any other error. */

@@ -57,8 +57,8 @@ interface UnreadableOptions extends ErrorOptions {
 
 // The calls of a store, as a server observes them.
 
-/** An operation of a store. A watch is none: it has no end. */
-export type StoreOperation = Exclude<keyof Journal, "watch" | "pollEvery" | "deltasEvery"> | "move";
+/** An operation of a store. A watch is none: it has no end. A sweep is none either: it is long work, for which no request waits. */
+export type StoreOperation = Exclude<keyof Journal, "watch" | "sweep" | "pollEvery" | "deltasEvery"> | "move";
 
 /** A fact about the store of a server. Times are in milliseconds. */
 export type StoreFact =

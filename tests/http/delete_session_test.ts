@@ -164,6 +164,19 @@ Deno.test("a prompt that follows the deletion of its session begins a new one, o
   assertEquals((await store.load("s1"))?.messages.at(0), { role: "user", parts: [{ type: "text", text: "More" }] });
 });
 
+Deno.test("the deletion of a session keeps the idempotency key that another session has since", async () => {
+  using time = new FakeTime();
+  const { store, keys } = listed();
+  const app = serve(agent({ model: scripted("One.", "Two.") }), { store });
+  const send = () => eventsOf(post(app, "/runs", { prompt: "Hi" }, { "idempotency-key": "k1" }));
+  const { session } = first("run.started", await send());
+  time.tick(86_400_000);
+  const events = await send(); // the key has expired, and begins another session
+  assertEquals(first("run.started", events).session === session, false);
+  assertEquals([await remove(app, session), keys.size], [204, 2]);
+  assertEquals(await send(), events);
+});
+
 Deno.test("store.delete() leaves no idempotency key either", async () => {
   const { store, keys } = listed();
   const app = serve(agent({ model: scripted("One.") }), { store });

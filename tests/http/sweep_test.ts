@@ -9,6 +9,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
+import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, post, refusalOf } from "../support/requests.ts";
 
 const [hour, day] = [3_600_000, 86_400_000];
@@ -95,6 +96,15 @@ Deno.test("a run sweeps one step after its end, once a minute", async () => {
   await run();
   assertEquals(limits, [100, 100]);
   assertEquals(await app.sweep(), 0);
+});
+
+Deno.test("a step of a sweep has no deadline, and is not reported as slow", async () => {
+  using time = new FakeTime();
+  const { journal } = memory();
+  const errors: unknown[] = [];
+  const sweep = () => new Promise<number>((resolve) => setTimeout(() => resolve(7), 600_000));
+  const { app } = served({ onError: (error) => void errors.push(error) }, durable({ ...journal, sweep }));
+  assertEquals([await advanceUntilSettled(time, app.sweep()), errors], [7, []]);
 });
 
 Deno.test("sweep() ends when the server shuts down, and refuses a limit that is no number of journals", async () => {

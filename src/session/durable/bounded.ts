@@ -47,7 +47,7 @@ const retryWithin = 2_000;
 
 /** The operations of a journal that have a deadline. */
 const operations = [
-  ...["head", "open", "entries", "append", "post", "read", "pending", "list", "pack", "trim", "delete", "sweep"],
+  ...["head", "open", "entries", "append", "post", "read", "pending", "list", "pack", "trim", "delete"],
 ] as const satisfies readonly StoreOperation[];
 
 /** Bounds the calls of a store. */

@@ -199,13 +199,13 @@ export function scriptJournal(
     async sweep(limit, keep) {
       const at = await now();
       const expired = await earliestIn(script, expiries, { before: at, limit });
-      for (const [noted] of expired) await unlistExpired(noted, at);
+      await Promise.all(expired.map(([noted]) => unlistExpired(noted, at)));
       if (expired.length >= limit) return expired.length;
       const ended = await earliestIn(script, ends, { before: at - keep, limit: limit - expired.length });
-      for (const [key, score] of ended) {
+      await Promise.all(ended.map(async ([key, score]) => {
         await run(deleteEnded, key);
         await script(moveScore, [ends], [key, score, ""]);
-      }
+      }));
       return expired.length + ended.length;
     },
     async delete(...keys) {
