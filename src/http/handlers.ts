@@ -10,6 +10,7 @@ import { outsideMessage } from "./client_parts.ts";
 import { notFound, reportError, RequestError } from "./error_response.ts";
 import type { Operation, OperationOf, OperationTable, RequestScope, StartOperation } from "./operation.ts";
 import { respondFromRecord } from "./respond.ts";
+import { RecordError } from "../session/record/records.ts";
 import type { LiveRun, RunAddress } from "../session/record/run_host.ts";
 import { latestRunOf, runOf } from "../session/record/run_state.ts";
 
@@ -23,15 +24,25 @@ async function handleFollow(
   return await respondFromRecord(scope, { run, after }, format);
 }
 
-/** Responds with the events of the latest run of a session. A client that reconnects may have missed the end of the run. */
+/**
+ * Responds with the events of the latest run of a session. A client that reconnects may have missed the end of the run. Once the events of a run that is over have
+ * been deleted, there is nothing to reconnect to.
+ */
 async function handleFollowSession(
   scope: RequestScope,
   { session, format }: OperationOf<"followSession">,
 ): Promise<Response> {
   const { c, server, client } = scope;
-  const run = latestRunOf(await server.runs.head(session, client));
+  const stored = await server.runs.head(session, client);
+  const run = latestRunOf(stored);
   if (!server.runs.records || run === undefined) return c.body(null, 204);
-  return await respondFromRecord(scope, { run, session, after: 0 }, format);
+  try {
+    return await respondFromRecord(scope, { run, session, after: 0 }, format);
+  } catch (error) {
+    const isDeleted = error instanceof RecordError && error.code === "forgotten" && runOf(stored) === undefined;
+    if (isDeleted) return c.body(null, 204);
+    throw error;
+  }
 }
 
 /** Responds with a session. */

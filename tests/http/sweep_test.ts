@@ -5,10 +5,12 @@ import { agent, memory, serve, type ServeOptions, type Store } from "@jizai/jiza
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
+import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { assertEquals, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { DatabaseSync } from "node:sqlite";
 import { user } from "@jizai/jizai";
+import { Chat, texts } from "../support/chat.ts";
 import { advanceUntilSettled } from "../support/fake_time.ts";
 import { eventsOf, first, post, refusalOf } from "../support/requests.ts";
 
@@ -48,6 +50,19 @@ Deno.test("sweep() deletes the events of runs a day after their end, and no mess
   assertEquals((await (await app.request(`/sessions/${session}`)).json()).messages.length, 2);
   const next = await eventsOf(post(app, "/runs", { prompt: "More", session }));
   assertEquals([first("run.started", next).session, next.at(-1)?.type], [session, "run.finished"]);
+});
+
+Deno.test("a page of useChat that is opened after its events were swept has nothing to resume", async () => {
+  using time = new FakeTime();
+  const { app } = served({ wires: [aiSdkUi(), aiSdkMessages()], onClientGone: "detach" });
+  await new Chat(app).sendMessage({ text: "Hi" });
+  time.tick(day);
+  await app.sweep();
+  assertEquals((await app.request("/chat/chat/stream")).status, 204);
+  const page = new Chat(app, { messages: await (await app.request("/chat/chat")).json() });
+  await page.resumeStream();
+  await page.sendMessage({ text: "More" });
+  assertEquals([page.error, texts(page)], [undefined, ["user Hi", "assistant 0.", "user More", "assistant 1."]]);
 });
 
 Deno.test("sweep() keeps events as long as `events.keep` says, and idempotency keys too", async () => {

@@ -151,7 +151,7 @@ export function denoKvJournal(
     const seen = await see(key);
     const { head } = seen;
     if (head?.endedAt == null || head.endedAt > Date.now() - keep) return;
-    await deleteEvents(head, head.run + 1);
+    if (head.state === "over") await deleteEvents(head, head.run + 1);
     await commit(key, seen, { ...head, endedAt: null }, []);
   }
 
