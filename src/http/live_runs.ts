@@ -34,7 +34,7 @@ import type {
   RunAddress,
   RunHost,
 } from "../session/record/run_host.ts";
-import { isRunning, leaseEnd } from "../session/record/run_state.ts";
+import { isRunning, leaseEnd, runOf } from "../session/record/run_state.ts";
 
 /** The most journals that are swept after a run, once a minute. */
 const sweptAfterRun = 100;
@@ -120,7 +120,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const sessions = this.#sessions;
     if (!sessions) return;
     const opened = await this.#openHead(id, requester).catch(unlessUnreadable);
-    if (opened && isRunning(opened.session)) await this.#stopForDelete(opened, requester);
+    if (opened) await this.#stopForDelete(opened, requester);
     await deleteSession(sessions, { id, owner: requester.owner });
   }
 
@@ -129,15 +129,15 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return await this.#sessions?.journal.sweep(limit, this.#keepTime) ?? 0;
   }
 
-  /** Stops the run of a session, also in another process, and waits for its end. */
+  /** Stops the run of a session if its process lives, also in another process, and waits for its end. */
   async #stopForDelete({ head, session }: OpenedSession<SessionHead>, requester: Owned): Promise<void> {
-    const { run: { id: run } = { id: "" }, id } = session;
-    const isStopping = await this.get(run, requester)?.abort(stops.stop);
-    if (!isStopping && (this.isDead(run, requester) || Date.now() >= leaseEnd(session))) return; // its process has died
-    if (!isStopping) {
+    const run = runOf(session);
+    if (run === undefined || !isRunning(session)) return;
+    if (!await this.get(run, requester)?.abort(stops.stop)) {
+      if (this.isDead(run, requester) || Date.now() >= leaseEnd(session)) return;
       const mail = { type: "stop", reason: stops.stop.reason } as const;
       const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
-      await this.#sessions?.journal.post(journalKey(requester.owner, id), { run: head.run, entry });
+      await this.#sessions?.journal.post(journalKey(requester.owner, session.id), { run: head.run, entry });
     }
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), longestStop);
