@@ -25,7 +25,7 @@ import { type SendOptions, Steering } from "./steering.ts";
 import type { AnyTool } from "./tool.ts";
 import { expectMessages } from "./transcript.ts";
 import type { Event } from "../protocol/event.ts";
-import { type Usage, user, type UserMessage } from "../protocol/message.ts";
+import { type Message, type Usage, user, type UserMessage } from "../protocol/message.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { Sink } from "../stream/channel.ts";
 
@@ -86,6 +86,8 @@ export interface Started {
    * Resolves once the run has its session, and its first events are stored. Rejects with a `SessionError` if the run cannot have its session.
    */
   readonly ready: Promise<ReadyRun>;
+  /** The transcript as it is now. Empty until the run is ready. */
+  readonly messages: readonly Message[];
   /** The result. Never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
@@ -265,6 +267,7 @@ class StartedRun implements Started {
   readonly ready: Promise<ReadyRun>;
   readonly result: Promise<RunResult>;
   readonly #run: Promise<EngineRun>;
+  #running: EngineRun | undefined;
   readonly #control: RunControl;
   readonly #steering: Steering;
   /** Settles when the `input` hooks have returned for the messages so far. Never rejects. */
@@ -272,12 +275,19 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.ready = run.then(({ id, claimed: { snapshot: { events: after, usage } } }) => ({ run: id, after, usage }));
+    this.ready = run.then((running) => {
+      const { id, claimed: { snapshot: { events: after, usage } } } = this.#running = running;
+      return { run: id, after, usage };
+    });
     this.ready.catch(() => {}); // the result reports it too
     this.result = live(beginning, run);
     this.#run = run;
     this.#control = beginning.control;
     this.#steering = beginning.steering;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#running?.loop.transcript.messages ?? [];
   }
 
   stop(reason?: string, options: StopOptions = {}): void {

@@ -42,7 +42,12 @@ export function notFound(action: string): RequestError {
 
 /** Creates the error for a request that comes after the `signal` option has aborted. */
 export function shuttingDown(): RequestError {
-  return new RequestError(503, "shutdown", "Cannot serve the request: the server is shutting down");
+  return unavailable("shutdown", "the server is shutting down");
+}
+
+/** Creates the error for a request that is refused for now. */
+export function unavailable(code: string, reason: string): RequestError {
+  return new RequestError(503, code, `Cannot serve the request: ${reason}`);
 }
 
 /** Receives an error, with the id that the client received in its place, and the run if one had begun. */

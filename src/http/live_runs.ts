@@ -13,6 +13,7 @@ import { historyIn, type OpenedSession, openHead, openSession, readStored } from
 import { nullSink, type ReadyRun, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
 import { type HistoryOptions, type HistoryPage, type RunStore, withRetries } from "../core/store.ts";
+import { type Held, TranscriptSize } from "./capacity.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
@@ -158,6 +159,12 @@ export class LiveRuns implements RunHost, RecoveringServer {
     for (const { lives } of this.#live.values()) if (lives) size++;
     for (const { work } of this.#launches) if (work.lives) size++;
     return size;
+  }
+
+  /** What the runs hold that have begun and live. */
+  held(): Omit<Held, "streams"> {
+    const living = [...this.#live.values()].filter(({ lives }) => lives);
+    return { runs: living.length, bytes: () => living.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
   get(run: string, { owner }: Owned): LiveRun | undefined {
@@ -386,6 +393,7 @@ class SharedRun implements LiveRun {
   readonly over: Promise<void>;
   readonly #started: Started;
   readonly #work: SharedWork;
+  readonly #size = new TranscriptSize();
 
   constructor(id: string, started: Started, lease: number) {
     this.id = id;
@@ -399,6 +407,10 @@ class SharedRun implements LiveRun {
   }
   get lives(): boolean {
     return this.#work.lives;
+  }
+  /** The estimated bytes that it holds. */
+  get bytes(): number {
+    return this.#size.bytesOf(this.#started.messages);
   }
 
   abort(stop: Stop, options?: AbortOptions): Promise<true | undefined> {

@@ -6,6 +6,7 @@
 import type { Context } from "hono";
 import type { Mail, Session } from "../core/session.ts";
 import type { HistoryOptions } from "../core/store.ts";
+import type { Admissions } from "./capacity.ts";
 import type { Client } from "./identify.ts";
 import type { Streams } from "./load.ts";
 import type { LiveRuns } from "./live_runs.ts";
@@ -25,6 +26,7 @@ export interface Server {
   readonly idempotency: Idempotency;
   readonly queue: SessionQueue;
   readonly streams: Streams;
+  readonly admissions: Admissions;
 }
 
 /** A request after it was identified, and the server that handles it. */

@@ -10,6 +10,7 @@ import { defaultLimits, limited, type Limits } from "../core/limits.ts";
 import { memoryJournal } from "../core/memory_journal.ts";
 import type { Started } from "../core/start.ts";
 import type { BoundedStore, RunStore, Store } from "../core/store.ts";
+import { type Capacity, expectCapacity } from "./capacity.ts";
 import { type OnFailure, reportError } from "./error_response.ts";
 import type { ServerFact } from "./facts.ts";
 import type { Event } from "../protocol/event.ts";
@@ -52,7 +53,7 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly resumeTokens?: ResumeTokens;
   /**
    * Returns the owner of the sessions and runs that a request creates or reaches. Those of other owners do not exist for the request. A request without an
-   * owner is refused with 403. Called once for each request, except `GET /` and `GET /health`. Default: no owners; a client that knows the id of a session or
+   * owner is refused with 403. Called once for each request, except `GET /`, `GET /health` and `GET /ready`. Default: no owners; a client that knows the id of a session or
    * run reaches it.
    */
   readonly owner?: (c: Context<E>) => string | undefined | Promise<string | undefined>;
@@ -92,6 +93,11 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
    * are not reported.
    */
   readonly onEnd?: OnEnd;
+  /**
+   * The most runs, streams and bytes that this process takes at the same time. A request beyond it is refused with 503 and `Retry-After`, and stores nothing; a
+   * message, a stop or a finish is always accepted. Default: no bound. `workersCapacity` and `deployCapacity` fit Cloudflare Workers and Deno Deploy.
+   */
+  readonly capacity?: Capacity;
   /** Limits of every run, in place of the agent's. Default: none. */
   readonly limits?: Partial<Limits>;
   /** Milliseconds of silence after which a stream sends a comment, so that no proxy and no runtime closes it (Bun does after 10 seconds). Default: 8,000. */
@@ -141,7 +147,7 @@ export type OnEnd = (end: RunEnd) => unknown;
 /** The options that make the vars of an agent. */
 export interface RequestVars<V, E extends Env> {
   /**
-   * Returns the vars for the runs of a request. Called once for each request, after its body was read, except `GET /` and `GET /health`. If it throws, the
+   * Returns the vars for the runs of a request. Called once for each request, after its body was read, except `GET /`, `GET /health` and `GET /ready`. If it throws, the
    * request is refused: an `HTTPException` becomes the response.
    */
   readonly vars: (c: Context<E>) => V | Promise<V>;
@@ -199,6 +205,7 @@ export function resolveOptions(
     store,
     sessions,
     observe,
+    capacity: expectCapacity(options.capacity),
     keep,
     wires,
     nativeBusy,
@@ -230,6 +237,7 @@ const optionNames: readonly (keyof ServeOptions | keyof RequestVars<never, Env>)
   "grace",
   "onEnd",
   "limits",
+  "capacity",
   "heartbeat",
   "maxBody",
   "onError",

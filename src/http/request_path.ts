@@ -9,7 +9,14 @@ import { admissions, type AdmittedStart, startsRun } from "./admission.ts";
 import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
 import { handlers } from "./handlers.ts";
 import { expectIds, identify } from "./identify.ts";
-import { dispatch, type Operation, type RequestScope, type Route, type Server } from "./operation.ts";
+import {
+  dispatch,
+  type Operation,
+  type RequestScope,
+  type Route,
+  type Server,
+  type StartOperation,
+} from "./operation.ts";
 import { type ClientGone, expectClientGone } from "./options.ts";
 import type { Turn } from "./queue.ts";
 import { accepted, type Launched, prefersAsync, respondJoined, type ResponseFormat } from "./respond.ts";
@@ -40,9 +47,21 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
   const scope = { c, server, client };
   if (!startsRun(operation)) return await dispatch(handlers, scope, operation);
 
-  // 3. Admit.
-  const start = await dispatch(admissions, scope, operation);
+  // 3. Admit, if the process has room.
   const { format } = operation;
+  const begun = server.admissions.admit(!prefersAsync(c, format));
+  try {
+    return await startRun(scope, operation);
+  } finally {
+    begun();
+  }
+}
+
+/** Takes the steps of a request that begins a run. */
+async function startRun(scope: RequestScope, operation: StartOperation): Promise<Response> {
+  const { server, client } = scope;
+  const { format } = operation;
+  const start = await dispatch(admissions, scope, operation);
 
   // 4. Claim the idempotency key. A repeated request joins the run of the first one.
   const key = await server.idempotency.claim(scope, start);

@@ -194,10 +194,11 @@ export async function respondJoined(
 
 /** Responds with the recorded events after a cursor, and with those that follow. Responds with 204 if the run is over and no event is left. */
 export async function respondFromRecord(
-  { c, server: { options: { heartbeat, onError }, runs: { records }, streams }, client }: RequestScope,
+  { c, server: { options: { heartbeat, onError }, runs: { records }, streams, admissions }, client }: RequestScope,
   cursor: EventCursor,
   format: ResponseFormat,
 ): Promise<Response> {
+  admissions.expectStream();
   if (!records) throw notFound(`follow run "${cursor.run}"`);
   const leaving = new AbortController();
   const pages = await records.follow(cursor, client, leaving.signal);

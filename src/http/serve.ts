@@ -5,6 +5,7 @@
  */
 import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
+import { Admissions } from "./capacity.ts";
 import { Idempotency, SessionQueue } from "./queue.ts";
 import { expectCount } from "../core/lib/options.ts";
 import type { Recover, SessionName, Sweep } from "../core/store.ts";
@@ -12,6 +13,7 @@ import type { recoveryOf } from "../session/durable/recovery.ts";
 import type { ServerStats } from "./facts.ts";
 import { Streams } from "./load.ts";
 import { LiveRuns } from "./live_runs.ts";
+import { readiness } from "./readiness.ts";
 import {
   type DefaultEnv,
   type RequestVars,
@@ -76,11 +78,12 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
  *   `at`, the run and the number of its `run.paused` event, a later pause is not answered.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts the transcript.
  * - `GET /health`: 200.
+ * - `GET /ready`: 200, or 503 while the store does not answer within a second, no further run is admitted, or the server shuts down.
  * - `GET /`: the `page`, if there is one.
  *
  * The app has a function `recover()`, which continues runs whose process died. Call it from a timer or from what wakes a program on the platform.
  *
- * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /` and `GET /health`, so
+ * `wires` add the routes of other clients' dialects, to the same runs. `owner` and `vars` are called for every request except `GET /`, `GET /health` and `GET /ready`, so
  * each of them can guard all routes. The variables that the middleware in front of the app sets have types: `serve<AppEnv>(agent, { owner: (c) => c.get("user") })`,
  * or `vars: (c: Context<AppEnv>) => ({ user: c.get("user") })`, whose `AppEnv` holds for the other options too. With type arguments, the vars that an agent
  * needs are the second one. Without them, `c.get()` knows the variables that Hono's middleware declares, such as `jwtPayload` of `hono/jwt`.
@@ -120,7 +123,9 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   const runs = new LiveRuns(agent, options);
   const queue = new SessionQueue(runs);
   const streams = new Streams();
-  const server: Server = { options, runs, queue, streams, idempotency: new Idempotency(options) };
+  const { capacity, lease } = options;
+  const admissions = new Admissions(capacity, lease, () => ({ ...runs.held(), streams: streams.size }));
+  const server: Server = { options, runs, queue, streams, admissions, idempotency: new Idempotency(options) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options);
   const app = new Hono<DefaultEnv>();
   const allowed = new Map<string, readonly string[]>();
@@ -135,6 +140,11 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     add(route.method, route.path, requestPath(route, server));
   }
   add("GET", "/health", (c) => options.signal?.aborted ? fail(shuttingDown(), c) : c.json({ status: "ok" }));
+  const ready = readiness(options, admissions);
+  add("GET", "/ready", async (c) => {
+    const reason = await ready();
+    return reason ? fail(reason, c) : c.json({ status: "ready" });
+  });
   const { page } = options;
   if (page) add("GET", "/", (c) => promiseTry(() => page(agent)).catch((error) => fail(error, c)));
   for (const [path, methods] of allowed) {
@@ -152,7 +162,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     queued: queue.size,
   });
   return Object.assign(app, {
-    recover: recoverOf(runs, options),
+    recover: recoverOf(runs, options, admissions),
     sweep: sweepOf(runs, options),
     deleteSession: (id: string, name: SessionName = {}) => runs.delete(id, name),
     settled: () => runs.settled(),
@@ -175,7 +185,11 @@ function sweepOf(runs: LiveRuns, { signal }: ServerOptions): Sweep {
 }
 
 /** Returns the `recover()` of a server. Its store brings the code. */
-function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: ServerOptions): Recover {
+function recoverOf(
+  runs: LiveRuns,
+  { store, vars, recoveryVars, signal }: ServerOptions,
+  admissions: Admissions,
+): Recover {
   // its type is `recoveryOf` of the same package
   const recoverRuns = store && (store.durable?.recovery as typeof recoveryOf | undefined)?.(store, runs);
   return async (recoverOptions) => {
@@ -186,7 +200,7 @@ function recoverOf(runs: LiveRuns, { store, vars, recoveryVars, signal }: Server
     if (vars && !recoveryVars) {
       throw new TypeError("Cannot recover runs: their vars are made from requests; expected the option recoveryVars");
     }
-    if (!recoverRuns || signal?.aborted) return { runs: [], over: Promise.resolve() };
+    if (!recoverRuns || signal?.aborted || admissions.isFull) return { runs: [], over: Promise.resolve() };
     const recovered = recoverRuns(recoverOptions);
     runs.track(recovered.then(() => {}, () => {})); // the caller receives the failure
     return await recovered;

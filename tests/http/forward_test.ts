@@ -241,7 +241,7 @@ Deno.test("forwarded() refuses a request that differs from the forwarded one, an
   assertEquals(object.greeted, 0);
 });
 
-Deno.test("forwarded() guards every route of serve() except the page and health", async () => {
+Deno.test("forwarded() guards every route of serve() except the page, health and ready", async () => {
   const { app } = greeter();
   const routes: readonly (readonly [method: string, path: string, body?: unknown])[] = [
     ["POST", "/runs", { prompt: "Hi" }],
@@ -258,7 +258,7 @@ Deno.test("forwarded() guards every route of serve() except the page and health"
     app.routes.filter(({ method }) => method !== "ALL").map((route) => `${route.method} ${route.path}`),
   );
   const guarded = routes.map(([method, path]) => `${method} ${path.replace(/[rs]1/, ":jizai_id")}`);
-  assertEquals([...served.difference(new Set(guarded))], ["GET /health"]);
+  assertEquals([...served.difference(new Set(guarded))], ["GET /health", "GET /ready"]);
   for (const [method, path, body] of routes) {
     const init = body === undefined
       ? {}

@@ -350,6 +350,7 @@ Deno.test("serve() rejects an option that it does not have, and names those that
     grace: true,
     onEnd: true,
     limits: true,
+    capacity: true,
     heartbeat: true,
     maxBody: true,
     onError: true,
