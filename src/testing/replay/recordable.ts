@@ -149,6 +149,9 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
   return {
     session,
     ready,
+    get messages() {
+      return started.messages;
+    },
     result,
     handOver: (grace) => started.handOver(grace),
     stop(reason = stops.stop.reason, options = {}) {
