@@ -51,37 +51,30 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
   const { format } = operation;
   const begun = server.admissions.admit(!prefersAsync(c, format));
   try {
-    return await startRun(scope, operation);
+    const start = await dispatch(admissions, scope, operation);
+
+    // 4. Claim the idempotency key. A repeated request joins the run of the first one.
+    const key = await server.idempotency.claim(scope, start);
+    if (key.status === "repeated") return await respondJoined(scope, key.cursor, format);
+
+    let launched: Launched;
+    try {
+      // 5. Wait in turn, behind the other prompts of the session.
+      const turn = await server.queue.enter(start, key.session, client);
+      // 6. Launch the run.
+      launched = await launchInTurn(scope, { start, key, turn, format });
+    } catch (error) {
+      const cursor = await key.release(error, isRefusal(error));
+      if (!cursor) throw error;
+      return await respondJoined(scope, cursor, format); // the run of the same request has begun meanwhile
+    }
+    key.keep(launched.run);
+
+    // 7. Respond.
+    return await launched.respond();
   } finally {
     begun();
   }
-}
-
-/** Takes the steps of a request that begins a run. */
-async function startRun(scope: RequestScope, operation: StartOperation): Promise<Response> {
-  const { server, client } = scope;
-  const { format } = operation;
-  const start = await dispatch(admissions, scope, operation);
-
-  // 4. Claim the idempotency key. A repeated request joins the run of the first one.
-  const key = await server.idempotency.claim(scope, start);
-  if (key.status === "repeated") return await respondJoined(scope, key.cursor, format);
-
-  let launched: Launched;
-  try {
-    // 5. Wait in turn, behind the other prompts of the session.
-    const turn = await server.queue.enter(start, key.session, client);
-    // 6. Launch the run.
-    launched = await launchInTurn(scope, { start, key, turn, format });
-  } catch (error) {
-    const cursor = await key.release(error, isRefusal(error));
-    if (!cursor) throw error;
-    return await respondJoined(scope, cursor, format); // the run of the same request has begun meanwhile
-  }
-  key.keep(launched.run);
-
-  // 7. Respond.
-  return await launched.respond();
 }
 
 /** A request that cannot be read. */
