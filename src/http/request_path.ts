@@ -69,6 +69,7 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
       return await respondJoined(scope, cursor, format); // the run of the same request has begun meanwhile
     }
     key.keep(launched.run);
+    begun(); // the run counts by itself from here on
 
     // 7. Respond.
     return await launched.respond();
