@@ -9,14 +9,7 @@ import { admissions, type AdmittedStart, startsRun } from "./admission.ts";
 import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
 import { handlers } from "./handlers.ts";
 import { expectIds, identify } from "./identify.ts";
-import {
-  dispatch,
-  type Operation,
-  type RequestScope,
-  type Route,
-  type Server,
-  type StartOperation,
-} from "./operation.ts";
+import { dispatch, type Operation, type RequestScope, type Route, type Server } from "./operation.ts";
 import { type ClientGone, expectClientGone } from "./options.ts";
 import type { Turn } from "./queue.ts";
 import { accepted, type Launched, prefersAsync, respondJoined, type ResponseFormat } from "./respond.ts";
