@@ -88,7 +88,6 @@ export type {
   ServedAgent,
   ServeOptions,
 } from "./src/http/options.ts";
-export { type Capacity, deployCapacity, workersCapacity } from "./src/http/capacity.ts";
 export type { OnFailure } from "./src/http/error_response.ts";
 export { serve, type ServedApp } from "./src/http/serve.ts";
 export {

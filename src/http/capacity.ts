@@ -5,30 +5,18 @@
  */
 import { SharedWork } from "../core/lib/locks.ts";
 import { type RequestError, unavailable } from "./error_response.ts";
+import type { ServeOptions } from "./options.ts";
 import type { Message } from "../protocol/message.ts";
 import { expectNames } from "../protocol/shape.ts";
 
-/** The most that a process takes at the same time. Default of each: no bound. Beyond it, requests are refused with 503 and `Retry-After`. */
-export interface Capacity {
-  /** The runs that it executes. A paused run takes no room. */
-  readonly runs?: number;
-  /** The responses that send events, to clients that began a run or follow one. */
-  readonly streams?: number;
-  /** The bytes that the runs hold, estimated: 65,536 for each, and two for each character of its transcript. */
-  readonly bytes?: number;
-}
-
-/** The capacity for a heap of 128 MB, as on Cloudflare Workers, of which it leaves 32 MB to the program: `deno task bench capacity` measures it. */
-export const workersCapacity: Capacity = { bytes: 96 * 2 ** 20 };
-
-/** The capacity for a heap of 512 MB, as on Deno Deploy. */
-export const deployCapacity: Capacity = { bytes: 400 * 2 ** 20 };
+/** The capacity of a process, of which each part has a value. */
+export type Capacity = Required<NonNullable<ServeOptions["capacity"]>>;
 
 /** The estimated bytes of a run with an empty transcript. */
 const bytesOfRun = 65_536;
 
 /** Returns the checked capacity. Throws a `RangeError` for a number out of range. */
-export function expectCapacity(capacity: Capacity = {}): Required<Capacity> {
+export function expectCapacity(capacity: ServeOptions["capacity"] = {}): Capacity {
   const all = { runs: Infinity, streams: Infinity, bytes: Infinity };
   expectNames("Cannot serve: `capacity`", capacity, Object.keys(all));
   for (const [name, value] of Object.entries(capacity)) {
@@ -56,16 +44,16 @@ export class TranscriptSize {
 
 /** The requests of a process that wait for the beginning of their run, and the check that there is room for a further one. */
 export class Admissions {
-  readonly #capacity: Required<Capacity>;
-  readonly #held: () => Held;
+  readonly #capacity: Capacity;
+  readonly #load: () => CurrentLoad;
   readonly #lease: number;
   readonly #waiting = new Set<SharedWork>();
 
   /** Checks against `capacity` what the process holds. A request that the platform has ended counts for at most a `lease`. */
-  constructor(capacity: Required<Capacity>, lease: number, held: () => Held) {
+  constructor(capacity: Capacity, lease: number, load: () => CurrentLoad) {
     this.#capacity = capacity;
     this.#lease = lease;
-    this.#held = held;
+    this.#load = load;
   }
 
   /** True if a run with a stream would be refused. */
@@ -75,7 +63,7 @@ export class Admissions {
 
   /** Throws a `RequestError` if there is no room for a further stream. */
   expectStream(): void {
-    const { streams } = this.#held();
+    const { streams } = this.#load();
     if (streams >= this.#capacity.streams) throw full(`${streams} streams`);
   }
 
@@ -96,19 +84,19 @@ export class Admissions {
   /** Returns what the process has too much of for a further run. */
   #lack(hasStream: boolean): string | undefined {
     const { runs, streams, bytes } = this.#capacity;
-    const held = this.#held();
-    if (hasStream && held.streams >= streams) return `${held.streams} streams`;
+    const load = this.#load();
+    if (hasStream && load.streams >= streams) return `${load.streams} streams`;
     if (runs === Infinity && bytes === Infinity) return undefined;
     for (const work of this.#waiting) if (!work.lives) this.#waiting.delete(work);
-    const count = held.runs + this.#waiting.size;
+    const count = load.runs + this.#waiting.size;
     if (count >= runs) return `${count} runs`;
-    const isLarge = bytes < Infinity && held.bytes() + this.#waiting.size * bytesOfRun >= bytes;
+    const isLarge = bytes < Infinity && load.bytes() + this.#waiting.size * bytesOfRun >= bytes;
     return isLarge ? "as many runs as fit into its memory" : undefined;
   }
 }
 
-/** What a process holds at a time. */
-export interface Held {
+/** The runs and streams of a process at a time. */
+export interface CurrentLoad {
   /** The runs that live. */
   readonly runs: number;
   /** The responses that send events. */
@@ -117,6 +105,6 @@ export interface Held {
   bytes(): number;
 }
 
-function full(what: string): RequestError {
-  return unavailable("capacity", `the server has ${what}; try again later`);
+function full(load: string): RequestError {
+  return unavailable("capacity", `the server has ${load}; try again later`);
 }

@@ -13,7 +13,7 @@ import { historyIn, type OpenedSession, openHead, openSession, readStored } from
 import { nullSink, type ReadyRun, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
 import { type HistoryOptions, type HistoryPage, type RunStore, withRetries } from "../core/store.ts";
-import { type Held, TranscriptSize } from "./capacity.ts";
+import { type CurrentLoad, TranscriptSize } from "./capacity.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
@@ -161,8 +161,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return size;
   }
 
-  /** What the runs hold that have begun and live. */
-  held(): Omit<Held, "streams"> {
+  /** Returns the load by runs that have begun and live. */
+  currentLoad(): Omit<CurrentLoad, "streams"> {
     const living = [...this.#live.values()].filter(({ lives }) => lives);
     return { runs: living.length, bytes: () => living.reduce((sum, { bytes }) => sum + bytes, 0) };
   }

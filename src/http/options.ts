@@ -10,7 +10,7 @@ import { defaultLimits, limited, type Limits } from "../core/limits.ts";
 import { memoryJournal } from "../core/memory_journal.ts";
 import type { Started } from "../core/start.ts";
 import type { BoundedStore, RunStore, Store } from "../core/store.ts";
-import { type Capacity, expectCapacity } from "./capacity.ts";
+import { expectCapacity } from "./capacity.ts";
 import { type OnFailure, reportError } from "./error_response.ts";
 import type { ServerFact } from "./facts.ts";
 import type { Event } from "../protocol/event.ts";
@@ -95,9 +95,19 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly onEnd?: OnEnd;
   /**
    * The most runs, streams and bytes that this process takes at the same time. A request beyond it is refused with 503 and `Retry-After`, and stores nothing; a
-   * message, a stop or a finish is always accepted. Default: no bound. `workersCapacity` and `deployCapacity` fit Cloudflare Workers and Deno Deploy.
+   * message, a stop or a finish is always accepted. Default of each: no bound.
    */
-  readonly capacity?: Capacity;
+  readonly capacity?: {
+    /** The runs that it executes. A paused run takes no room. */
+    readonly runs?: number;
+    /** The responses that send events, to clients that began a run or follow one. */
+    readonly streams?: number;
+    /**
+     * The bytes that the runs hold, estimated: 65,536 for each, and two for each character of its transcript. 96 * 2 ** 20 fits a heap of 128 MB, as on
+     * Cloudflare Workers, and 400 * 2 ** 20 one of 512 MB, as on Deno Deploy.
+     */
+    readonly bytes?: number;
+  };
   /** Limits of every run, in place of the agent's. Default: none. */
   readonly limits?: Partial<Limits>;
   /** Milliseconds of silence after which a stream sends a comment, so that no proxy and no runtime closes it (Bun does after 10 seconds). Default: 8,000. */

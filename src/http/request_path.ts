@@ -42,7 +42,7 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
 
   // 3. Admit, if the process has room.
   const { format } = operation;
-  const begun = server.admissions.admit(!prefersAsync(c, format));
+  const endWait = server.admissions.admit(!prefersAsync(c, format));
   try {
     const start = await dispatch(admissions, scope, operation);
 
@@ -62,12 +62,12 @@ async function takeSteps(c: Context, route: Route, server: Server): Promise<Resp
       return await respondJoined(scope, cursor, format); // the run of the same request has begun meanwhile
     }
     key.keep(launched.run);
-    begun(); // the run counts by itself from here on
+    endWait(); // the run counts by itself from here on
 
     // 7. Respond.
     return await launched.respond();
   } finally {
-    begun();
+    endWait();
   }
 }
 

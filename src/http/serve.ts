@@ -124,7 +124,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   const queue = new SessionQueue(runs);
   const streams = new Streams();
   const { capacity, lease } = options;
-  const admissions = new Admissions(capacity, lease, () => ({ ...runs.held(), streams: streams.size }));
+  const admissions = new Admissions(capacity, lease, () => ({ ...runs.currentLoad(), streams: streams.size }));
   const server: Server = { options, runs, queue, streams, admissions, idempotency: new Idempotency(options) };
   const fail = (error: unknown, c: Context) => errorResponse(error, c, options);
   const app = new Hono<DefaultEnv>();

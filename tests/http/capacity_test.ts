@@ -1,9 +1,9 @@
 /**
- * What a process takes at the same time, and whether new requests should come to it.
+ * The capacity of a process, and whether new requests should come to it.
  *
  * @module
  */
-import { agent, type Capacity, memory, serve } from "@jizai/jizai";
+import { agent, memory, serve, type ServeOptions } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { assert, assertEquals, assertThrows } from "@std/assert";
@@ -20,7 +20,7 @@ async function refusal(response: Response) {
 }
 
 /** Serves an agent whose answer waits. */
-function waiting(capacity: Capacity) {
+function waiting(capacity: NonNullable<ServeOptions["capacity"]>) {
   const { model, release } = stepping("Hello!");
   const app = serve(agent({ model }), { capacity, onClientGone: "detach" });
   return { app, release: () => release(0) };
