@@ -63,8 +63,8 @@ export class Admissions {
 
   /** Throws a `RequestError` if there is no room for a further stream. */
   expectStream(): void {
-    const { streams } = this.#load();
-    if (streams >= this.#capacity.streams) throw full(`${streams} streams`);
+    const { streams } = this.#capacity;
+    if (streams < Infinity && this.#load().streams >= streams) throw full(`${streams} streams`);
   }
 
   /** Admits a request that begins a run. Returns the function to call once the run lives or has failed. Throws a `RequestError` if there is no room. */
@@ -84,6 +84,7 @@ export class Admissions {
   /** Returns what the process has too much of for a further run. */
   #lack(hasStream: boolean): string | undefined {
     const { runs, streams, bytes } = this.#capacity;
+    if (Math.min(runs, streams, bytes) === Infinity) return undefined;
     const load = this.#load();
     if (hasStream && load.streams >= streams) return `${load.streams} streams`;
     if (runs === Infinity && bytes === Infinity) return undefined;
