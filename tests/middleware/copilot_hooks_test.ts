@@ -24,11 +24,14 @@ import {
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted, type ScriptedAnswer } from "@jizai/jizai/model/scripted";
-import { testMiddleware } from "@jizai/jizai/testing";
+import { subagents } from "@jizai/jizai/middleware/subagents";
+import { collect, testMiddleware } from "@jizai/jizai/testing";
 import { assertEquals, assertThrows } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import * as z from "zod";
 import { at, batch, call, drop, three, weather } from "../support/batch.ts";
+import { compacting } from "../support/compacting.ts";
+import { warnings } from "../support/hooked.ts";
 import { lines } from "../support/transcript_lines.ts";
 import { asTool } from "@jizai/jizai/subagents";
 
@@ -973,10 +976,10 @@ Deno.test("Copilot: a handler may be a method of an object", async () => {
 
 Deno.test("Copilot: a warning reports unknown hooks, and a handler has to be a function", async () => {
   const deny = () => ({ permissionDecision: "deny" });
-  const hooks = { onNotification: () => {}, onPreTooluse: deny, preToolUse: deny, onposttooluse: deny, note: () => {} };
+  const hooks = { onNotice: () => {}, onPreTooluse: deny, preToolUse: deny, onposttooluse: deny, note: () => {} };
   const { events } = await runWith(["Hello."], hooks as SessionHooks);
   assertEquals(eventsOfType(events, "warning").map(({ code, message, point }) => [code, message, point]), [
-    ["hook.skipped", "onNotification never runs: unknown hook.", "session"],
+    ["hook.skipped", "onNotice never runs: unknown hook.", "session"],
     ["hook.skipped", "onPreTooluse never runs: unknown hook.", "session"],
     ["hook.skipped", "preToolUse never runs: unknown hook.", "session"],
     ["hook.skipped", "onposttooluse never runs: unknown hook.", "session"],
@@ -1046,4 +1049,63 @@ Deno.test("Copilot: a denial stays, whatever nested middleware of the same kind 
   const withholds = copilot_hooks({ onPreToolUse: () => ({ suppressOutput: true }) });
   const { lines } = await batch([call("a")], { tools: [weather()], use: [deciding("allow"), withholds] }).run().outcome;
   assertEquals(lines[1], "ok The output was withheld by a hook.");
+});
+
+Deno.test("Copilot: hooks of subagents add context before their prompt, keep them going, and rewrite their answers", async () => {
+  const inputs: unknown[] = [];
+  const childModel = scripted("First.", "Second.");
+  const child = agent({ name: "explore", description: "Explores", model: childModel });
+  const hooks: SessionHooks = {
+    onSubagentStart({ agentName, transcriptPath }) {
+      inputs.push([agentName, transcriptPath]);
+      return { additionalContext: "Be brief." };
+    },
+    onSubagentStop({ response, agentType, agentName, stopReason }) {
+      inputs.push([response, agentType, agentName, stopReason]);
+      return response === "First."
+        ? { decision: "block", reason: "Again.", modifiedResponse: "No." }
+        : { modifiedResponse: "Short." };
+    },
+    onAgentStop: () => ({ decision: "allow" }),
+  };
+  const model = scripted({ calls: [["explore", { prompt: "Look" }]] }, "Done.");
+  const { messages } = await agent({ model, use: [copilot_hooks(hooks), subagents([child])] }).run("Go").result;
+  assertEquals(inputs, [
+    ["explore", ""],
+    ["First.", "explore", "explore", "end_turn"],
+    ["Second.", "explore", "explore", "end_turn"],
+  ]);
+  assertEquals(lines(childModel.requests[1]?.messages ?? []), [
+    "session Be brief.",
+    "user Look",
+    "assistant First.",
+    "copilot_hooks Again.",
+  ]);
+  assertEquals(lines(messages).slice(1, 3), ["call explore", "ok Short."]);
+});
+
+Deno.test("Copilot: an agent is kept going eight times in a row", async () => {
+  const active: unknown[] = [];
+  const onAgentStop = ({ stopHookActive }: { stopHookActive?: boolean }) => {
+    active.push(stopHookActive);
+    return { decision: "block" as const, reason: "More." };
+  };
+  const model = scripted(...Array.from({ length: 10 }, (_, index) => `Answer ${index}.`));
+  const use = [copilot_hooks({ onAgentStop })];
+  const { events, result } = await collect(agent({ model, use, limits: { continuations: 20 } }).run("Go"));
+  assertEquals([result.status, result.text], ["done", "Answer 8."]);
+  assertEquals(active, [false, ...Array(8).fill(true)]);
+  assertEquals(warnings(events), ["Hooks have kept the agent from stopping 8 times in a row: it stops."]);
+});
+
+Deno.test("Copilot: onPreCompact runs before a compaction, and changes nothing", async () => {
+  const seen: unknown[] = [];
+  const onPreCompact: SessionHooks["onPreCompact"] = ({ trigger, customInstructions, transcriptPath }) => {
+    seen.push([trigger, customInstructions, transcriptPath]);
+  };
+  const use = [copilot_hooks({ onPreCompact })];
+  const assistant = compacting({ model: scripted("One.", "Two."), use, limits: { context: 30 } });
+  const { session } = await assistant.run({ session: "s", prompt: "Hi" }).result;
+  const { status } = await assistant.run({ session, prompt: "x".repeat(100) }).result;
+  assertEquals([status, seen], ["done", [["auto", "", ""]]]);
 });

@@ -19,6 +19,7 @@ import {
   type HttpHandlerOptions,
   type McpClient,
   mcpToolHandler,
+  poster,
   promptHandler,
 } from "./command_hooks/handlers.ts";
 import { type CommandSettings, type HandlerConfig, joinFiles, readSettings } from "./command_hooks/settings.ts";
@@ -103,18 +104,23 @@ export interface CommandHooksOptions {
  * handler runs once for an event, even if several matchers match. The variables that commands of `SessionStart`, `CwdChanged` and `FileChanged` export in the
  * file `CLAUDE_ENV_FILE` are in the environment of the later commands of the session. `CLAUDE_EFFORT` is the effort of the last request.
  *
- * The dialect "copilot" accepts the files in `.github/hooks/*.json` and passes them to `copilot_hooks()`. Commands receive
- * `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and run in sequence. They answer with JSON; at `preToolUse`, every exit code except 0
- * denies. A command with invalid JSON, or one that takes longer than `timeoutSec` (default 30 seconds), is skipped with a `warning`. A `matcher` matches
- * whole names of tools.
+ * The dialect "copilot" accepts the files in `.github/hooks/*.json` and passes them to `copilot_hooks()`. Handlers run in sequence. Commands (`bash`, `command`,
+ * or `exec` with `args`) receive `{ toolName, toolArgs, ... }`, where `toolArgs` is a string of JSON, and answer with JSON; lines such as
+ * `{"type": "progress", "message": "..."}` are shown to the person. At `preToolUse`, every exit code except 0 denies. Exit code 2 denies at `permissionRequest`
+ * too, is guidance at `postToolUseFailure`, and otherwise shows standard error to the person. A handler with invalid JSON, one that takes longer than
+ * `timeoutSec` or `timeout` (default 30 seconds), and one of type `http` that fails, is skipped with a `warning`. A handler of type `http` needs https at
+ * `preToolUse` and `permissionRequest`, and for `allowedEnvVars`; one of type `prompt`, at `sessionStart`, adds its text before the prompt of a new session.
+ *
+ * A `matcher` matches whole values: names of tools, of subagents at `subagentStart`, triggers at `preCompact`, types at `notification`. Events with a capital
+ * letter, such as `PreToolUse`, receive names with underscores (`tool_name`, `tool_input`) and a time in ISO 8601; at `PreToolUse` and `PermissionRequest`,
+ * tools have Claude Code's names, as `Bash` for `bash`, and a matcher is a list of names. The context of `postToolUse` has at most 10 KB.
  *
  * Differences from the home systems, in addition to those of `claude_hooks()` and `copilot_hooks()`:
  *
  * - The variables of `CLAUDE_ENV_FILE` are kept in this process, and only hooks receive them: no shell here belongs to the agent.
  * - `once` has no effect in settings, and `model` none in a handler.
  * - An address of an `http` handler is checked by name before the request; redirects are refused.
- * - Copilot: hooks of `subagentStart`, `subagentStop`, `preCompact`, `permissionRequest` and `notification`, handlers that are not commands, and events with
- *   a capital letter, which are written for "claude", never run; a `warning` reports them.
+ * - Copilot: of several answers at `permissionRequest`, a denial counts; in the home system the last one. A file with `disableAllHooks` switches off all files.
  *
  * Needs the permission to run commands and, on Deno, to read the environment, and a system with process groups: not Windows. A person who can write the
  * settings can run every command.
@@ -148,7 +154,8 @@ export function command_hooks(
   const settings = joinFiles([files].flat(), [options.managed ?? []].flat());
   const place = { cwd, env: { CLAUDE_PROJECT_DIR: cwd, QODER_PROJECT_DIR: cwd, ...env } };
   if (name === "copilot") {
-    const { hooks, silent } = readCopilot(settings, place);
+    const post = (request: Parameters<typeof poster>[0]) => poster(request, options.http ?? {}, place.env);
+    const { hooks, silent } = readCopilot(settings, { ...place, poster: post });
     return warnSilent({ ...copilot_hooks(hooks, { cwd, groups }), name: "command_hooks" }, silent);
   }
   const dialect = dialectOf(name, ["copilot"]);

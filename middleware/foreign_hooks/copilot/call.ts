@@ -10,6 +10,7 @@ import {
   abortRun,
   allow,
   type AnswerPart,
+  type ApprovalContext,
   ask,
   type Call,
   denied,
@@ -29,6 +30,7 @@ import {
   type ToolResult,
   tryAgain,
 } from "../../../mod.ts";
+import { isObject } from "../../../src/core/kit.ts";
 
 // `onPreMcpToolCall`: sets the metadata of requests to MCP servers.
 
@@ -223,6 +225,23 @@ export function callHooks(
     return groups ? decision : joined(decision, decisions.all(ctx));
   }
 
+  /** Asks before the guards decide about a call. Throws the end of the run if a denial interrupts it. An allow does not leave a sandbox. */
+  async function permissionOf(
+    ctx: ApprovalContext,
+  ): Promise<{ readonly denied?: string; readonly isAllowed?: boolean }> {
+    if (!handlers.has("onPermissionRequest")) return {};
+    const fields = { toolName: ctx.name, toolInput: ctx.input };
+    const output = await handlers.ask("onPermissionRequest", ctx, "approval", fields);
+    const { behavior, message, interrupt, foreign } = output;
+    if (foreign?.type === "deny" || behavior === "deny") {
+      const reason = message ?? foreign?.reason ?? "Permission denied by hook.";
+      if (interrupt) throw ctx.run.end(reason, { tree: true });
+      return { denied: reason };
+    }
+    const leavesSandbox = isObject(ctx.input) && ctx.input.requestSandboxBypass === true;
+    return { isAllowed: behavior === "allow" && foreign === undefined && !leavesSandbox };
+  }
+
   /** Asks about a call that has succeeded or failed. */
   async function reviewed(ctx: ToolContext, toolArgs: unknown, result: ToolResult): Promise<ToolResult> {
     const { name: toolName, call } = ctx;
@@ -258,6 +277,9 @@ export function callHooks(
     },
     async approval(ctx, next) {
       const { call, name, input } = ctx;
+      const requested = await permissionOf(ctx);
+      if (requested.denied !== undefined) return deny(requested.denied);
+      if (!hasHook) return requested.isAllowed ? allowAsk(await next()) : await next();
       const before = decisions.of(call);
       const isJudged = before && isSameJson(before.input, input);
       const ownDecision = isJudged
@@ -269,9 +291,9 @@ export function callHooks(
         return allow({ input: ownDecision.args });
       }
       if (decision === "deny") return deny(refusalOf(reason));
-      if (decision === "ask") return ask(reason || `Run ${name}?`);
+      if (decision === "ask" && !requested.isAllowed) return ask(reason || `Run ${name}?`);
       const inner = await next();
-      return decision === "allow" ? allowAsk(inner) : inner;
+      return decision === "allow" || requested.isAllowed ? allowAsk(inner) : inner;
     },
     async execute(ctx, next) {
       const tool = handlers.has("onPreMcpToolCall") ? mcp(ctx.tool.name) : undefined;

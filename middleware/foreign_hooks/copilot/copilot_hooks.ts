@@ -21,10 +21,15 @@ export type {
   HookInput,
   HookInvocation,
   HookOptions,
+  NotificationHookInput,
+  NotificationHookOutput,
+  PermissionRequestHookInput,
+  PermissionRequestHookOutput,
   PostToolUseFailureHookInput,
   PostToolUseFailureHookOutput,
   PostToolUseHookInput,
   PostToolUseHookOutput,
+  PreCompactHookInput,
   PreMcpToolCallHookInput,
   PreMcpToolCallHookOutput,
   PreToolUseHookInput,
@@ -34,6 +39,10 @@ export type {
   SessionHooks,
   SessionStartHookInput,
   SessionStartHookOutput,
+  SubagentStartHookInput,
+  SubagentStartHookOutput,
+  SubagentStopHookInput,
+  SubagentStopHookOutput,
   UserPromptSubmittedHookInput,
   UserPromptSubmittedHookOutput,
   UserPromptTransformedHookInput,
@@ -64,19 +73,24 @@ export interface CopilotOptions {
 
 /** The hooks that need each point; `unknown` stands for hooks that do not exist, which a warning reports. */
 const needs: Needs<HookName | "unknown"> = {
-  session: ["onSessionStart", "onSessionEnd", "onUserPromptSubmitted", "unknown"],
+  session: [
+    ...["onSessionStart", "onSessionEnd", "onUserPromptSubmitted", "unknown"] as const,
+    ...["onSubagentStart", "onSubagentStop", "onNotification"] as const,
+  ],
   input: ["onUserPromptSubmitted", "onUserPromptTransformed"],
   prompt: ["onSessionStart", "onUserPromptSubmitted", "onUserPromptTransformed"],
+  turn: ["onNotification"],
   model: ["onPreToolUse"],
   tool: ["onPreToolUse", "onPostToolUse", "onPostToolUseFailure"],
-  approval: ["onPreToolUse"],
+  approval: ["onPreToolUse", "onPermissionRequest"],
   execute: ["onPreMcpToolCall"],
-  stop: ["onAgentStop"],
+  stop: ["onAgentStop", "onSubagentStop"],
+  compact: ["onPreCompact"],
   error: ["onErrorOccurred"],
 };
 
 /**
- * Runs hooks that were written for GitHub Copilot's SDK, unchanged: the six in its documents, and the four that came later. Each hook has one handler: of
+ * Runs hooks that were written for GitHub Copilot's SDK, unchanged: the six in its documents, and those that came later. Each hook has one handler: of
  * several registrations, the last one. A handler that fails, or returns nothing, changes nothing. An invalid field is ignored, and the other fields count. A
  * denial in the form of another system, such as `{ decision: "block" }` or `{ approved: false }`, denies the call or refuses the prompt that a hook runs
  * before. A `warning` reports failures, invalid and unknown fields, and unknown hooks.
@@ -92,7 +106,11 @@ const needs: Needs<HookName | "unknown"> = {
  * - `additionalContext` is a message for the model after the results.
  * - `onErrorOccurred` can retry a model request or a call, `retryCount` times in a row. A skipped call is answered as failed. `userNotification` is a `notice`.
  *   `suppressOutput` hides the failed result of a call from the person.
- * - `onAgentStop` keeps the agent going with `reason` as the next message, up to the limit `continuations`.
+ * - `onAgentStop` keeps the agent going with `reason` as the next message, eight times in a row, and up to the limit `continuations`. `onSubagentStop` does
+ *   the same for a subagent, and `modifiedResponse` replaces the answer that its caller receives. The context of `onSubagentStart` is before its prompt.
+ * - `onPermissionRequest` runs before other guards decide about a call: "allow" answers their questions and overrides no denial, and not if the input has
+ *   `requestSandboxBypass: true`; `interrupt` of a denial ends the run. `onPreCompact` runs before a compaction, and `onNotification` in the background when a
+ *   person is asked: its context is a message before the next request. In the home system, settings files alone have these three.
  * - `onSessionEnd` runs when a run has ended. Its output is in an event `data` named `copilot_hooks.session_end`. If the hook has a handler, the text of the
  *   final answer is sent to clients only after the hook, so that `suppressOutput` can hide it.
  *

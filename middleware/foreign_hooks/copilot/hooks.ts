@@ -101,10 +101,76 @@ export interface AgentStopHookInput<T = number> extends HookInput<T> {
 
 /** The output before the agent stops. */
 export interface AgentStopHookOutput {
-  /** Keeps the agent going. */
-  decision?: "block";
+  /** Keeps the agent going, or lets it stop. */
+  decision?: "block" | "allow";
   /** The next message for the model. */
   reason?: string;
+}
+
+/** The input when a subagent begins. */
+export interface SubagentStartHookInput<T = number> extends HookInput<T> {
+  /** The file that `transcript()` writes; empty without one. */
+  transcriptPath: string;
+  /** The name of the subagent. */
+  agentName: string;
+}
+
+/** The output when a subagent begins. */
+export interface SubagentStartHookOutput {
+  /** A text for the subagent, before its prompt. */
+  additionalContext?: string;
+}
+
+/** The input before a subagent stops. */
+export interface SubagentStopHookInput<T = number> extends HookInput<T> {
+  /** The file that `transcript()` writes; empty without one. */
+  transcriptPath: string;
+  /** The run of the subagent. */
+  agentId: string;
+  /** The name of the subagent. */
+  agentType: string;
+  /** The same. */
+  agentName: string;
+  /** Its final answer. */
+  response: string;
+  /** The reason for the stop. */
+  stopReason: "end_turn";
+}
+
+/** The output before a subagent stops. */
+export interface SubagentStopHookOutput {
+  /** Keeps the subagent going, or lets it stop. */
+  decision?: "block" | "allow";
+  /** The next message for the subagent. */
+  reason?: string;
+  /** Replaces the answer that its caller receives, if the subagent stops. */
+  modifiedResponse?: string;
+}
+
+/** The input before a compaction. */
+export interface PreCompactHookInput<T = number> extends HookInput<T> {
+  /** The file that `transcript()` writes; empty without one. */
+  transcriptPath: string;
+  /** The cause. */
+  trigger: "manual" | "auto";
+  /** The instructions for the summary. */
+  customInstructions: string;
+}
+
+/** The input when a person is asked. */
+export interface NotificationHookInput<T = number> extends HookInput<T> {
+  /** The text. */
+  message: string;
+  /** A short title. */
+  title: string;
+  /** The cause. */
+  notification_type: "permission_prompt";
+}
+
+/** The output when a person is asked. */
+export interface NotificationHookOutput {
+  /** A text for the model, with the next request. */
+  additionalContext?: string;
 }
 
 /** The input when a run ends. */
@@ -149,6 +215,24 @@ export interface PreToolUseHookOutput {
   additionalContext?: string;
   /** Withholds the result from the model and the person. */
   suppressOutput?: boolean;
+}
+
+/** The input before the guards decide about a call. */
+export interface PermissionRequestHookInput<T = number> extends HookInput<T> {
+  /** The tool. */
+  toolName: string;
+  /** Its input. */
+  toolInput: unknown;
+}
+
+/** The output before the guards decide about a call. */
+export interface PermissionRequestHookOutput {
+  /** Answers questions about the call in place of a person, or denies it. */
+  behavior?: "allow" | "deny";
+  /** The reason of a denial, for the model. */
+  message?: string;
+  /** Whether a denial ends the run. */
+  interrupt?: boolean;
 }
 
 /** The input before a call of a tool of an MCP server. */
@@ -221,6 +305,8 @@ export interface HookOptions {
   readonly signal: AbortSignal;
   /** Reports a failure of a part of the hook, whose other parts have an output. */
   readonly onFailed: (error: unknown) => void;
+  /** Shows a text to the person. One that is temporary is an event `data` named `copilot_hooks.progress`. */
+  readonly onProgress: (message: string, temporary?: boolean) => void;
 }
 
 /** A hook. Nothing means no opinion. */
@@ -250,6 +336,16 @@ export interface SessionHooks<T = number> {
   readonly onErrorOccurred?: HookHandler<ErrorOccurredHookInput<T>, ErrorOccurredHookOutput>;
   /** Before the agent stops. */
   readonly onAgentStop?: HookHandler<AgentStopHookInput<T>, AgentStopHookOutput>;
+  /** When a subagent begins. */
+  readonly onSubagentStart?: HookHandler<SubagentStartHookInput<T>, SubagentStartHookOutput>;
+  /** Before a subagent stops. */
+  readonly onSubagentStop?: HookHandler<SubagentStopHookInput<T>, SubagentStopHookOutput>;
+  /** Before a compaction. Commands alone have this hook in the home system. */
+  readonly onPreCompact?: HookHandler<PreCompactHookInput<T>, Record<never, never>>;
+  /** Before the guards decide about a call. Commands alone have this hook in the home system. */
+  readonly onPermissionRequest?: HookHandler<PermissionRequestHookInput<T>, PermissionRequestHookOutput>;
+  /** When a person is asked, in the background. Commands alone have this hook in the home system. */
+  readonly onNotification?: HookHandler<NotificationHookInput<T>, NotificationHookOutput>;
   /** When a run of a session has ended. A pause does not end it. */
   readonly onSessionEnd?: HookHandler<SessionEndHookInput<T>, SessionEndHookOutput>;
 }

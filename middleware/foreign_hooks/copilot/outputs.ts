@@ -143,7 +143,12 @@ const schemas: Required<Schemas> = {
     retryCount: z.number().min(0),
     userNotification: text,
   },
-  onAgentStop: { decision: word("block"), reason: text },
+  onAgentStop: { decision: word("block", "allow"), reason: text },
+  onSubagentStart: { additionalContext: text },
+  onSubagentStop: { decision: word("block", "allow"), reason: text, modifiedResponse: text },
+  onPreCompact: {},
+  onPermissionRequest: { behavior: word("allow", "deny"), message: text, interrupt: flag },
+  onNotification: { additionalContext: text },
   onSessionEnd: { suppressOutput: flag, cleanupActions: z.array(z.union([text, fields])), sessionSummary: text },
 };
 
@@ -152,7 +157,8 @@ export const hookNames = Object.keys(schemas) as readonly HookName[]; // the typ
 
 /** The hooks before a call or a prompt: there, a denial counts in whatever form. */
 const guards: readonly HookName[] = [
-  ...["onPreToolUse", "onPreMcpToolCall", "onUserPromptSubmitted", "onUserPromptTransformed"] as const,
+  ...["onPreToolUse", "onPermissionRequest", "onPreMcpToolCall"] as const,
+  ...["onUserPromptSubmitted", "onUserPromptTransformed"] as const,
 ];
 
 /** Returns the decision in an output that has the form of another system, if the hook guards a call or a prompt. */
@@ -162,8 +168,9 @@ export function foreignOutput(name: HookName, output: unknown): ForeignDecision 
   return foreignDecision(
     output,
     (member) =>
-      member === "permissionDecision" && name === "onPreToolUse" && isObject(output) &&
-      isValid(output.permissionDecision),
+      isObject(output) &&
+      (member === "permissionDecision" && name === "onPreToolUse" && isValid(output.permissionDecision) ||
+        member === "behavior" && name === "onPermissionRequest" && isValid(output.behavior)),
   );
 }
 
@@ -245,7 +252,13 @@ export function handlersOf(
         const input = structuredClone({ ...common, ...fields }); // a copy, so that changes of the hook are lost
         const handler = hooks[name] as HookHandler<typeof input, unknown>; // a handler receives the input of its own hook
         const invocation = { sessionId: outermostRun(ctx.run).session };
-        const output = await handler.call(hooks, input, invocation, { signal: ctx.signal, onFailed });
+        const onProgress = (message: string, temporary = false) =>
+          ctx.emit(
+            temporary
+              ? { type: "data", name: "copilot_hooks.progress", data: { message } }
+              : { type: "notice", text: message },
+          );
+        const output = await handler.call(hooks, input, invocation, { signal: ctx.signal, onFailed, onProgress });
         if (output === undefined || output === null) return {};
         const read = readOutput(name, output, (problem) => warn(`returned an invalid output: ${problem}`));
         const foreign = foreignOutput(name, output);

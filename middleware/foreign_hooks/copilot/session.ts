@@ -19,11 +19,14 @@ import {
   type Model,
   type Point,
   refused,
+  type Run,
   type RunResult,
   type Scope,
+  type SessionChange,
   type SessionContext,
   type Settings,
   state,
+  type StopContext,
   textOf,
   user,
   type UserMessage,
@@ -70,17 +73,81 @@ function settingsOf(
 const opening = state("copilot_hooks.opening", () => "");
 /** Whether the answer is hidden from the person. */
 const hidden = state("copilot_hooks.hidden", () => false);
+/** Texts of notification hooks, for the next request. */
+const later = state<readonly string[]>("copilot_hooks.later", () => []);
+/** The answer of a subagent that a hook has rewritten. */
+const rewritten = state<{ readonly response: string } | undefined>("copilot_hooks.rewritten", () => undefined);
 /** Whether a hook has kept the agent from stopping. */
 const continued = state("copilot_hooks.continued", () => false);
 
 const middleware = "copilot_hooks";
 
-/** Creates the hooks around a session, a message while the run works, a prompt and a stop. They do not run for subagents. */
+/** The most times in a row that hooks keep an agent from stopping. */
+const maxBlocks = 8;
+
+/** Creates the hooks around a session, a message while the run works, a prompt, a turn, a compaction and a stop. */
 export function sessionHooks(
   handlers: Handlers,
   models: Readonly<Record<string, Model>>,
   beginning: "startup" | "new",
-): Required<Pick<Middleware, "session" | "input" | "prompt" | "stop">> {
+): Required<Pick<Middleware, "session" | "input" | "prompt" | "turn" | "compact" | "stop">> {
+  /** Notifications that hooks are told of in the background. */
+  const notifying = new WeakMap<Run, Promise<void>[]>();
+
+  /** Returns an emit function that tells hooks in the background when a person is asked; undefined without such hooks. */
+  function notified(ctx: SessionContext): ((event: Event) => void) | undefined {
+    if (!handlers.has("onNotification")) return undefined;
+    const pending: Promise<void>[] = [];
+    notifying.set(ctx.run, pending);
+    return (event) => {
+      ctx.emit(event);
+      if (event.type !== "approval.asked") return;
+      const message = `Your permission is needed to use ${event.tool}`;
+      const fields = { notification_type: "permission_prompt", title: "Permission needed", message } as const;
+      pending.push(
+        handlers.ask("onNotification", ctx, "session", fields).then(({ additionalContext }) => { // it never rejects
+          if (additionalContext) later.update(ctx, (texts) => [...texts, additionalContext]);
+        }),
+      );
+    };
+  }
+
+  /** Runs the session of a subagent. */
+  async function subagentSession(
+    ctx: SessionContext,
+    next: (change?: SessionChange) => Promise<RunResult>,
+  ): Promise<RunResult> {
+    const { run, resumed, context } = ctx;
+    const fields = { transcriptPath: transcriptFile(run) ?? "", agentName: run.agent };
+    const { additionalContext: text } = resumed ? {} : await handlers.ask("onSubagentStart", ctx, "session", fields);
+    const result = await next(text ? { context: [...context, text] } : undefined);
+    const answer = result.status === "done" ? rewritten.get(ctx) : undefined;
+    return answer ? { ...result, text: answer.response } : result;
+  }
+
+  /** Asks whether an agent or a subagent may stop. Returns the message with which it continues. */
+  async function blocked(ctx: StopContext): Promise<string | undefined> {
+    const { run, message } = ctx;
+    if (run.parent) {
+      const agent = { agentId: run.id, agentType: run.agent, agentName: run.agent };
+      const fields = { ...agent, transcriptPath: transcriptFile(run) ?? "", response: textOf(message) };
+      const { decision, reason, modifiedResponse: response } = await handlers.ask("onSubagentStop", ctx, "stop", {
+        ...fields,
+        stopReason: "end_turn",
+      });
+      const isBlocked = decision === "block";
+      rewritten.set(ctx, isBlocked || response === undefined ? undefined : { response });
+      return isBlocked ? reason || "Go on." : undefined;
+    }
+    const transcriptPath = transcriptFile(outermostRun(run));
+    const { decision, reason } = await handlers.ask("onAgentStop", ctx, "stop", {
+      stopReason: "end_turn",
+      stopHookActive: continued.get(ctx),
+      ...(transcriptPath !== undefined && { transcriptPath }),
+    });
+    return decision === "block" ? reason || "Go on." : undefined;
+  }
+
   /** Asks about a message. Returns it, the context for it, and whether a hook hides the answer. */
   async function submitted(ctx: Scope, message: UserMessage, point: Point) {
     const promptText = textOf(message);
@@ -112,7 +179,7 @@ export function sessionHooks(
 
   return {
     async session(ctx, next) {
-      if (ctx.run.parent) return await next();
+      if (ctx.run.parent) return await subagentSession(ctx, next);
       const { resumed, source, settings, context } = ctx;
       for (const name of resumed ? [] : handlers.unknown) {
         warnSkipped(ctx, middleware, `${name} never runs: unknown hook.`);
@@ -120,12 +187,14 @@ export function sessionHooks(
       const started = resumed ? {} : await handlers.ask("onSessionStart", ctx, "session", beginningOf(ctx, beginning));
       const { additionalContext, modifiedConfig = {} } = started;
       if (additionalContext && source === "resume") opening.set(ctx, additionalContext);
-      const finalText = handlers.has("onSessionEnd") ? holdFinalText(ctx) : undefined;
+      const emit = notified(ctx) ?? ctx.emit;
+      const finalText = handlers.has("onSessionEnd") ? holdFinalText({ ...ctx, emit }) : undefined;
       const result = await next({
         settings: settingsOf(modifiedConfig, settings, models, (field) => warnUnused(ctx, field)),
         ...(additionalContext && source === "new" && { context: [...context, additionalContext] }),
-        ...(finalText && { emit: finalText.emit }),
+        ...(finalText ? { emit: finalText.emit } : emit !== ctx.emit && { emit }),
       });
+      await Promise.all(notifying.get(ctx.run) ?? []);
       if (result.status === "paused") {
         finalText?.release(true);
         return result;
@@ -150,16 +219,32 @@ export function sessionHooks(
       if (refusal !== undefined) return refused(refusal);
       return await next({ messages: [prompt], context: [...ctx.context, ...context ? [context] : []] });
     },
+    async turn(ctx, next) {
+      const texts = ctx.resumed ? [] : later.get(ctx);
+      if (texts.length === 0) return await next();
+      later.set(ctx, []);
+      return await next({ transcript: [...ctx.transcript, user(texts.join("\n\n"), middleware)] });
+    },
+    async compact(ctx, next) {
+      const { run, instructions: customInstructions } = ctx;
+      const trigger = ctx.trigger === "manual" ? "manual" : "auto";
+      const fields = { transcriptPath: transcriptFile(run) ?? "", trigger, customInstructions } as const;
+      await handlers.ask("onPreCompact", ctx, "compact", fields);
+      return await next();
+    },
     async stop(ctx, next) {
-      if (ctx.run.parent) return await next();
-      const transcriptPath = transcriptFile(outermostRun(ctx.run));
-      const { decision, reason } = await handlers.ask("onAgentStop", ctx, "stop", {
-        stopReason: "end_turn",
-        stopHookActive: continued.get(ctx),
-        ...(transcriptPath !== undefined && { transcriptPath }),
-      });
-      continued.set(ctx, decision === "block");
-      return decision === "block" ? continueWith(user(reason || "Go on.", middleware)) : await next();
+      const text = await blocked(ctx);
+      const isCapped = text !== undefined && ctx.continuations >= maxBlocks;
+      if (isCapped) {
+        warnSkipped(
+          ctx,
+          middleware,
+          `Hooks have kept the agent from stopping ${maxBlocks} times in a row: it stops.`,
+          "stop",
+        );
+      }
+      continued.set(ctx, text !== undefined && !isCapped);
+      return text === undefined || isCapped ? await next() : continueWith(user(text, middleware));
     },
   };
 }

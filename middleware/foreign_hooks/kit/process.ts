@@ -14,6 +14,8 @@ interface CommandLine {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
   readonly shell?: string | undefined;
+  /** Receives the output so far, each time that there is more. */
+  readonly onOutput?: ((text: string) => void) | undefined;
 }
 
 /** A process that has exited. */
@@ -68,7 +70,11 @@ export function start(command: CommandLine, input: string, place: Place, signal:
     for (const [program, args] of programsOf(command, place)) {
       try {
         child = spawn(program, args, { cwd: place.cwd, env: environmentOf(place), detached: true });
-        return await outcomeOf(child, input, line.resolve);
+        return await outcomeOf(child, input, (text) => {
+          command.onOutput?.(text);
+          const end = text.indexOf("\n");
+          if (end >= 0) line.resolve(text.slice(0, end));
+        });
       } catch (error) {
         if (!hasCode(error, "ENOENT")) throw startError(program, error);
         missing ??= error;
@@ -102,13 +108,10 @@ export function environmentOf({ env }: Pick<Place, "env">): Record<string, strin
 function outcomeOf(
   child: ChildProcessWithoutNullStreams,
   input: string,
-  onLine: (line: string) => void,
+  onOutput: (text: string) => void,
 ): Promise<Exited> {
   return new Promise((resolve, reject) => {
-    const stdout = collect(child.stdout, (text) => {
-      const end = text.indexOf("\n");
-      if (end >= 0) onLine(text.slice(0, end));
-    });
+    const stdout = collect(child.stdout, onOutput);
     const stderr = collect(child.stderr);
     let timer: ReturnType<typeof startTimer>;
     const finish = (code: number | null) => {

@@ -145,12 +145,22 @@ export function checkHttpOptions(options: HttpHandlerOptions): void {
 /** The most bytes of a response. */
 const maxBytes = 1_000_000;
 
-/** Creates the handler. Throws a `TypeError` for an address that is not allowed. `env` are the variables that headers may contain. */
-export function httpHandler(
-  { url, headers = {}, allowedEnvVars = [] }: HttpHook,
+/** A request that a handler sends. */
+type Posted = Pick<HttpHook, "url" | "headers" | "allowedEnvVars">;
+
+/** The answer to such a request. */
+interface PostAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Returns a function that posts JSON. `env` are the variables that headers may contain. Throws a `TypeError` for an address that is not allowed. */
+export function poster(
+  { url, headers = {}, allowedEnvVars = [] }: Posted,
   { allow, privateAddresses = false, fetch: send = fetch }: HttpHandlerOptions,
   env: Readonly<Record<string, string>>,
-): Handler {
+): (input: object, signal: AbortSignal) => Promise<PostAnswer> {
   const { hostname, protocol } = URL.parse(url) ?? {};
   if (hostname === undefined || !/^https?:$/.test(protocol ?? "")) {
     throw new TypeError(`expected a URL with http:// or https://, got "${url}"`);
@@ -172,7 +182,7 @@ export function httpHandler(
     if (addresses.some(({ address }) => isPrivate(address))) throw commandError("it is at a private address", url);
   }
 
-  return async (input, { signal, dialect }) => {
+  return async (input, signal) => {
     await checkAddress();
     const sent = Object.entries(headers).map(([name, value]): [string, string] => [name, filled(value)]);
     const response = await send(url, {
@@ -182,11 +192,24 @@ export function httpHandler(
       redirect: "error",
       signal,
     });
-    const stdout = await readText(response, { maxBytes: maxBytes, operation: "Cannot read the answer of the hook" });
+    const text = await readText(response, { maxBytes, operation: "Cannot read the answer of the hook" });
+    return { ok: response.ok, status: response.status, text };
+  };
+}
+
+/** Creates the handler. Throws a `TypeError` for an address that is not allowed. */
+export function httpHandler(
+  hook: HttpHook,
+  options: HttpHandlerOptions,
+  env: Readonly<Record<string, string>>,
+): Handler {
+  const post = poster(hook, options, env);
+  return async (input, { signal, dialect }) => {
+    const { ok, status, text: stdout } = await post(input, signal);
     const event = input.hook_event_name;
-    if (response.ok) return outputOf({ code: 0, stdout, stderr: "" }, { event, dialect, name: url });
+    if (ok) return outputOf({ code: 0, stdout, stderr: "" }, { event, dialect, name: hook.url });
     const denial = denialOf(event, parseJson(stdout));
-    if (!denial) throw commandError(`status ${response.status}`, url);
+    if (!denial) throw commandError(`status ${status}`, hook.url);
     return denial;
   };
 }
