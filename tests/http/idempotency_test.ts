@@ -88,7 +88,7 @@ Deno.test("POST /runs is busy while a run of this process claims the session, al
     return saved;
   }));
   await store.save({ id: "s", version: 0, messages: [] });
-  const served = serve(agent({ model: scripted("One.", "Two.") }), { store, lease: 5_000 });
+  const served = serve(agent({ model: scripted("One.", "Two.") }), { store, lease: 5_000, storeDeadline: 60_000 });
   const body = { prompt: "Hi", session: "s" };
   const claiming = prompt(served, "k1", body);
   await hanging.promise;

@@ -80,6 +80,16 @@ Deno.test("denoKvStore() leaves no keys behind", async () => {
   assertEquals(await kept(kv), []);
 });
 
+Deno.test("denoKvStore() deletes the pieces of a long session in groups", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const { journal } = denoKvStore(kv);
+  await journal.append("s", begun("s"));
+  for (let n = 2; n <= 250; n++) await journal.append("s", added(n, [`${n}`]));
+  using commits = spy(Deno.AtomicOperation.prototype, "commit");
+  await journal.delete("s");
+  assertEquals([commits.calls.length, await kept(kv)], [5, []]); // the head, an entry, and 250 events
+});
+
 Deno.test("denoKvStore() throws if a piece is missing, instead of searching forever", async () => {
   using kv = await Deno.openKv(":memory:");
   const store = denoKvStore(kv);

@@ -50,8 +50,8 @@ interface Seen {
   readonly versionstamp: string | null;
 }
 
-/** The most heads that a process remembers. */
-const mostLeft = 100;
+/** The most heads that a process remembers, and the most keys that a commit deletes. */
+const [mostLeft, keysPerCommit] = [100, 100];
 
 /**
  * Keeps sessions in Deno KV. An append stores new entries, events and the head of the session atomically: readers see the session before or after it, and one
@@ -132,8 +132,18 @@ export function denoKvJournal(
 
   async function deletePieces(head: Head): Promise<void> {
     for (const under of [entriesUnder(head), eventsUnder(head, 0).slice(0, 3)]) {
-      for await (const { key } of kv.list({ prefix: under })) await kv.delete(key);
+      await deleteAll(kv.list({ prefix: under }));
     }
+  }
+
+  /** Deletes what a list finds, in groups: a long session has thousands of pieces. */
+  async function deleteAll(found: Deno.KvListIterator<unknown>): Promise<void> {
+    const keys: Deno.KvKey[] = [];
+    const deleteKeys = () => keys.splice(0).reduce((operation, key) => operation.delete(key), kv.atomic()).commit();
+    for await (const { key } of found) {
+      if (keys.push(key) === keysPerCommit) await deleteKeys();
+    }
+    if (keys.length > 0) await deleteKeys();
   }
 
   async function remove(key: string, onlyIf: (head: StoredHead) => boolean = () => true): Promise<void> {
@@ -157,8 +167,7 @@ export function denoKvJournal(
 
   /** Deletes the events of runs before `run`. */
   async function deleteEvents(head: Head, run: number): Promise<void> {
-    const earlier = kv.list({ start: eventsUnder(head, 0), end: eventsUnder(head, run) });
-    for await (const { key } of earlier) await kv.delete(key);
+    await deleteAll(kv.list({ start: eventsUnder(head, 0), end: eventsUnder(head, run) }));
   }
 
   /** Returns the keys in an index up to a time, at most `limit`. */

@@ -30,6 +30,8 @@ export {
   StoreDeadlineError,
   type StoreFact,
   type StoreOperation,
+  type Sweep,
+  type SweepOptions,
 } from "../../core/store.ts";
 export { SlowStoreError } from "./bounded.ts";
 export type * from "../../core/journal.ts";
