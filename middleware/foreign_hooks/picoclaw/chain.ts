@@ -193,6 +193,8 @@ interface Notes {
   asked?: { readonly turn: number; readonly messages: string; readonly change: Partial<ModelRequest> | undefined };
   /** The time of the work of calls, in milliseconds, by call id. */
   readonly took: Map<string, number>;
+  /** The names of the tools that models have received. */
+  readonly discovered: Set<string>;
 }
 
 /** The hooks of one middleware. */
@@ -214,7 +216,7 @@ export function notesOfRuns(): Hooks["notes"] {
   const all = new WeakMap<Run, Notes>();
   return (run) => {
     let notes = all.get(run);
-    if (!notes) all.set(run, notes = { prompt: "", took: new Map() });
+    if (!notes) all.set(run, notes = { prompt: "", took: new Map(), discovered: new Set() });
     return notes;
   };
 }

@@ -9,6 +9,7 @@ import {
   type AfterTool,
   type BeforeLlm,
   type BeforeTool,
+  isMcpKind,
   type Kind,
   kindsOf,
   metaOf,
@@ -173,7 +174,9 @@ interface ObserverOptions extends WireForm {
 
 /** Creates the observers. Events are sent one after another, to one hook after another. */
 export function observersOf(hooks: readonly Mounted[], { timeout, ...form }: ObserverOptions) {
-  const observed = new Set(hooks.flatMap(({ kinds }) => [...kinds]));
+  const observed = new Set(
+    hooks.flatMap(({ kinds }) => [...kinds]).filter((kind) => form.wire === "head" || !isMcpKind(kind)),
+  );
   const waiting: (() => Promise<void>)[] = [];
   const never = new AbortController().signal;
   const method = form.wire === "document" ? "hook.event" : "hook.runtime_event";
@@ -216,27 +219,26 @@ function eventOf(kind: Kind, ctx: Scope, turn: number, payload: Payload, { wire,
   const meta = metaOf(ctx, turn, path.startsWith("turn.") ? path : `turn.${path}`, wire);
   const time = new Date().toISOString();
   if (wire === "document") return { Kind: writeKind(kind, kinds), Time: time, Meta: meta, Payload: payload };
+  const event = { id: crypto.randomUUID(), kind: writeKind(kind, kinds), time };
+  const severity = severityOf(kind, payload);
+  const scope = { agent_id: meta.AgentID, session_key: meta.SessionKey, channel, chat_id: meta.SessionKey };
+  if (isMcpKind(kind)) {
+    const source = { component: "mcp", name: payload.server };
+    return { ...event, source, scope, correlation: {}, severity, payload, attrs: payload };
+  }
   return {
-    id: crypto.randomUUID(),
-    kind: writeKind(kind, kinds),
-    time,
+    ...event,
     source: { component: "agent", name: meta.AgentID },
-    scope: {
-      agent_id: meta.AgentID,
-      session_key: meta.SessionKey,
-      turn_id: meta.TurnID,
-      channel,
-      chat_id: meta.SessionKey,
-    },
+    scope: { ...scope, turn_id: meta.TurnID },
     correlation: { trace_id: meta.TracePath, parent_turn_id: meta.ParentTurnID },
-    severity: severityOf(kind, payload),
+    severity,
     payload,
     attrs: { agent_source: meta.Source, iteration: meta.Iteration },
   };
 }
 
-function severityOf(kind: Kind, { Status, IsError }: Payload): "info" | "warn" | "error" {
-  if (kind === "error" || Status === "error") return "error";
+function severityOf(kind: Kind, { Status, IsError, is_error }: Payload): "info" | "warn" | "error" {
+  if (kind === "error" || Status === "error" || is_error) return "error";
   const warns = ["llm_retry", "context_compress", "tool_exec_skipped"].includes(kind);
   return warns || Status === "aborted" || IsError === true ? "warn" : "info";
 }

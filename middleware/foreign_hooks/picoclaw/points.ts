@@ -27,12 +27,13 @@ import {
   type WireResult,
 } from "./wire/message.ts";
 import { objectOf } from "../kit/answers.ts";
-import { inputThatRuns, isSameJson, messageOf } from "../kit/calls.ts";
+import { inputThatRuns, isSameJson, mcpToolOf, messageOf } from "../kit/calls.ts";
 import {
   callsOf,
   denied,
   deny,
   type Event,
+  isInterrupt,
   type Middleware,
   type ModelContext,
   type ModelRequest,
@@ -171,7 +172,8 @@ function delta(text: string, reasoning: string) {
 
 /** Creates the hook at `model`, if a hook needs it. */
 export function llmHook({ chain, observers, notes, about, models, wire }: Hooks): Pick<Middleware, "model"> {
-  if (!chain.has("llm") && !observers.has("llm_request", "llm_response", "llm_retry")) return {};
+  const isObserved = observers.has("llm_request", "llm_response", "llm_retry", ...discovery);
+  if (!chain.has("llm") && !isObserved) return {};
   const before = beforeLlm(wire, models);
 
   /** Returns the changes that hooks make in a request. They are asked once per turn; another attempt repeats the changes. */
@@ -215,12 +217,28 @@ export function llmHook({ chain, observers, notes, about, models, wire }: Hooks)
     return isSameJson(after, params.response) ? response : fromWireResponse(after, response);
   }
 
+  /** Reports the tools of servers that the run has not seen, and their servers. */
+  function discover(ctx: ModelContext): void {
+    const { turn, run, request } = ctx;
+    const { discovered } = notes(run);
+    const tools = request.tools.flatMap(({ name }) => discovered.has(name) ? [] : mcpToolOf(name) ?? []);
+    for (const server of new Set(tools.map(({ serverName }) => serverName))) {
+      const ofServer = tools.filter(({ serverName }) => serverName === server);
+      observers.notify("mcp.server.connected", ctx, turn, () => ({ server, tool_count: ofServer.length }));
+      for (const { toolName: tool } of ofServer) {
+        observers.notify("mcp.tool.discovered", ctx, turn, () => ({ server, tool }));
+      }
+    }
+    for (const { name } of request.tools) discovered.add(name);
+  }
+
   return {
     async model(ctx, next) {
       if (ctx.purpose === "summary") return await next();
       const { turn, attempt } = ctx;
       const change = chain.has("llm") ? await asked(ctx) : undefined;
       const request = { ...ctx.request, ...change };
+      if (observers.has(...discovery)) discover(ctx);
       if (attempt > 1) observers.notify("llm_retry", ctx, turn, () => retry(attempt));
       observers.notify("llm_request", ctx, turn, () => ({
         Model: request.model.id,
@@ -240,6 +258,9 @@ export function llmHook({ chain, observers, notes, about, models, wire }: Hooks)
     },
   };
 }
+
+/** The kinds of events about the servers and tools that a run meets. */
+const discovery = ["mcp.server.connected", "mcp.tool.discovered"] as const;
 
 function retry(attempt: number) {
   return { Attempt: attempt - 1, MaxRetries: 0, Reason: "", Error: "", Backoff: 0 };
@@ -294,7 +315,8 @@ const answered = state("rpc_hooks.answered", (): readonly string[] => []);
 /** Creates the hooks around a call, if a hook needs them. */
 export function toolHooks(hooks: Hooks): Pick<Middleware, "tool" | "approval" | "execute"> {
   const { chain, observers } = hooks;
-  const isNeeded = chain.has("tool") || observers.has("tool_exec_start", "tool_exec_end", "tool_exec_skipped");
+  const isObserved = observers.has("tool_exec_start", "tool_exec_end", "tool_exec_skipped", ...mcpCall);
+  const isNeeded = chain.has("tool") || isObserved;
   return { ...(isNeeded && around(hooks)), ...(chain.has("approve") && approval(hooks)) };
 }
 
@@ -358,19 +380,36 @@ function around({ chain, observers, notes, about, warn }: Hooks): Pick<Middlewar
     },
     async execute(ctx, next) {
       const { took } = notes(ctx.run);
+      const { tool: { name: Tool }, input: Arguments } = ctx;
+      const mcpTool = mcpToolOf(Tool);
+      const served = mcpTool && { server: mcpTool.serverName, tool: mcpTool.toolName };
       if (!took.has(ctx.callId)) {
-        const { tool: { name: Tool }, input: Arguments } = ctx;
         observers.notify("tool_exec_start", ctx, ctx.turn, () => ({ Tool, Arguments }));
+        if (served) observers.notify("mcp.tool.call.start", ctx, ctx.turn, () => served);
       }
       const start = performance.now();
+      const end = (error?: string) => {
+        if (!served) return;
+        const duration_ms = Math.round(performance.now() - start);
+        const failure = error !== undefined && { is_error: true, error };
+        observers.notify("mcp.tool.call.end", ctx, ctx.turn, () => ({ ...served, duration_ms, ...failure }));
+      };
       try {
-        return await next();
+        const result = await next();
+        end(result.status === "ok" ? undefined : textOf(result));
+        return result;
+      } catch (error) {
+        if (!isInterrupt(error)) end(messageOf(error));
+        throw error;
       } finally {
         took.set(ctx.callId, performance.now() - start);
       }
     },
   };
 }
+
+/** The kinds of events about calls of tools of servers. */
+const mcpCall = ["mcp.tool.call.start", "mcp.tool.call.end"] as const;
 
 function approval({ chain, about, approveResponses }: Hooks): Pick<Middleware, "approval"> {
   return {

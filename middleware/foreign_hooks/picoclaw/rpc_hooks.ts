@@ -34,7 +34,17 @@ export type {
   Wire,
 } from "./config.ts";
 export type { Builtin, BuiltinOptions } from "./mounted.ts";
-export type { About, AfterLlm, AfterTool, BeforeLlm, BeforeTool, KindForm, Meta, WireVersion } from "./wire/input.ts";
+export type {
+  About,
+  AfterLlm,
+  AfterTool,
+  BeforeLlm,
+  BeforeTool,
+  KindForm,
+  Meta,
+  TurnContext,
+  WireVersion,
+} from "./wire/input.ts";
 export type { WireCall, WireMessage, WireResponse, WireResult, WireTool, WireUsage } from "./wire/message.ts";
 
 /** Options of `rpc_hooks()`. */
@@ -87,6 +97,8 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * - A message that arrives during a batch skips no call of the batch; the model receives it afterwards.
  * - `media` of a result with `response_handled` becomes artifacts of the result: clients receive them as events, not through a channel.
  * - The events `session_summarize`, `follow_up_queued` and `subturn_orphan`, and those of channels, buses and gateways, never occur.
+ * - "head": `mcp.server.connected` and `mcp.tool.discovered` occur once per run, before the first request with a tool named `mcp__server__tool`. `mcp.server.connecting` and `mcp.server.failed` never occur.
+ * - "head": `context.route` and `context.scope` name one account and one rule, "default", and a conversation is a session.
  *
  * Throws a `TypeError` for an invalid configuration, or one that needs an option that is not given.
  *

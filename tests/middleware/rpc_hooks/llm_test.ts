@@ -400,6 +400,33 @@ Deno.test("PicoClaw: in the version head, events are in lower case and the conve
   ]);
 });
 
+Deno.test("PicoClaw: in the version head, requests have the route and the scope of the conversation", async () => {
+  const contexts: unknown[] = [];
+  const hooks = builtins({ gate: { before_llm: ({ context }) => void contexts.push(context) } }, {
+    wire: "head",
+    channel: "cli",
+  });
+  await agent({ name: "main", model: scripted("Hi."), use: [hooks] }).run({ prompt: "Hello", session: "s" }).result;
+  assertEquals(contexts, [{
+    inbound: { channel: "cli", chat_id: "s" },
+    route: {
+      AgentID: "main",
+      Channel: "cli",
+      AccountID: "default",
+      SessionPolicy: { Dimensions: ["chat"] },
+      MatchedBy: "default",
+    },
+    scope: {
+      version: 1,
+      agent_id: "main",
+      channel: "cli",
+      account: "default",
+      dimensions: ["chat"],
+      values: { chat: "direct:s" },
+    },
+  }]);
+});
+
 Deno.test("PicoClaw: a skipped hook changes nothing, and later hooks see the changes of earlier ones", async () => {
   const seen: string[] = [];
   const send = (content: string): Builtin => ({

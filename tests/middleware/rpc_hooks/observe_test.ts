@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { agent, compacted, ModelError, type RunHandle, user } from "@jizai/jizai";
+import { agent, compacted, ModelError, type RunHandle, tool, ToolError, user } from "@jizai/jizai";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { type KindForm, rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
@@ -8,6 +8,7 @@ import { batch, call, settled, weather } from "../../support/batch.ts";
 import { answering, builtins, programs, warnings } from "../../support/rpc.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { compacting } from "../../support/compacting.ts";
+import * as z from "zod";
 
 /** An event, as hooks receive it in the version of the document. */
 interface ReceivedMessage {
@@ -322,6 +323,71 @@ Deno.test("PicoClaw: in the version head, events have a severity and a source", 
     severity: "warn",
     attrs: { agent_source: "runTurn", iteration: 0 },
   });
+});
+
+/** Runs an agent with two tools of a server, one of which fails, and returns the events about it. */
+async function servedRun(wire: "document" | "head"): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const reported: Record<string, unknown>[] = [];
+  const hooks = builtins(
+    { ear: { event: (event) => void reported.push(event) } },
+    { wire, channel: "cli", kinds: "dotted" },
+  );
+  const input = z.object({});
+  const good = tool({ name: "mcp__files__read", description: "Reads", input, execute: () => "text" });
+  const bad = tool({
+    name: "mcp__files__write",
+    description: "Writes",
+    input,
+    execute() {
+      throw new ToolError("the disk is full");
+    },
+  });
+  const calls = [good, bad].map(({ name }) => ({ name, input: {} }));
+  const assistant = agent({
+    name: "assistant",
+    model: scripted({ calls }, "Done."),
+    tools: [good, bad, weather()],
+    use: [hooks],
+  });
+  await assistant.run({ prompt: "Hi", session: "s" }).result;
+  await settled();
+  return reported.filter(({ kind, Kind }) => String(kind ?? Kind).startsWith("mcp."));
+}
+
+Deno.test("PicoClaw: in the version head, observers receive the servers, tools and calls of MCP", async () => {
+  const events = await servedRun("head");
+  const read = { server: "files", tool: "read" };
+  const write = { server: "files", tool: "write" };
+  assertEquals(
+    events.map(({ kind, severity, payload }) => [kind, severity, { ...(payload as object), duration_ms: undefined }]), // every payload is an object
+    [
+      ["mcp.server.connected", "info", { server: "files", tool_count: 2, duration_ms: undefined }],
+      ["mcp.tool.discovered", "info", { ...read, duration_ms: undefined }],
+      ["mcp.tool.discovered", "info", { ...write, duration_ms: undefined }],
+      ["mcp.tool.call.start", "info", { ...read, duration_ms: undefined }],
+      ["mcp.tool.call.start", "info", { ...write, duration_ms: undefined }],
+      ["mcp.tool.call.end", "info", { ...read, duration_ms: undefined }],
+      ["mcp.tool.call.end", "error", {
+        ...write,
+        is_error: true,
+        error: "the disk is full",
+        duration_ms: undefined,
+      }],
+    ],
+  );
+  const { id: _, time: __, payload, ...rest } = events[3] ?? {};
+  assertEquals(rest, {
+    kind: "mcp.tool.call.start",
+    source: { component: "mcp", name: "files" },
+    scope: { agent_id: "assistant", session_key: "s", channel: "cli", chat_id: "s" },
+    correlation: {},
+    severity: "info",
+    attrs: payload,
+  });
+});
+
+Deno.test("PicoClaw: the version of the document has no events of MCP", async () => {
+  assertEquals(await servedRun("document"), []);
 });
 
 Deno.test("PicoClaw: a process that only observes is asked nothing", async () => {

@@ -31,8 +31,19 @@ const names = [
   "error",
 ] as const;
 
+/** The kinds of events about servers of tools. Only later versions of the wire have them. */
+const mcpKinds = ["mcp.server.connected", "mcp.tool.discovered", "mcp.tool.call.start", "mcp.tool.call.end"] as const;
+
+/** The kind of an event about a server of tools. */
+export type McpKind = (typeof mcpKinds)[number];
+
 /** The kind of an event. */
-export type Kind = (typeof names)[number];
+export type Kind = (typeof names)[number] | McpKind;
+
+/** Returns whether a kind is that of an event about a server of tools. */
+export function isMcpKind(kind: Kind): kind is McpKind {
+  return kind.startsWith("mcp.");
+}
 
 /** The form of kinds: `tool_exec_start`, 8, or `agent.tool.exec_start`. */
 export type KindForm = "names" | "numbers" | "dotted";
@@ -43,17 +54,20 @@ const elsewhere =
 
 /** Writes a kind. */
 export function writeKind(kind: Kind, form: KindForm): string | number {
+  if (isMcpKind(kind)) return kind;
   if (form === "numbers") return names.indexOf(kind);
   return form === "names" ? kind : `agent.${kind.replace(/^(follow_up|[a-z]+)_/, "$1.")}`;
 }
 
+const allKinds: readonly Kind[] = [...names, ...mcpKinds];
+
 const known: ReadonlyMap<string, Kind> = new Map(
-  names.flatMap((name): [string, Kind][] => [[name, name], [String(writeKind(name, "dotted")), name]]),
+  allKinds.flatMap((name): [string, Kind][] => [[name, name], [String(writeKind(name, "dotted")), name]]),
 );
 
 /** Returns the kinds that a configuration names. Throws a `TypeError` for an unknown one. */
 export function kindsOf(observe: readonly string[]): ReadonlySet<Kind> {
-  if (observe.some((name) => ["", "*", "all"].includes(name))) return new Set(names);
+  if (observe.some((name) => ["", "*", "all"].includes(name))) return new Set(allKinds);
   return new Set(observe.flatMap((name) => {
     const kind = known.get(name);
     if (!kind && !elsewhere.test(name)) throw new TypeError(`unknown event "${name}" in \`observe\``);
@@ -84,6 +98,40 @@ export interface Meta {
   readonly Source: string;
 }
 
+/** The conversation, the agent and the session of a request, in "head". */
+export interface TurnContext {
+  /** The conversation. */
+  readonly inbound: { readonly channel: string; readonly chat_id: string };
+  /** The agent that was chosen for the conversation. */
+  readonly route: {
+    /** The name of the agent. */
+    readonly AgentID: string;
+    /** The channel. */
+    readonly Channel: string;
+    /** Always "default": channels have no accounts here. */
+    readonly AccountID: "default";
+    /** The parts of a message that choose the session. */
+    readonly SessionPolicy: { readonly Dimensions: readonly "chat"[] };
+    /** Always "default": no rule chooses the agent. */
+    readonly MatchedBy: "default";
+  };
+  /** The session. */
+  readonly scope: {
+    /** The version of this form. */
+    readonly version: 1;
+    /** The name of the agent. */
+    readonly agent_id: string;
+    /** The channel. */
+    readonly channel: string;
+    /** Always "default". */
+    readonly account: "default";
+    /** The parts of a message that choose the session. */
+    readonly dimensions: readonly "chat"[];
+    /** The parts of this session. */
+    readonly values: { readonly chat: string };
+  };
+}
+
 /** The fields of every request. */
 export interface About {
   /** The run and the place. */
@@ -92,8 +140,8 @@ export interface About {
   readonly channel?: string;
   /** "document": the conversation. */
   readonly chat_id?: string;
-  /** "head": the same. */
-  readonly context?: { readonly inbound: { readonly channel: string; readonly chat_id: string } };
+  /** "head": the same, and the agent and the session that were chosen for it. */
+  readonly context?: TurnContext;
 }
 
 /** The params of `hook.before_llm`. */
@@ -159,6 +207,22 @@ export function metaOf({ run }: Scope, turn: number, path: string, wire: WireVer
 /** Returns the fields of every request. */
 export function aboutOf(ctx: Scope, turn: number, path: string, { wire, channel }: WireForm): About {
   const meta = metaOf(ctx, turn, path, wire);
-  const chat_id = ctx.run.session;
-  return wire === "document" ? { meta, channel, chat_id } : { meta, context: { inbound: { channel, chat_id } } };
+  const { agent, session: chat_id } = ctx.run;
+  if (wire === "document") return { meta, channel, chat_id };
+  const account = "default";
+  const dimensions = ["chat"] as const;
+  return {
+    meta,
+    context: {
+      inbound: { channel, chat_id },
+      route: {
+        AgentID: agent,
+        Channel: channel,
+        AccountID: account,
+        SessionPolicy: { Dimensions: dimensions },
+        MatchedBy: "default",
+      },
+      scope: { version: 1, agent_id: agent, channel, account, dimensions, values: { chat: `direct:${chat_id}` } },
+    },
+  };
 }
