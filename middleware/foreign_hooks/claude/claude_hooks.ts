@@ -135,7 +135,7 @@ export interface ClaudeHooksOptions {
  * - `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
  * - These events never occur, and a `warning` reports hooks of them: `Setup` and `ConfigChange` (there are no settings files), `DirectoryAdded` (a workspace
  *   has one root), `PreSkillShellCommand` (`skills()` runs no command), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and `TeammateIdle` (there are no task lists and teams),
- *   `Elicitation` and `ElicitationResult` (no MCP server asks the person).
+ *   `Elicitation` and `ElicitationResult` (the questions of an MCP server are questions of its call, which only a person answers).
  *
  * Throws a `TypeError` if the hooks of an event are not a list of matchers with functions.
  *
