@@ -32,8 +32,8 @@ export interface ChatRequest {
 
 /**
  * Returns the body of a request that contains the newest message only, whatever the length of the conversation: the session has the rest. It is the
- * `prepareSendMessagesRequest` of `DefaultChatTransport` for `aiSdkUi()`, also for edits, `regenerate()`, approvals and outputs of tools that the page runs. Without it,
- * `useChat` sends its whole history, which a server refuses with 413 beyond its `maxBody`.
+ * `prepareSendMessagesRequest` of `DefaultChatTransport` for `aiSdkUi()`, also for edits, `regenerate()`, approvals and outputs of tools that the page runs.
+ * Without it, `useChat` sends its whole history, which a server refuses with 413 beyond its `maxBody`.
  *
  * Of an assistant's message, which may contain a long run, only the calls of the last step are sent, without their inputs: the open questions are among
  * them. Of the message before a prompt, which may contain the question that the prompt answers, only the metadata is sent.

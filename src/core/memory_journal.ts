@@ -198,13 +198,16 @@ export function memoryJournal(options: MemoryJournalOptions = {}): Journal {
       promiseTry(() => {
         let count = 0;
         for (const key of journals.ids()) {
-          const stored = journals.get(key);
-          const isOver = stored && stored.endedAt !== null && stored.endedAt <= Date.now() - keep;
           if (count >= limit) break;
-          if (stored && !isKept(key, stored)) remove(key);
-          else if (isOver) trim(key, stored, stored.head.run + 1);
-          else continue;
-          if (isOver) stored.endedAt = null;
+          const stored = journals.get(key);
+          if (!stored) continue;
+          if (!isKept(key, stored)) {
+            remove(key);
+          } else {
+            if (stored.endedAt === null || stored.endedAt > Date.now() - keep) continue;
+            trim(key, stored, stored.head.run + 1);
+            stored.endedAt = null;
+          }
           count++;
         }
         return count;

@@ -37,8 +37,8 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
   readonly recover: Recover;
   /**
    * Deletes what is not kept any more, in steps, until nothing is left. These are the events of runs that have been over for `events.keep`, and the sessions and
-   * idempotency keys that have expired: no request finds them any more. Call it where `recover()` is called, once an hour or a day. Several processes may call it at once. Without it, a
-   * server deletes one step a minute, after a run. Rejects if the store fails or `limit` is no whole number of at least 1.
+   * idempotency keys that have expired: no request finds them any more. Call it where `recover()` is called, once an hour or a day. Several processes may
+   * call it at once. Without it, a server deletes one step a minute, after a run. Rejects if the store fails or `limit` is no whole number of at least 1.
    */
   readonly sweep: Sweep;
   /**

@@ -44,7 +44,8 @@ export function scriptStore(script: RunScript, options: RedisJournalOptions): St
 
 /**
  * Creates journals. Each operation is one script on the keys of a journal. Sorted sets in other slots are the indexes of what is due and of owners' sessions: they
- * are written before the journal, and what an index returns is looked up. A third one finds those that have expired, and a fourth one those whose run is over. The clock is that of Redis.
+ * are written before the journal, and what an index returns is looked up. A third one finds those that have expired, and a fourth one those whose run is over. The
+ * clock is that of Redis.
  */
 export function scriptJournal(
   script: RunScript,
