@@ -3,18 +3,20 @@
  *
  * @module
  */
-import { type Agent, memory, type Model, type ServedApp, type Store } from "@jizai/jizai";
+import { type Agent, memory, type Middleware, type Model, type ServedApp, type Store } from "@jizai/jizai";
 
 /** The exports of a program: a server as its default, an agent, and functions. */
 export interface Program {
   readonly default: ServedApp;
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
+  readonly copilotHooks: (files: readonly object[]) => Middleware;
   readonly deleteOldData: () => Promise<void>;
   readonly deleteOf: (user: string, session: string) => Promise<void>;
   readonly lines: readonly string[];
   readonly persistence: { readonly store: Store };
   readonly continueLostRuns: () => Promise<number>;
+  readonly managedHooks: (project: object, managed: object) => Middleware;
   readonly morningReport: (day: string) => Promise<string>;
   readonly probe: (url: string, send: typeof fetch) => Promise<readonly number[]>;
   readonly shutDown: () => Promise<void>;

@@ -429,13 +429,21 @@ Deno.test("from/tanstack_ai: the question interrupts the run of AG-UI", async ()
 });
 
 Deno.test("from/claude_hooks: the hook and the middleware deny the same call", async () => {
-  for (const index of [0, 2]) {
+  for (const index of [0, 3]) {
     const calls = ["rm -rf /", "ls"].map((command) => ["Bash", { command }] as const);
     const { assistant } = await load("from/claude_hooks", scripted({ calls }, "Done."), index);
     const { messages } = await assistant.run("Tidy up").result;
     const results = messages.flatMap((message) => message.role === "tool" ? message.results : []);
     assertEquals(results.map(({ status }) => status), ["denied", "ok"]);
   }
+});
+
+Deno.test("from/claude_hooks: the files of a project, of an administrator and of Copilot are hooks", async () => {
+  const { managedHooks, copilotHooks } = await load("from/claude_hooks", scripted(), 2);
+  const hooks = (command: string) => ({ hooks: { Stop: [{ hooks: [{ type: "command", command }] }] } });
+  const files = [{ version: 1, hooks: { agentStop: [{ type: "command", bash: "true" }] } }];
+  assertEquals(managedHooks(hooks("a"), hooks("b")).name, "command_hooks");
+  assertEquals(copilotHooks(files).name, "command_hooks");
 });
 
 Deno.test("every guide is in the sidebar, and a test executes its programs", async () => {

@@ -9,6 +9,7 @@ import {
   type HookAnswer,
   type HookCallback,
   type HookConfig,
+  type HookInput,
   type HookSpecificOutput,
 } from "@jizai/jizai/middleware/claude_hooks";
 import type { ClaudeHooksOptions } from "@jizai/jizai/middleware/claude_hooks";
@@ -40,6 +41,20 @@ export function shell(
       return execute(command);
     },
   });
+}
+
+/** Returns the fields of an input that only its event has. */
+export function ownFields(input: HookInput): Record<string, unknown> {
+  const {
+    session_id: _,
+    transcript_path: __,
+    cwd: ___,
+    prompt_id: ____,
+    model: _____,
+    permission_mode: ______,
+    ...own
+  } = input;
+  return own;
 }
 
 /** The parts of an agent around its hooks. */

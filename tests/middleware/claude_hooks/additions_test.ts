@@ -10,7 +10,7 @@ import { collect, scripted } from "@jizai/jizai/testing";
 import { assertEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { compacting } from "../../support/compacting.ts";
-import { command, shell, warnings } from "../../support/hooked.ts";
+import { command, ownFields, shell, warnings } from "../../support/hooked.ts";
 import { eventsOf, first, post } from "../../support/requests.ts";
 
 const claude: ClaudeHooksOptions = { dialect: "claude" };
@@ -126,18 +126,7 @@ Deno.test("Claude: sessionTitle is in later inputs, and clients receive it", asy
 
 Deno.test("Claude: SessionStart says what resuming costs, and that a session is a fork or was cleared", async () => {
   using time = new FakeTime();
-  const { seen, config } = recording(["SessionStart"], (input) => {
-    const {
-      session_id: _,
-      transcript_path: __,
-      cwd: ___,
-      prompt_id: ____,
-      model: _____,
-      permission_mode: ______,
-      ...own
-    } = input;
-    return own;
-  });
+  const { seen, config } = recording(["SessionStart"], ownFields);
   const store = memory();
   const step = { text: "Hello!", usage: { input: 100, output: 20 } };
   const model = scripted(step, step, step, step);

@@ -10,25 +10,14 @@ import { memoryFiles, workspace } from "@jizai/jizai/middleware/workspace";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
-import { command, hooks, ran, shell } from "../../support/hooked.ts";
+import { command, hooks, ownFields, ran, shell } from "../../support/hooked.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { compacting } from "../../support/compacting.ts";
 
 /** Hooks of these events, which record the fields that only their event has. */
 function listening(...events: readonly HookInput["hook_event_name"][]) {
   const reported: Record<string, unknown>[] = [];
-  const receive = (input: HookInput) => {
-    const {
-      session_id: _,
-      transcript_path: __,
-      cwd: ___,
-      prompt_id: ____,
-      model: _____,
-      permission_mode: ______,
-      ...own
-    } = input;
-    reported.push(own);
-  };
+  const receive = (input: HookInput) => void reported.push(ownFields(input));
   return { reported, config: Object.fromEntries(events.map((event) => [event, hooks(receive)])) as HookConfig };
 }
 
