@@ -7,6 +7,7 @@
 import { type Measure, report } from "./kit/measure.ts";
 import { adapterMeasures } from "./parts/adapters.ts";
 import { callMeasures } from "./parts/calls.ts";
+import { capacityMeasures } from "./parts/capacity.ts";
 import { crowdMeasures } from "./parts/crowd.ts";
 import { deltaMeasures } from "./parts/deltas.ts";
 import { followerMeasures } from "./parts/followers.ts";
@@ -49,6 +50,7 @@ const parts: Readonly<Record<string, () => Promise<readonly Measure[]>>> = {
   recover: recoverMeasures,
   replays: replayMeasures,
   followers: followerMeasures,
+  capacity: capacityMeasures,
   stores: storeMeasures, // last, because the drivers that it loads slow the other parts
 };
 

@@ -327,6 +327,17 @@ Deno.test("upgrade: the page finds the sessions that a newer version has written
   await shutDown();
 });
 
+Deno.test("operate: lines tell of runs and of a request that is refused", async () => {
+  const { default: app, lines } = await load("operate", demo);
+  assertEquals((await app.request("/ready")).status, 200);
+  const { run, session } = first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" })));
+  assertEquals((await post(app, "/runs", {})).status, 400);
+  await app.settled();
+  const facts = lines.map((line) => JSON.parse(line));
+  assertEquals(facts.map(({ type }) => type), ["run.started", "run.ended", "request.refused"]);
+  assertEquals([facts[1].run, facts[1].session, facts[1].status], [run, session, "done"]);
+});
+
 Deno.test("databases: a session outlives the server, in SQLite", async () => {
   const { persistence } = await load("databases", demo);
   const app = serve(agent({ model: demo }), persistence);

@@ -25,6 +25,7 @@ const app = serve(assistant, {
   page: playground(),
   store: denoKvStore(kv), // a client that reconnects receives the events that it missed
   onClientGone: "detach", // a run continues when its client disconnects
+  capacity: { bytes: 400 * 2 ** 20 }, // of the 512 MB of Deno Deploy
   signal: closing.signal,
 });
 

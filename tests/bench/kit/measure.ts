@@ -26,7 +26,8 @@ export interface Measure {
     | "copies"
     | "round trips"
     | "statements"
-    | "events";
+    | "events"
+    | "runs";
   /** The largest figure allowed. */
   readonly atMost?: number;
   /** The smallest figure allowed. */

@@ -44,6 +44,7 @@ export class Conversation {
       singleProcess: true, // there is one object of a name
       lease: 10_000, // the alarm of a killed object rings ten seconds later
       limits: workers, // at most six open connections
+      capacity: { bytes: 96 * 2 ** 20 }, // of the 128 MB of an isolate
       onClientGone: "detach", // a run continues when its client disconnects
       page: playground(),
     });

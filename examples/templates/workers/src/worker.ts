@@ -30,6 +30,7 @@ export default {
       store: d1Store(env.DB), // a client that reconnects receives the events that it missed
       onClientGone: "detach", // a run continues for half a minute when its client disconnects
       limits: workers, // at most six open connections
+      capacity: { bytes: 96 * 2 ** 20 }, // of the 128 MB of an isolate
       page: playground(),
     });
     return await app.fetch(request, env, ctx);
