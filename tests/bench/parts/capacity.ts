@@ -1,6 +1,6 @@
 /**
- * The capacity of small heaps, and the deadline of the store: runs with transcripts of 100 KB that `capacity.bytes` admits to a heap of 128 and of 512 MB, which
- * all end; and how a request and a run get over a store that is frozen.
+ * The capacity of small heaps, and the deadline of the store. Runs with transcripts of 100 KB, which `capacity.bytes` admits to a heap of 128 and of 512 MB, all
+ * end. A request and a run get over a store that is frozen.
  *
  * @module
  */

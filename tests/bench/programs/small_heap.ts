@@ -1,6 +1,6 @@
 /**
- * Begins runs with transcripts of 100 KB in a process whose heap is small, lets all of them call a tool once and end, and prints how many were admitted and how
- * many have ended. Its arguments are `capacity.bytes` in MB, 0 for none, and the number of requests.
+ * Begins runs with transcripts of 100 KB in a process whose heap is small. All of them call a tool once and end. Prints how many were admitted, and how many have
+ * ended. Its arguments are `capacity.bytes` in MB, 0 for none, and the number of requests.
  *
  * @module
  */
