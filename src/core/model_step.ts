@@ -207,8 +207,11 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
       : { emit: ctx.emit, events }),
     uniqueId: (id, usedIds) => uniqueId(engine, id, usedIds),
   });
+  const start = performance.now();
+  let firstChunk: number | undefined;
   try {
     for await (const events of model.stream(request, { signal: ctx.signal })) {
+      firstChunk ??= performance.now() - start;
       if (cancellation.aborted) throw cancellation.reason;
       if (events.length > 1) sink.cork(); // events that arrived together are sent together
       try {
@@ -224,10 +227,11 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
     engine.spend(answer.usage);
   }
   if (cancellation.aborted) throw cancellation.reason;
-  const { finish, usage } = answer;
-  if (finish) {
+  const { finish, usage, id } = answer;
+  if (finish && firstChunk !== undefined) {
     const parts = answer.end();
-    return { parts, finish: finishOf(parts, finish), usage, model: model.id, attempts };
+    const facts = { usage, model: model.id, attempts, ...(id && { id }), firstChunk };
+    return { parts, finish: finishOf(parts, finish), ...facts };
   }
   throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });
 }

@@ -233,6 +233,10 @@ export interface ModelResponse {
   readonly model: string;
   /** The number of requests, set by the engine. */
   readonly attempts: number;
+  /** The provider's id of the response, if it has reported one. */
+  readonly id?: string;
+  /** Milliseconds from the request to the first events of the response. Undefined if a hook has answered. */
+  readonly firstChunk?: number;
 }
 
 /** The context of `stop`. */

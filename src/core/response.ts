@@ -79,6 +79,8 @@ export class ResponseAccumulator {
   /** The reason why the model stopped, once it has. */
   finish: FinishReason | undefined;
   usage: Usage = noUsage;
+  /** The provider's id of the response. */
+  id: string | undefined;
   /** True once a client may have seen a part of the response. */
   shown = false;
   readonly #parts: AnswerPart[] = [];
@@ -135,6 +137,7 @@ export class ResponseAccumulator {
         return this.#options.events.warn("response.unread", event.message);
       case "finish":
         this.usage = event.usage ?? noUsage;
+        this.id = event.id;
         this.#endOpenCalls(event.reason);
         this.finish = event.reason;
     }

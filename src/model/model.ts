@@ -121,12 +121,20 @@ export type ModelEvent =
   /** A part of the response that the adapter does not know and leaves out, for the operator. The run emits it as a `warning`. */
   | { readonly type: "warning"; readonly message: string }
   /** The response has ended. A stream that ends without this event was cut, and the request fails. It also fails if a call has no end and `reason` is "calls" or "stop". */
-  | { readonly type: "finish"; readonly reason: FinishReason; readonly usage?: Usage };
+  | {
+    readonly type: "finish";
+    readonly reason: FinishReason;
+    readonly usage?: Usage;
+    /** The provider's id of the response, if it has one. */
+    readonly id?: string;
+  };
 
 /** A language model. */
 export interface Model {
   /** The name of the model, for events and records. */
   readonly id: string;
+  /** The server that answers, for telemetry: its provider, by the name of the OpenTelemetry conventions, and its address. Default: it is not known. */
+  readonly server?: { readonly provider: string; readonly address?: string; readonly port?: number };
   /** The kinds of provider-run tools whose calls it can ask about before they run. Such a question is a call of the declared tool. Default: none. */
   readonly asks?: readonly string[];
   /** Whether its provider searches the `deferred` tools of a request. Default: false. */

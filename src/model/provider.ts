@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ModelError, type ModelEvent } from "./model.ts";
+import { type Model, ModelError, type ModelEvent } from "./model.ts";
 import { isPage, messageOf, type ProviderErrors, providerErrors } from "./provider_error.ts";
 import { wholeCharacters } from "./response.ts";
 import type { Json } from "../protocol/part.ts";
@@ -90,6 +90,7 @@ export interface ProviderOptions {
 interface Provider {
   readonly model: string;
   readonly url: string;
+  readonly origin: NonNullable<Model["server"]>;
   readonly headers: Headers;
   readonly send: NonNullable<ProviderOptions["fetch"]>;
   readonly errors: ProviderErrors;
@@ -108,6 +109,8 @@ export interface ResponseParser {
 /** The defaults of an adapter: its name and those of its own options, the vendor's address, the path and query of a request, and the adapter's headers. */
 interface ProviderDefaults {
   readonly name: string;
+  /** The name of the provider in the OpenTelemetry conventions. Default: that of the adapter. */
+  readonly provider?: string;
   readonly options?: readonly string[];
   readonly base: string;
   readonly path: string;
@@ -120,19 +123,20 @@ const optionNames = ["model", "apiKey", "baseURL", "headers", "fetch", "maxToken
 /** Configures a provider. Throws a `TypeError` for an unknown option, if the model has no name, or if the address, the key or a header is invalid. */
 export function provider(
   providerOptions: ProviderOptions,
-  { name: adapter, options = [], base, path, query = {}, adapterHeaders }: ProviderDefaults,
+  { name: adapter, provider: name = adapter, options = [], base, path, query = {}, adapterHeaders }: ProviderDefaults,
 ): Provider {
   expectNames(`Cannot create ${adapter}()`, providerOptions, [...optionNames, ...options]);
   const { model, apiKey = "", baseURL, headers = {}, fetch: send } = providerOptions;
   if (!model) throw new TypeError("Cannot create a model: expected `model`, the provider's name of it");
   const url = urlOf(model, baseURL ?? base);
   url.pathname = url.pathname.replace(/\/+$/, "") + path;
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value);
   const needsKey = !send && baseURL === undefined && Object.keys(headers).length === 0; // the vendor's own API
   const secrets = [apiKey, ...Object.values(headers).flatMap((value) => value.split(" "))];
   return {
     model,
     url: url.href,
+    origin: { provider: name, address: url.hostname, port: Number(url.port || (url.protocol === "http:" ? 80 : 443)) },
     headers: headersOf({ "content-type": "application/json", ...adapterHeaders }, headers, model),
     send: needsKey && apiKey === "" ? () => Promise.reject(missingKey(model)) : send ?? fetch,
     errors: providerErrors(model, secrets.filter((secret) => secret.length >= 8)),

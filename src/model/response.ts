@@ -15,6 +15,11 @@ export function stringIn(from: UnknownObject, name: string): string {
   return typeof value === "string" ? value : unreadable(name, "a string", value);
 }
 
+/** Returns the field `id` of a response, if the provider gave it one. Another value than a text is no error: only telemetry reads it. */
+export function idField(id: unknown): { readonly id?: string } {
+  return typeof id === "string" && id !== "" ? { id } : {};
+}
+
 /** Returns the number in the member `name`, or 0. */
 export function numberIn(from: UnknownObject, name: string): number {
   const value = from[name] ?? 0;

@@ -109,6 +109,7 @@ export function scripted(...steps: readonly ScriptedAnswer[]): ScriptedModel {
 
   return {
     id: "scripted",
+    server: { provider: "scripted" },
     stream,
     requests,
     get left() {

@@ -84,6 +84,28 @@ async function requestFor(request: Partial<ModelRequest>, options: AiSdkOptions 
   return call;
 }
 
+Deno.test("aiSdk() returns the id of the response, and the provider by the name of the conventions", async () => {
+  const parts = [{ type: "response-metadata", id: "chatcmpl-1" }, { type: "response-metadata", modelId: "m" }, finish];
+  assertEquals((await readAll(aiSdk(fake(parts).model))).flat(), [{ ...end, id: "chatcmpl-1" }]);
+  assertEquals((await readAll(aiSdk(fake([{ type: "response-metadata", id: 7 }, finish]).model))).flat(), [end]);
+  const names = [
+    ["openai.chat", "openai"],
+    ["anthropic.messages", "anthropic"],
+    ["google.generative-ai", "gcp.gemini"],
+    ["google.vertex.chat", "gcp.vertex_ai"],
+    ["vertex.anthropic.messages", "gcp.vertex_ai"],
+    ["amazon-bedrock", "aws.bedrock"],
+    ["azure.responses", "azure.ai.openai"],
+    ["mistral.chat", "mistral_ai"],
+    ["xai.chat", "x_ai"],
+    ["groq.chat", "groq"],
+  ] as const;
+  for (const [sdkName, provider] of names) {
+    assertEquals(aiSdk({ ...fake([]).model, provider: sdkName }).server, { provider });
+  }
+  assertEquals(aiSdk(fake([]).model).server, undefined);
+});
+
 async function promptFor(messages: readonly Message[], version?: string) {
   return (await requestFor({ messages }, {}, version)).prompt;
 }

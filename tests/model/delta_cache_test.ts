@@ -76,7 +76,7 @@ Deno.test("a response parses to the same events with and without cache hits", as
       return { [one(["content", "content", "reasoning_content"])]: one(texts) };
     });
     const eventsOf = async (stream: string) => (await readAll(openai({ model: "m", fetch: respond(stream) }))).flat();
-    const numbered = deltas.map((delta, index) => ({ id: index, choices: [{ index: 0, delta }] }));
+    const numbered = deltas.map((delta, index) => ({ id: "chatcmpl-1", n: index, choices: [{ index: 0, delta }] }));
     const other = sse([...numbered, { choices: [{ delta: {}, finish_reason: "stop" }] }]);
     assertEquals(await eventsOf(chatStream(...deltas, "stop")), await eventsOf(other));
   }

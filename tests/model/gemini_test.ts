@@ -23,7 +23,7 @@ async function contentsFor(...messages: readonly Message[]) {
   return (await requestFor({ messages })).body.contents;
 }
 
-const finish = { type: "finish", reason: "stop", usage: { input: 7, output: 7, reasoning: 3 } } as const;
+const finish = { type: "finish", reason: "stop", usage: { input: 7, output: 7, reasoning: 3 }, id: "r1" } as const;
 
 Deno.test("gemini() sends the key and every field of the request to Google", async () => {
   const { url, headers, body } = await requestFor({
@@ -264,7 +264,7 @@ Deno.test("gemini() adds reasoning and tool results to the token counts", async 
     thoughtsTokenCount: 3,
     cachedContentTokenCount: 5,
   };
-  const stream = sse([{ candidates: [{ finishReason: "STOP" }], usageMetadata }]);
+  const stream = sse([{ responseId: "r1", candidates: [{ finishReason: "STOP" }], usageMetadata }]);
   assertEquals(await eventsIn(stream), [{ ...finish, usage: { input: 10, output: 5, cached: 5, reasoning: 3 } }]);
 });
 

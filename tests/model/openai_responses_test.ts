@@ -186,7 +186,7 @@ Deno.test("openaiResponses() streams a refusal as text and finishes with refusal
     { type: "text", text: "I can" },
     { type: "text", text: "not." },
     { type: "part", part: { type: "refusal", text: "I cannot." } },
-    { type: "finish", reason: "refusal", usage: { input: 7, output: 7 } },
+    { type: "finish", reason: "refusal", usage: { input: 7, output: 7 }, id: "resp_1" },
   ]);
 });
 
@@ -289,7 +289,7 @@ Deno.test("openaiResponses() reads texts and inputs wherever a server sends them
       ] as const
     ),
     { type: "text", text: "C" },
-    { type: "finish", reason: "calls", usage: { input: 7, output: 7 } },
+    { type: "finish", reason: "calls", usage: { input: 7, output: 7 }, id: "resp_1" },
   ]);
 });
 
@@ -343,7 +343,7 @@ Deno.test("openaiResponses() ignores events that it does not know", async () => 
     { type: "response.output_item.done", output_index: 0 },
     { type: "response.output_text.annotation.added", output_index: 0, annotation: {} },
   ]));
-  assertEquals(events, [{ type: "finish", reason: "stop", usage: { input: 7, output: 7 } }]);
+  assertEquals(events, [{ type: "finish", reason: "stop", usage: { input: 7, output: 7 }, id: "resp_1" }]);
 });
 
 Deno.test("openaiResponses() requests an output, in strict mode if the schema allows it", async () => {

@@ -38,7 +38,7 @@ function call(id: string, input: string) {
   return [{ type: "call.start", id, name: "weather" }, { type: "call.delta", id, text: input }] as const;
 }
 
-const finish = { type: "finish", reason: "calls" } as const;
+const finish = { type: "finish", reason: "calls", id: "chatcmpl-1" } as const;
 
 Deno.test("openai() sends the key and every field of the request to OpenAI", async () => {
   const { url, headers, body } = await requestFor({
@@ -207,7 +207,7 @@ Deno.test("openai() reads reasoning from either field and ends it where the text
     note("reasoning"),
     { type: "text", text: "So" },
     { type: "text", text: "." },
-    { type: "finish", reason: "stop" },
+    { type: "finish", reason: "stop", id: "chatcmpl-1" },
   ]);
   assertEquals(
     await eventsOf({ reasoning_content: "Hm.", reasoning: "Hm." }, callDelta(0, "a", "weather", "{}"), "stop"),
@@ -221,7 +221,7 @@ Deno.test("openai() reads reasoning from either field and ends it where the text
   );
   assertEquals((await eventsOf({ reasoning: "Hm." }, "length")).slice(1), [
     note("reasoning"),
-    { type: "finish", reason: "length" },
+    { type: "finish", reason: "length", id: "chatcmpl-1" },
   ]);
 });
 
@@ -284,7 +284,7 @@ Deno.test("openai() reads content that is a list of parts: texts, and thinking a
       { type: "reasoning", text: "Really?" },
       note,
       { type: "text", text: "Yes." },
-      { type: "finish", reason: "stop" },
+      { type: "finish", reason: "stop", id: "chatcmpl-1" },
     ],
   );
   assertEquals(await eventsOf({ content: [thinking("Hm.")], ...callDelta(0, "a", "weather", "{}") }, "stop"), [
@@ -306,7 +306,7 @@ Deno.test("openai() warns once of each kind of unknown part in a list of content
     { type: "text", text: "A" },
     ...warnings,
     { type: "text", text: "B" },
-    { type: "finish", reason: "stop" },
+    { type: "finish", reason: "stop", id: "chatcmpl-1" },
   ]);
   const thinking = [null, "Hm", { type: "reference", text: "?" }, { type: "text", text: "." }];
   assertEquals((await eventsOf({ content: [{ type: "thinking", thinking }] }, "stop")).slice(0, 2), [
@@ -465,11 +465,11 @@ Deno.test("openai() ends at [DONE], or at the end of the stream after a finish r
   const hi = chatStream({ content: "Hi" });
   assertEquals(await eventsIn(`${hi}data: {"choices":[{"delta":{"content":"late"}}]}\n\n`), [
     { type: "text", text: "Hi" },
-    { type: "finish", reason: "stop" },
+    { type: "finish", reason: "stop", id: "chatcmpl-1" },
   ]);
   assertEquals(await eventsIn(chatStream({ content: "Hi" }, "stop").replace("data: [DONE]\n\n", "")), [
     { type: "text", text: "Hi" },
-    { type: "finish", reason: "stop" },
+    { type: "finish", reason: "stop", id: "chatcmpl-1" },
   ]);
   assertEquals(await eventsIn(hi.replace("data: [DONE]\n\n", "")), [{ type: "text", text: "Hi" }]);
 });
@@ -484,7 +484,7 @@ Deno.test("openai() maps the finish reason", async () => {
     other: "other",
   } as const;
   for (const [theirs, ours] of Object.entries(reasons)) {
-    assertEquals(await reasonOf(theirs), { type: "finish", reason: ours });
+    assertEquals(await reasonOf(theirs), { type: "finish", reason: ours, id: "chatcmpl-1" });
   }
 });
 
@@ -521,7 +521,7 @@ Deno.test("openai() emits a refusal as text and finishes with refusal", async ()
   assertEquals(await eventsOf({ refusal: "I cannot." }, "stop"), [
     { type: "text", text: "I cannot." },
     { type: "part", part: { type: "refusal", text: "I cannot." } },
-    { type: "finish", reason: "refusal" },
+    { type: "finish", reason: "refusal", id: "chatcmpl-1" },
   ]);
 });
 

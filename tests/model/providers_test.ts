@@ -28,6 +28,28 @@ const weather = tool({
   execute: ({ city }) => `Sunny in ${city}`,
 });
 
+Deno.test("an adapter names its provider and its server, for telemetry", () => {
+  assertEquals(
+    apis.map(({ name, model }) => [name, model().server, model({ baseURL: "http://localhost:8080/v1" }).server]),
+    ([
+      ["openai()", "openai", "api.openai.com"],
+      ["anthropic()", "anthropic", "api.anthropic.com"],
+      ["openaiResponses()", "openai", "api.openai.com"],
+      ["gemini()", "gcp.gemini", "generativelanguage.googleapis.com"],
+    ] as const).map(([name, provider, address]) => [
+      name,
+      { provider, address, port: 443 },
+      { provider, address: "localhost", port: 8080 },
+    ]),
+  );
+  const [chat] = apis;
+  assertEquals(chat?.model({ baseURL: "http://10.0.0.7" }).server, {
+    provider: "openai",
+    address: "10.0.0.7",
+    port: 80,
+  });
+});
+
 for (const api of apis) {
   const { name, model, path, query = "", stream, events, textStream, callStream, finished } = api;
   const { overloadedFrame, overloadedMessage = "Overloaded", temperatureIn, inputIn } = api;

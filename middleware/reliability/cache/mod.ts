@@ -148,7 +148,8 @@ export function cache<V = unknown>(options: CacheOptions<V>): Middleware<V> {
       }, isComplete);
       if (isOwn) return response;
       emitParts(response, ctx);
-      return { ...response, usage: noUsage, attempts: 0 };
+      const { firstChunk: _, ...cached } = response; // that of the request that was sent
+      return { ...cached, usage: noUsage, attempts: 0 };
     },
     async execute(ctx, next) {
       if (!await isCachedCall(ctx)) return await next();

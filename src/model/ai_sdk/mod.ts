@@ -25,6 +25,24 @@ export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
 
 // The adapter: a model of the AI SDK as a model of agents.
 
+/** The names of providers in the OpenTelemetry conventions, where the SDK has others. */
+const providerNames: readonly (readonly [prefix: string, name: string])[] = [
+  ["amazon-bedrock", "aws.bedrock"],
+  ["azure", "azure.ai.openai"],
+  ["google.vertex", "gcp.vertex_ai"],
+  ["vertex", "gcp.vertex_ai"],
+  ["google", "gcp.gemini"],
+  ["mistral", "mistral_ai"],
+  ["moonshotai", "moonshot_ai"],
+  ["xai", "x_ai"],
+];
+
+/** Returns the name of the provider that the SDK names with its API, such as `openai.chat`. */
+function providerOf(sdkName: string): string {
+  const [, name] = providerNames.find(([prefix]) => sdkName.startsWith(prefix)) ?? [];
+  return name ?? sdkName.split(".")[0] ?? sdkName;
+}
+
 /**
  * Creates a model from a language model of an AI SDK provider. The SDK itself is not loaded.
  *
@@ -57,7 +75,7 @@ export type { AiSdkCall, AiSdkModel, AiSdkOptions, AiSdkResponse };
  */
 export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
   expectNames("Cannot create aiSdk()", options, ["maxTokens", "temperature", "providerOptions"]);
-  const { modelId: id } = model;
+  const { modelId: id, provider } = model;
 
   async function* stream(
     request: ModelRequest,
@@ -86,5 +104,5 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
     }
   }
 
-  return { id, stream };
+  return { id, ...(provider && { server: { provider: providerOf(provider) } }), stream };
 }

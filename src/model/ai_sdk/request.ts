@@ -26,6 +26,8 @@ export interface AiSdkModel {
   readonly specificationVersion: string;
   /** The name of the model. */
   readonly modelId: string;
+  /** The name of the provider in the SDK, such as `openai.chat`. */
+  readonly provider?: string;
   /** Sends a request and streams the response. */
   doStream(call: AiSdkCall): PromiseLike<AiSdkResponse>;
 }

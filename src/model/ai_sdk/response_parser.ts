@@ -6,7 +6,7 @@
 import { ModelError, type ModelEvent } from "../model.ts";
 import { providerErrors } from "../provider_error.ts";
 import { callEvent, resultEvent, sourceEvent } from "../provider_note.ts";
-import { numberIn, stringIn } from "../response.ts";
+import { idField, numberIn, stringIn } from "../response.ts";
 import type { FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { Json } from "../../protocol/part.ts";
@@ -63,7 +63,6 @@ const reasons = new Map<unknown, FinishReason>([
 /** The types of parts without content that no other part contains. */
 const silent: ReadonlySet<string> = new Set([
   "stream-start",
-  "response-metadata",
   "ping",
   "raw",
   "text-end",
@@ -80,6 +79,7 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
   let pending: readonly ModelEvent[] = [];
   let metadata: unknown;
   const warned = new Set<string>();
+  let responseId: unknown;
 
   /** Warns of a kind of part that is left out, once. */
   function warn(type: string): readonly ModelEvent[] {
@@ -145,6 +145,9 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
     if (part.providerExecuted) return type === "tool-call" ? [providerCall(part)] : [];
     if (type.startsWith("reasoning-")) metadata = providerMetadata ?? metadata;
     switch (type) {
+      case "response-metadata":
+        responseId = part.id ?? responseId;
+        return [];
       case "text-start":
         return note(providerMetadata);
       case "text-delta":
@@ -169,7 +172,7 @@ export function partParser(model: string): (part: unknown) => readonly ModelEven
       case "error":
         throw part.error;
       case "finish":
-        return [finishOf(part, model)];
+        return [{ ...finishOf(part, model), ...idField(responseId) }];
       case "tool-approval-request":
         throw new ModelError(
           `Cannot read the response of ${model}: its provider asks before it runs a call, which aiSdk() cannot answer`,
@@ -206,7 +209,7 @@ function fileOf(part: UnknownObject): readonly ModelEvent[] {
   return [{ type: "part", part: { type: "media", mediaType, ...(isUrl ? { url: value } : { data: value }) } }];
 }
 
-function finishOf({ finishReason, usage }: UnknownObject, model: string): ModelEvent {
+function finishOf({ finishReason, usage }: UnknownObject, model: string): Extract<ModelEvent, { type: "finish" }> {
   const { unified: reason, raw }: UnknownObject = isObject(finishReason) ? finishReason : { unified: finishReason };
   if (reason === "error" || reason === "interrupted") throw cutError(model);
   const isMissing = reason === "unknown" || (reason === "other" && raw === undefined);

@@ -169,6 +169,7 @@ export function anthropic({ cache = "5m", ...options }: AnthropicOptions): Model
 
   return {
     id: model,
+    server: server.origin,
     defers: defers(model),
     stream(request, { signal }) {
       const split = splitTools(request, "anthropic", model, server.headers);

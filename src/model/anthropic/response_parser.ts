@@ -9,7 +9,7 @@ import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { callEvent, noteEvent, refusalEvent, resultEvent, sourceEvent } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
+import { idField, numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
 
 /** A block that is being streamed. */
 interface Block {
@@ -74,6 +74,7 @@ export function responseParser(model: string): MessageParser {
   let reason = "";
   let details: unknown;
   let counts: UnknownObject = {};
+  let messageId: unknown;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
     const { type, index } = frame;
@@ -87,6 +88,7 @@ export function responseParser(model: string): MessageParser {
     else if (type === "message_start") {
       const message = objectIn(frame, "message");
       count(message);
+      messageId = message.id;
       for (const [at, content] of objectsIn(message, "content").entries()) { // calls of a program that continues
         close(`start ${at}`, start(`start ${at}`, content, events), events);
       }
@@ -209,7 +211,7 @@ export function responseParser(model: string): MessageParser {
       const { explanation, category }: UnknownObject = isObject(details) ? details : {};
       events.push(refusalEvent(explanation, category));
     }
-    return [...events, { type: "finish", reason: finish, usage: usageOf(counts) }];
+    return [...events, { type: "finish", reason: finish, usage: usageOf(counts), ...idField(messageId) }];
   }
 
   return { parse, end, isPaused: () => reason === "pause_turn" };

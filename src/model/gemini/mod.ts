@@ -101,6 +101,7 @@ export function gemini({ thoughts = false, ...options }: GeminiOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
     name: "gemini",
+    provider: "gcp.gemini",
     options: ["thoughts"],
     base: "https://generativelanguage.googleapis.com/v1beta",
     path: `/models/${model}:streamGenerateContent`,
@@ -109,6 +110,7 @@ export function gemini({ thoughts = false, ...options }: GeminiOptions): Model {
   });
   return {
     id: model,
+    server: server.origin,
     stream(modelRequest, { signal }) {
       const split = splitTools(modelRequest, "gemini", model, server.headers);
       const { request, builtIn } = split;

@@ -7,7 +7,7 @@ import { builtInParser } from "./request.ts";
 import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
+import { idField, numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
 import type { FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
@@ -96,11 +96,12 @@ export function responseParser(model: string): ResponseParser {
   let reason = "";
   let refusal: ModelEvent | undefined;
   let usage: UnknownObject | undefined;
+  let responseId: unknown;
   let grounding: unknown;
   let urlContextMetadata: unknown;
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
-    builtIn.name(frame.responseId);
+    builtIn.name(responseId = frame.responseId ?? responseId);
     if (frame.usageMetadata) usage = objectIn(frame, "usageMetadata");
     const { blockReason, blockReasonMessage } = objectIn(frame, "promptFeedback");
     if (blockReason) {
@@ -208,7 +209,12 @@ export function responseParser(model: string): ResponseParser {
     const reported = builtIn.report({ groundingMetadata: grounding, urlContextMetadata });
     const notes = isObject(grounding) ? [...sourcesOf(grounding), noteEvent(model, { grounding })] : [];
     const parts = [...ends, ...reported, ...notes, ...logprobsEvents(tokens), ...refusal ? [refusal] : []];
-    return [...parts, { type: "finish", reason: finish, ...(usage && { usage: usageOf(usage) }) }];
+    return [...parts, {
+      type: "finish",
+      reason: finish,
+      ...(usage && { usage: usageOf(usage) }),
+      ...idField(responseId),
+    }];
   }
 
   return { parse, end };

@@ -106,6 +106,7 @@ export function openai(options: ProviderOptions): Model {
   const fallback = reasoningFallback();
   return {
     id: model,
+    server: server.origin,
     stream(modelRequest, { signal }) {
       const split = splitTools(modelRequest, "openai", model, server.headers);
       const { request } = split;

@@ -9,7 +9,7 @@ import { addItem, reasoningFields, reasoningLists, thinking } from "./request.ts
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { listIn, numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
+import { idField, listIn, numberIn, objectIn, objectsIn, stringIn, unreadable, unreadWarnings } from "../response.ts";
 import type { FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
@@ -104,6 +104,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   /** The number of the choice that is read. */
   let index: unknown;
   let reason = "";
+  let responseId: unknown;
   let counts: UnknownObject | undefined;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
@@ -115,6 +116,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     if (vendor.error) throw errors.fromBody(vendor);
     const { status_code: code, status_msg: message } = objectIn(frame, "base_resp"); // of MiniMax
     if (code) throw errors.fromBody({ message, code });
+    responseId ||= frame.id;
     count(frame);
     count(vendor);
     const choices = objectsIn(frame, "choices");
@@ -270,7 +272,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
     const ends = calls.end(isWhole);
     // a refusal ends with "stop", and so do calls of some servers
     const finish = !isWhole ? mapped : refusal !== "" ? "refusal" : ends.length > 0 ? "calls" : mapped;
-    return [...events, ...ends, { type: "finish", reason: finish, ...(counts && { usage: usageOf(counts) }) }];
+    const facts = { ...(counts && { usage: usageOf(counts) }), ...idField(responseId) };
+    return [...events, ...ends, { type: "finish", reason: finish, ...facts }];
   }
 
   /** Frames must be parsed that contain more than the text of their event. */

@@ -226,6 +226,7 @@ export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions)
   const { model, apiKey, maxTokens, temperature } = options;
   const server = provider(options, {
     name: "openaiResponses",
+    provider: "openai",
     options: ["summary"],
     base: "https://api.openai.com/v1",
     path: "/responses",
@@ -233,6 +234,7 @@ export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions)
   });
   return {
     id: model,
+    server: server.origin,
     asks: ["mcp"],
     defers: defers(model),
     stream(request, { signal }) {

@@ -11,7 +11,7 @@ import { ModelError, type ModelEvent } from "../model.ts";
 import type { ResponseParser } from "../provider.ts";
 import type { ProviderErrors } from "../provider_error.ts";
 import { logprobsEvents, noteEvent, refusalEvent, sourceEvent, tokensOf } from "../provider_note.ts";
-import { numberIn, objectIn, objectsIn, stringIn, unreadWarnings } from "../response.ts";
+import { idField, numberIn, objectIn, objectsIn, stringIn, unreadWarnings } from "../response.ts";
 import { builtInEvents, questionCall } from "./built_in_tools.ts";
 
 /** An output item. Servers send its content in deltas, in events that end them, in the item itself, or only in the response that ends the stream. */
@@ -317,7 +317,8 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       ? incompleteReasons.get(objectIn(response, "incomplete_details").reason) ?? "other"
       : complete;
     const { usage } = response;
-    finish = { type: "finish", reason, ...(usage ? { usage: usageOf(objectIn(response, "usage")) } : {}) };
+    const counts = usage ? { usage: usageOf(objectIn(response, "usage")) } : {};
+    finish = { type: "finish", reason, ...counts, ...idField(response.id) };
     return true;
   }
 

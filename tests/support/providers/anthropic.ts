@@ -58,7 +58,7 @@ export const messagesApi: ProviderApi = {
     { type: "call.end", id: "toolu_a" },
     { type: "call.start", id: "toolu_b", name: "rest" },
     { type: "call.end", id: "toolu_b" },
-    { type: "finish", reason: "calls", usage: { input: 7, output: 7, cached: 4 } },
+    { type: "finish", reason: "calls", usage: { input: 7, output: 7, cached: 4 }, id: "msg_1" },
   ],
   finished: /"stop_reason":"/,
   textStream: (...texts) =>

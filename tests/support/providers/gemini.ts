@@ -48,7 +48,7 @@ export const geminiApi: ProviderApi = {
     { type: "call.start", id: "call_1", name: "weather" },
     { type: "call.delta", id: "call_1", text: '{"city":"Oslo"}' },
     { type: "call.end", id: "call_1" },
-    { type: "finish", reason: "calls", usage: { input: 7, output: 7, reasoning: 3 } },
+    { type: "finish", reason: "calls", usage: { input: 7, output: 7, reasoning: 3 }, id: "r1" },
   ],
   finished: /"finishReason":"/,
   endsWithoutFrame: true,

@@ -57,7 +57,7 @@ export const chatCompletions: ProviderApi = {
     { type: "call.delta", id: "call_a", text: '"京都"}' },
     { type: "call.end", id: "call_a" },
     { type: "call.end", id: "call_b" },
-    { type: "finish", reason: "calls", usage: { input: 7, output: 7 } },
+    { type: "finish", reason: "calls", usage: { input: 7, output: 7 }, id: "chatcmpl-1" },
   ],
   finished: /"finish_reason":"/,
   textStream: (...texts) => chatStream(...texts.map((content) => ({ content })), "stop"),

@@ -132,7 +132,7 @@ export const responsesApi: ProviderApi = {
     { type: "call.start", id: "call_b", name: "weather" },
     { type: "call.delta", id: "call_b", text: '{"city":"Oslo"}' },
     { type: "call.end", id: "call_b" },
-    { type: "finish", reason: "calls", usage: { input: 7, output: 7 } },
+    { type: "finish", reason: "calls", usage: { input: 7, output: 7 }, id: "resp_1" },
   ],
   finished: /"type":"response\.completed"/,
   textStream: (...texts) => responseStream(message(0, ...texts)),
