@@ -28,7 +28,7 @@ export const sections: readonly Section[] = [
   { title: "Start", files: guides("index start") },
   { title: "Answers", files: guides("model_per_request structured_output stream_masking rag files_s3_r2") },
   { title: "People and users", files: guides("ask_a_person approvals_by_webhook users cors") },
-  { title: "Costs and failures", files: guides("cap_costs see_costs log_every_call failures defaults") },
+  { title: "Costs and failures", files: guides("cap_costs see_costs log_every_call opentelemetry failures defaults") },
   {
     title: "Runs",
     files: guides(

@@ -111,6 +111,7 @@ function readNotes<V>(store: NoteStore, owner: OwnerAt<V>): AnyTool<V> {
     description: "Reads your notes about this user. Notes are kept across conversations.",
     input: schemaOf<Record<never, never>>({ type: "object", properties: {}, additionalProperties: false }),
     readOnly: true,
+    operation: { type: "search_memory" },
     execute: async (_, ctx: ToolContext<V>) => textOf(await store.list(await requiredOwner(owner, ctx))),
   });
 }
@@ -133,6 +134,7 @@ function writeNote<V>(store: NoteStore, owner: OwnerAt<V>, { max, maxLength }: N
       return isId(id, max) ? { value: { text, id } } : wrongId(max);
     }),
     parallel: false,
+    operation: ({ id }) => id === undefined ? { type: "create_memory" } : { type: "update_memory", record: `${id}` },
     async execute({ text, id: replaced }, ctx: ToolContext<V>) {
       const name = await requiredOwner(owner, ctx);
       if (replaced !== undefined && !await store.replace(name, { id: replaced, text })) {
@@ -159,6 +161,7 @@ function deleteNote<V>(store: NoteStore, owner: OwnerAt<V>, { max }: NoteBounds)
       return isId(id, max) ? { value: { id } } : wrongId(max);
     }),
     parallel: false,
+    operation: ({ id }) => ({ type: "delete_memory", record: `${id}` }),
     async execute({ id }, ctx: ToolContext<V>) {
       await store.delete(await requiredOwner(owner, ctx), id);
       return "Deleted.";

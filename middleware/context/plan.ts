@@ -64,6 +64,7 @@ export function plan(options: PlanOptions = {}): Plan {
       "Replaces your plan: the list of all tasks, each pending, active or done. Use it for work of several steps, and after each step.",
     input: stepsSchema(max),
     parallel: false,
+    operation: { type: "plan" },
     execute({ steps: changed }, ctx) {
       steps.set(ctx, changed);
       show(ctx);

@@ -147,6 +147,7 @@ const runOptionNames = [
   "limits",
   "onError",
   "busy",
+  "traceparent",
   "lease",
   "lost",
   "closing",

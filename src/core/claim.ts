@@ -5,6 +5,7 @@
  */
 import { skipped } from "./hook_answers.ts";
 import { journalKey, runIdOf } from "./journal.ts";
+import { isTraceparent } from "./lib/traceparent.ts";
 import { matchAnswers, validateEdits } from "./persons_answers.ts";
 import {
   type AnsweredQuestion,
@@ -96,6 +97,11 @@ export interface ClaimConditions {
   readonly lost?: ((run: string, until?: number) => boolean) | undefined;
   /** The action if another run holds the session. Default: "refuse". */
   readonly busy?: "refuse" | "replace" | undefined;
+  /**
+   * The trace that `otel()` continues, as the header `traceparent` of the W3C. It is stored with the run, for a process that takes the run over. A value that
+   * is not valid is ignored. Servers pass the header of the request. Default: the trace of the current span.
+   */
+  readonly traceparent?: string | undefined;
 }
 
 /** The session that a run claims, and how. */
@@ -248,7 +254,8 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
 /** Returns the snapshot of a new run. The id of one in a named session tells its place there. */
 function fresh(
   { key, opened }: SessionPart,
-  { run = key && runIdOf({ key, run: (opened?.head.run ?? 0) + 1 }), requestId, startedAt = Date.now() }: ClaimOptions,
+  { run = key && runIdOf({ key, run: (opened?.head.run ?? 0) + 1 }), requestId, startedAt = Date.now(), traceparent }:
+    ClaimOptions,
   place: Pick<RunSnapshot, "position" | "before">,
 ): RunSnapshot {
   return {
@@ -261,6 +268,7 @@ function fresh(
     answers: [],
     events: 0,
     ...(requestId !== undefined && { request: requestId }),
+    ...(isTraceparent(traceparent) && { traceparent }),
   };
 }
 
@@ -287,16 +295,18 @@ async function resume(
   const newAnswers = matchAnswers(stored, answers);
   if (!parent) await validateEdits(stored, newAnswers, [...definition.tools, ...options.tools ?? []]);
   const earlierAnswers = saved.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
-  const { exit, request: asked, recoveries: earlier = 0, ...rest } = saved;
+  const { exit, request: asked, traceparent: traced, recoveries: earlier = 0, ...rest } = saved;
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
   const asksStop = posted.flatMap(({ mail }) => mail.type === "stop" ? [mail] : [])[0];
   const stop = options.stop ?? (asksStop && stopFor(asksStop.reason)) ?? (lease && stopOf(lease)) ??
     (recoveries > limits.recoveries ? stops.recoveries : undefined);
   const request = options.requestId ?? (paused ? undefined : asked);
+  const traceparent = isTraceparent(options.traceparent) ? options.traceparent : paused ? undefined : traced;
   const snapshot: RunSnapshot = {
     ...rest,
     answers: [...earlierAnswers, ...newAnswers],
     ...(request !== undefined && { request }),
+    ...(traceparent !== undefined && { traceparent }),
     ...(recoveries > 0 && { recoveries }),
   };
   const state = { ...session, snapshot, mail };

@@ -4,7 +4,7 @@
  *
  * @module
  */
-export { describeIssues, type Issue, schemaOf, type Validation } from "./tool.ts";
+export { describeIssues, type Issue, schemaOf, type ToolOperation, type Validation } from "./tool.ts";
 export { withoutToolQuestion } from "./approval_hooks.ts";
 export { type AnsweredCall, answersOf, askDuring, type CallQuestion } from "./features/call_questions.ts";
 export { jsonThatRuns } from "./tool_io.ts";
@@ -32,6 +32,7 @@ export {
 } from "./lib/cancellation.ts";
 export { fetchBytes, type FetchOptions, type ReadBounds, readBytes, type ReadOptions, readText } from "./lib/fetch.ts";
 export { bordersOf, estimateTokens, visible, wildcard } from "./lib/text.ts";
+export { parseTraceparent, type RemoteSpan, traceparentOf } from "./lib/traceparent.ts";
 export { expectChoice, expectCount, expectTime, startError } from "./lib/options.ts";
 export { costOf, type Price } from "../protocol/message.ts";
 export { expectNames, isObject, type UnknownObject } from "../protocol/shape.ts";

@@ -303,6 +303,8 @@ export interface RunSnapshot {
   readonly events: number;
   /** The idempotency id of the request that started or resumed the run. */
   readonly request?: string;
+  /** The trace context of the request that started or resumed the run. Default: it had none. */
+  readonly traceparent?: string;
   /** The number of times that the run was lost since a person last answered it. */
   readonly recoveries?: number;
 }

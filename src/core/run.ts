@@ -89,6 +89,7 @@ export class RunView implements Run {
   readonly agent: string;
   readonly parent: Run | undefined;
   readonly call: string | undefined;
+  readonly traceparent: string | undefined;
   readonly state: Map<string, unknown>;
   readonly sessionState: Map<string, unknown>;
   readonly #engine: EngineRun;
@@ -102,6 +103,7 @@ export class RunView implements Run {
     this.agent = engine.definition.name;
     this.parent = engine.parent?.view;
     this.call = engine.call;
+    this.traceparent = engine.claimed.snapshot.traceparent;
     this.state = engine.state;
     this.sessionState = engine.sessionState;
     this.#engine = engine;

@@ -31,6 +31,8 @@ export interface Run {
   readonly parent: Run | undefined;
   /** The id of the parent's call that this run works for. */
   readonly call: string | undefined;
+  /** The trace context of the request that started or resumed the run, if it had one. Undefined in a child run. */
+  readonly traceparent?: string | undefined;
   /** State of middleware for this run, by name. Use `state()`. */
   readonly state: Map<string, unknown>;
   /** State of middleware for the session, by name. Subagents share it. Use `state()`. */

@@ -112,6 +112,18 @@ export interface ToolExecutionContext<V = unknown> extends Scope<V> {
   readonly "~call": unknown;
 }
 
+/**
+ * The operation behind a call, for telemetry: on a memory, of planning, or with a skill. `record` is the id of a record, and `resource` the file of a skill, as
+ * the model names it.
+ */
+export type ToolOperation =
+  | {
+    readonly type: "search_memory" | "create_memory" | "update_memory" | "delete_memory";
+    readonly record?: string;
+  }
+  | { readonly type: "plan" }
+  | { readonly type: "skill"; readonly name: string; readonly resource?: string };
+
 /** A tool. `I` is its parsed input, `O` its return value, `V` the vars it needs. */
 export interface Tool<I, O, V> {
   /** The name that the model uses. */
@@ -132,6 +144,8 @@ export interface Tool<I, O, V> {
   readonly readOnly?: boolean;
   /** False if an input that the schema rejects is never repaired. */
   readonly repair?: boolean;
+  /** The operation behind a call, for telemetry. */
+  readonly operation?: ToolOperation | ((input: I, scope: Scope<V>) => ToolOperation | undefined);
   /** Does the work. */
   readonly execute: (input: I, ctx: ToolExecutionContext<V>) => O | Promise<O>;
   /** Replaces `execute` for a feature of the engine, which receives the open call. Subagents hold a slot of their own kind. */
@@ -192,6 +206,8 @@ export interface ToolOptions<S extends Schema, O, V> {
    * optional field is left out. A value that fits never changes. Guards and hooks see the repaired input. Default: true.
    */
   readonly repair?: boolean;
+  /** The operation behind a call, for telemetry: on a memory, of planning, or with a skill. `otel()` describes it. Default: none. */
+  readonly operation?: ToolOperation | ((input: NoInfer<Infer<S>>, scope: Scope<V>) => ToolOperation | undefined);
   /** Does the work. A string or a `ToolResult` is sent to the model as it is, every other value as JSON. A thrown error becomes an error result. */
   readonly execute: (input: NoInfer<Infer<S>>, ctx: ToolExecutionContext<V>) => O | Promise<O>;
 }
@@ -240,6 +256,7 @@ const optionNames = [
   "parallel",
   "readOnly",
   "repair",
+  "operation",
   "execute",
 ] as const satisfies readonly (keyof ToolOptions<Schema, unknown, unknown>)[];
 

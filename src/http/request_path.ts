@@ -102,7 +102,8 @@ async function launchInTurn(scope: RequestScope, { start, key, turn, format }: R
   try {
     for (;;) {
       try {
-        return await launchForClient(scope, { ...await start.input(key), busy }, format);
+        const traceparent = scope.c.req.header("traceparent");
+        return await launchForClient(scope, { ...await start.input(key), busy, traceparent }, format);
       } catch (error) {
         if (await scope.server.runs.releasesLost(error, key.session, scope.client)) continue;
         busy = await turn.waitAfter(error);

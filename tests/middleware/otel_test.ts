@@ -74,6 +74,13 @@ function endOf([run]: readonly Recorded[]) {
   return [run?.attributes["jizai.run.status"], run?.attributes["jizai.run.reason"]];
 }
 
+/** The attributes of a span, with 0 for the time that no test knows. */
+function untimed({ attributes }: Recorded): Record<string, unknown> {
+  const name = "gen_ai.response.time_to_first_chunk";
+  const waited = attributes[name];
+  return { ...attributes, ...(typeof waited === "number" && waited >= 0 && waited < 60 && { [name]: 0 }) };
+}
+
 /** The spans of one run. */
 async function spansOf(steps: readonly ScriptedAnswer[], setting?: Setting) {
   const { assistant, tree } = watched(steps, setting);
@@ -107,27 +114,25 @@ Deno.test("otel() sets the attributes of the conventions, and no content", async
     "gen_ai.request.model": "scripted",
     "gen_ai.provider.name": "of scripted",
     "gen_ai.conversation.id": "session",
+    "gen_ai.request.stream": true,
     "gen_ai.request.max_tokens": 100,
     "gen_ai.request.temperature": 1,
     "gen_ai.response.model": "scripted",
+    "gen_ai.response.time_to_first_chunk": 0,
   };
-  assertEquals(named(spans.map(({ name, kind, attributes }) => ({ name, kind, attributes })), result), [
+  assertEquals(named(spans.map((span) => ({ name: span.name, kind: span.kind, attributes: untimed(span) })), result), [
     {
       name: "invoke_agent assistant",
       kind: 0,
       attributes: {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": "assistant",
-        "gen_ai.provider.name": "of scripted",
-        "gen_ai.request.model": "scripted",
         "gen_ai.conversation.id": "session",
         "jizai.run.id": "run",
         "jizai.run.resumed": false,
         "gen_ai.usage.input_tokens": 10,
         "gen_ai.usage.output_tokens": 5,
-        "gen_ai.usage.cache_read.input_tokens": 3,
-        "gen_ai.usage.cache_creation.input_tokens": 2,
-        "gen_ai.usage.reasoning.output_tokens": 1,
+        "gen_ai.response.finish_reasons": ["stop"],
         "jizai.run.status": "done",
       },
     },
@@ -152,6 +157,8 @@ Deno.test("otel() sets the attributes of the conventions, and no content", async
         "gen_ai.tool.call.id": "call_1",
         "gen_ai.tool.type": "function",
         "gen_ai.tool.description": "Current weather of a city",
+        "gen_ai.agent.name": "assistant",
+        "gen_ai.conversation.id": "session",
         "jizai.turn": 1,
       },
     },
@@ -166,7 +173,7 @@ Deno.test("otel() sets the attributes of the conventions, and no content", async
         "gen_ai.usage.input_tokens": 9,
         "gen_ai.usage.output_tokens": 4,
         "gen_ai.usage.cache_read.input_tokens": 3,
-        "gen_ai.usage.cache_creation.input_tokens": 2,
+        "gen_ai.usage.cache_write.input_tokens": 2,
         "gen_ai.usage.reasoning.output_tokens": 1,
       },
     },
@@ -183,7 +190,7 @@ Deno.test("otel() emits a span for a call that the provider of the model runs", 
   ] as const;
   const attributesOf = async (content: boolean) => {
     const { assistant, spans } = watched([{ reads }], { options: { content } });
-    await assistant.run("Hi").result;
+    await assistant.run({ prompt: "Hi", session: "s1" }).result;
     return spans.filter(({ name }) => name === "execute_tool web_search").map(({ attributes }) => attributes);
   };
   const attributes = (id: string, error: string) => ({
@@ -191,6 +198,8 @@ Deno.test("otel() emits a span for a call that the provider of the model runs", 
     "gen_ai.tool.name": "web_search",
     "gen_ai.tool.call.id": id,
     "gen_ai.tool.type": "extension",
+    "gen_ai.agent.name": "assistant",
+    "gen_ai.conversation.id": "s1",
     "jizai.turn": 1,
     "error.type": error,
   });
@@ -206,7 +215,8 @@ Deno.test("otel() emits a span for a call that the provider of the model runs", 
 });
 
 Deno.test("otel() records durations, and the tokens of each request", async () => {
-  const steps = [calls("Atlantis"), { text: "Sun.", usage: { input: 9, output: 4 } }];
+  const usage = { input: 9, output: 4, cached: 3, cacheWrite: 2, reasoning: 1 };
+  const steps = [calls("Atlantis"), { text: "Sun.", usage }];
   const { assistant, samples } = watched(steps, { options: { provider: "openai" } });
   await assistant.run("Hi").result;
   const chat = {
@@ -215,25 +225,33 @@ Deno.test("otel() records durations, and the tokens of each request", async () =
     "gen_ai.provider.name": "openai",
     "gen_ai.response.model": "scripted",
   };
-  const failed = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "error.type": "ToolError" };
-  const agent = {
-    "gen_ai.operation.name": "invoke_agent",
-    "gen_ai.agent.name": "assistant",
-    "gen_ai.provider.name": "openai",
-  };
-  const duration = "gen_ai.client.operation.duration";
-  const usage = "gen_ai.client.token.usage";
-  assertEquals(
-    samples.map(([name, attributes, value]) => [name, attributes, name === duration ? value >= 0 && value < 1 : value]),
+  const counted = { ...chat, "gen_ai.token.modality": "unknown" };
+  const call = { "gen_ai.tool.name": "weather", "gen_ai.tool.type": "function", "gen_ai.agent.name": "assistant" };
+  const agent = { "gen_ai.agent.name": "assistant" };
+  const inference = "gen_ai.client.inference";
+  const request = (input: number, output: number) => [
+    [`${inference}.duration`, chat, true],
+    [`${inference}.time_to_first_chunk`, chat, true],
+    [`${inference}.operation.input_tokens`, chat, input],
+    [`${inference}.operation.output_tokens`, chat, output],
+    [`${inference}.usage.input_tokens`, counted, input],
+    [`${inference}.usage.output_tokens`, counted, output],
+  ];
+  assertEquals<unknown>(
+    samples.map(([name, attributes, value]) => {
+      const isTime = /duration|time/.test(name);
+      return [name, attributes, isTime ? value >= 0 && value < 60 : value];
+    }),
     [
-      [duration, chat, true],
-      [usage, { ...chat, "gen_ai.token.type": "input" }, 1],
-      [usage, { ...chat, "gen_ai.token.type": "output" }, 1],
-      [duration, failed, true],
-      [duration, chat, true],
-      [usage, { ...chat, "gen_ai.token.type": "input" }, 9],
-      [usage, { ...chat, "gen_ai.token.type": "output" }, 4],
-      [duration, agent, true],
+      ...request(1, 1),
+      ["gen_ai.execute_tool.duration", { ...call, "error.type": "ToolError" }, true],
+      ...request(9, 4),
+      [`${inference}.usage.cache_read.input_tokens`, counted, 3],
+      [`${inference}.usage.cache_write.input_tokens`, counted, 2],
+      [`${inference}.usage.reasoning.output_tokens`, counted, 1],
+      ["gen_ai.invoke_agent.duration", agent, true],
+      ["gen_ai.invoke_agent.inference_calls", agent, 2],
+      ["gen_ai.invoke_agent.tool_calls", agent, 1],
     ],
   );
 });
@@ -242,8 +260,11 @@ Deno.test("otel() records no tokens if the provider reports none", async () => {
   const { assistant, samples } = watched([{ text: "Hello!", usage: { input: 0, output: 0 } }]);
   await assistant.run("Hi").result;
   assertEquals(samples.map(([name]) => name), [
-    "gen_ai.client.operation.duration",
-    "gen_ai.client.operation.duration",
+    "gen_ai.client.inference.duration",
+    "gen_ai.client.inference.time_to_first_chunk",
+    "gen_ai.invoke_agent.duration",
+    "gen_ai.invoke_agent.inference_calls",
+    "gen_ai.invoke_agent.tool_calls",
   ]);
 });
 
@@ -311,7 +332,7 @@ Deno.test("otel() emits a span for a call that is not executed, with its outcome
     ],
   };
   const { assistant, tree, spans } = watched([model, "Sun."], { before: [rules], use: [answers] });
-  await assistant.run("Hi").result;
+  await assistant.run({ prompt: "Hi", session: "s1" }).result;
   assertEquals(tree(), [
     "invoke_agent assistant",
     "  chat scripted",
@@ -328,6 +349,8 @@ Deno.test("otel() emits a span for a call that is not executed, with its outcome
     "gen_ai.tool.name": "weather",
     "gen_ai.tool.call.id": "call_1",
     "gen_ai.tool.type": "function",
+    "gen_ai.agent.name": "assistant",
+    "gen_ai.conversation.id": "s1",
     "jizai.turn": 1,
     "error.type": "denied",
   });
@@ -461,9 +484,10 @@ Deno.test("otel() emits new spans for a resumed run", async () => {
     "  execute_tool weather !denied",
     "  chat scripted",
   ]);
-  const runs = spans.filter(({ parent }) => !parent).map(({ attributes }) => attributes);
-  assertEquals(runs.map((attributes) => attributes["jizai.run.resumed"]), [false, true]);
-  assertEquals(runs[0]?.["jizai.run.id"], runs[1]?.["jizai.run.id"]);
+  const [first, second] = spans.filter(({ parent }) => !parent);
+  assertEquals([first, second].map((run) => run?.attributes["jizai.run.resumed"]), [false, true]);
+  assertEquals(first?.attributes["jizai.run.id"], second?.attributes["jizai.run.id"]);
+  assertEquals<unknown>(spans.flatMap(({ name, links }) => links.map((id) => [name, id])), [[second?.name, first?.id]]);
 });
 
 /** An agent whose model calls `helper` so often at once. */
@@ -535,7 +559,7 @@ Deno.test("otel() emits a span for each hook that changed something, if the agen
   };
   const broken: Middleware = { name: "broken", stop: () => Promise.reject(new Error("secret")) };
   const { assistant, tree, spans } = watched([calls("Kyoto"), "Sun."], { before: [rules], use: [broken], trace });
-  await assistant.run("Hi").result;
+  await assistant.run({ prompt: "Hi", session: "s1" }).result;
   assertEquals(tree(), [
     "invoke_agent assistant !Error",
     "  chat scripted",
@@ -561,6 +585,8 @@ Deno.test("otel() emits a span for each hook that changed something, if the agen
       "gen_ai.tool.name": "weather",
       "gen_ai.tool.call.id": "call_1",
       "gen_ai.tool.type": "function",
+      "gen_ai.agent.name": "assistant",
+      "gen_ai.conversation.id": "s1",
       "jizai.turn": 1,
       "error.type": "denied",
     },
@@ -600,14 +626,14 @@ Deno.test("otel({ content: true }) records content", async () => {
     role: "tool",
     parts: [{ type: "tool_call_response", id: "call_1", response: "Sun in Kyoto" }],
   };
-  const last = [{ role: "assistant", parts: [{ type: "text", content: "Sun." }], finish_reason: "stop" }];
+  const last = [{ role: "assistant", parts: [{ type: "text", content: "Sun." }] }];
   const system_instructions = [{ type: "text", content: "Be brief." }];
   assertEquals(contents, [
     { "input.messages": input, "output.messages": last },
     {
       system_instructions,
       "input.messages": input,
-      "output.messages": [{ ...answer, finish_reason: "tool_call" }],
+      "output.messages": [answer],
     },
     { "tool.call.arguments": { city: "Kyoto" }, "tool.call.result": "Sun in Kyoto" },
     { system_instructions, "input.messages": [...input, answer, results], "output.messages": last },
@@ -707,6 +733,8 @@ async function begun(span: api.SpanContext, changes: Partial<Telemetry> = {}): P
         },
       }),
     setSpan: (context) => context,
+    getSpanContext: () => undefined,
+    setSpanContext: (context) => context,
   };
   const use = [otel({ ...api, trace, ...changes })];
   await agent({ model: scripted(calls("Kyoto"), "Sun."), tools: [weather], use }).run("Hi").result;

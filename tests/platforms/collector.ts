@@ -19,7 +19,7 @@ export interface Exported {
   readonly inside: readonly Exported[];
 }
 
-/** The count for some attributes. */
+/** The measurements for some attributes. The count of a counter is 1. */
 export interface Point {
   readonly attributes: Attributes;
   readonly count: number;
@@ -30,10 +30,12 @@ export interface Point {
 export interface Telemetry {
   /** The output of the program. */
   readonly printed: string;
+  /** All spans, as they were exported. */
+  readonly all: readonly Span[];
   /** The root spans in the order in which they began. Spans of hooks, which may begin at the same time as their content, are last. */
   readonly spans: readonly Exported[];
-  /** The histograms of the library by name, with their units, buckets and counts. */
-  readonly histograms: readonly {
+  /** The histograms and counters of the library by name, with their units, buckets and counts. */
+  readonly metrics: readonly {
     readonly name: string;
     readonly bounds: readonly number[];
     readonly points: Point[];
@@ -42,7 +44,7 @@ export interface Telemetry {
 
 /**
  * Runs a module of this folder with the collector's address and `args`, and returns its telemetry. Other paths of the collector answer with their name.
- * Values that differ between runs are replaced: the address by `collector`, an id by `uuid`.
+ * Values that differ between runs are replaced: the address by `collector`, an id by `uuid`, a time by 0.
  */
 export async function exported(module: string, ...args: readonly string[]): Promise<Telemetry> {
   const bodies: { readonly path: string; readonly body: string }[] = [];
@@ -69,10 +71,12 @@ export async function exported(module: string, ...args: readonly string[]): Prom
   const of = (path: string) =>
     bodies.filter((each) => each.path === path)
       .map(({ body }) => JSON.parse(body.replaceAll(address, "collector").replace(uuid, "uuid")));
+  const all = of("/v1/traces").flatMap(spansOf);
   return {
     printed: decoder.decode(stdout),
-    spans: nested(of("/v1/traces").flatMap(spansOf)),
-    histograms: of("/v1/metrics").flatMap(histogramsOf).toSorted((a, b) => a.name < b.name ? -1 : 1),
+    all,
+    spans: nested(all),
+    metrics: of("/v1/metrics").flatMap(metricsOf).toSorted((a, b) => a.name < b.name ? -1 : 1),
   };
 }
 
@@ -85,12 +89,15 @@ const value = z.union([
 const list = z.object({ arrayValue: z.object({ values: z.array(value) }) })
   .transform(({ arrayValue }) => arrayValue.values);
 const attributes = z.array(z.object({ key: z.string(), value: z.union([value, list]) }))
-  .transform((pairs): Attributes => Object.fromEntries(pairs.map(({ key, value }) => [key, value])));
+  .transform((pairs): Attributes =>
+    Object.fromEntries(pairs.map(({ key, value }) => [key, /time_to/.test(key) ? 0 : value]))
+  );
 
 const traces = z.object({
   resourceSpans: z.array(z.object({
     scopeSpans: z.array(z.object({
       spans: z.array(z.object({
+        traceId: z.string(),
         spanId: z.string(),
         parentSpanId: z.string(),
         name: z.string(),
@@ -99,6 +106,7 @@ const traces = z.object({
         endTimeUnixNano: z.string(),
         attributes,
         status: z.object({ code: z.number() }),
+        links: z.array(z.object({ traceId: z.string(), spanId: z.string() })),
       })),
     })),
   })),
@@ -136,18 +144,28 @@ const metrics = z.object({
             explicitBounds: z.array(z.number()),
           })),
         }).optional(),
+        sum: z.object({
+          dataPoints: z.array(z.union([
+            z.object({ attributes, asInt: z.coerce.number() })
+              .transform(({ attributes, asInt }) => ({ attributes, sum: asInt })),
+            z.object({ attributes, asDouble: z.number() })
+              .transform(({ attributes, asDouble }) => ({ attributes, sum: asDouble })),
+          ])),
+        }).optional(),
       })),
     })),
   })),
 });
 
-function histogramsOf(body: unknown): Telemetry["histograms"][number][] {
+function metricsOf(body: unknown): Telemetry["metrics"][number][] {
   const scopes = metrics.parse(body).resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics);
   return scopes.filter(({ scope }) => scope.name === "jizai").flatMap(({ metrics }) =>
-    metrics.map(({ name, unit, histogram: { dataPoints = [] } = {} }) => ({
+    metrics.map(({ name, unit, histogram: { dataPoints = [] } = {}, sum: counter }) => ({
       name: `${name} ${unit}`,
       bounds: dataPoints[0]?.explicitBounds ?? [],
-      points: dataPoints.map(({ attributes, count, sum }) => ({ attributes, count, sum })),
+      points: counter
+        ? counter.dataPoints.map((point) => ({ ...point, count: 1 }))
+        : dataPoints.map(({ attributes, count, sum }) => ({ attributes, count, sum })),
     }))
   );
 }

@@ -1,19 +1,15 @@
 import { assert, assertEquals } from "@std/assert";
 import { type Attributes, type Exported, exported } from "./collector.ts";
 
-const duration = "gen_ai.client.operation.duration s";
-const usage = "gen_ai.client.token.usage {token}";
-
 function run(agent: string, session: string, tokens: Attributes, inside: readonly Exported[]): Exported {
   const attributes = {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.name": agent,
-    "gen_ai.provider.name": "scripts",
-    "gen_ai.request.model": "scripted",
     "gen_ai.conversation.id": session,
     "jizai.run.id": "uuid",
     "jizai.run.resumed": false,
     "jizai.run.status": "done",
+    "gen_ai.response.finish_reasons": ["stop"],
     ...tokens,
   };
   return { name: `invoke_agent ${agent}`, kind: 1, attributes, failed: false, inside };
@@ -24,6 +20,7 @@ function chat(session: string, turn: number, attempt: number, outcome: Attribute
     "gen_ai.operation.name": "chat",
     "gen_ai.request.model": "scripted",
     "gen_ai.provider.name": "scripts",
+    "gen_ai.request.stream": true,
     "gen_ai.conversation.id": session,
     "jizai.turn": turn,
     "jizai.attempt": attempt,
@@ -33,7 +30,12 @@ function chat(session: string, turn: number, attempt: number, outcome: Attribute
 }
 
 function answer(finish: string, tokens: Attributes): Attributes {
-  return { "gen_ai.response.model": "scripted", "gen_ai.response.finish_reasons": [finish], ...tokens };
+  return {
+    "gen_ai.response.model": "scripted",
+    "gen_ai.response.finish_reasons": [finish],
+    "gen_ai.response.time_to_first_chunk": 0,
+    ...tokens,
+  };
 }
 
 function tokens(input: number, output: number, cached?: number): Attributes {
@@ -44,12 +46,20 @@ function tokens(input: number, output: number, cached?: number): Attributes {
   };
 }
 
-function call(name: string, id: string, extra: Attributes, inside: readonly Exported[] = []): Exported {
+function call(
+  [agent, session]: readonly [agent: string, session: string],
+  name: string,
+  id: string,
+  extra: Attributes,
+  inside: readonly Exported[] = [],
+): Exported {
   const attributes = {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": name,
     "gen_ai.tool.call.id": id,
     "gen_ai.tool.type": "function",
+    "gen_ai.agent.name": agent,
+    "gen_ai.conversation.id": session,
     "jizai.turn": 1,
     ...extra,
   };
@@ -74,6 +84,7 @@ function hook(middleware: string, point: string, turn: number, extra: Attributes
   return { name: `hook ${middleware} ${point}`, kind: 1, attributes, failed: "error.type" in extra, inside: [] };
 }
 
+const boss = ["boss", "s1"] as const;
 const looked = { "gen_ai.tool.description": "Looks something up" };
 const wrapped = { "jizai.changed": ["emit"] };
 
@@ -81,18 +92,18 @@ Deno.test("otel() exports the nested spans of a run and its subagents with Deno'
   const { printed, spans } = await exported("telemetry.ts");
   assertEquals(printed, "Found it.\n");
   assertEquals(spans, [
-    run("boss", "s1", tokens(502, 52, 100), [
+    run("boss", "s1", tokens(502, 52), [
       chat("s1", 1, 1, { "error.type": "529" }),
       chat("s1", 1, 2, answer("tool_call", tokens(200, 20, 100))),
-      call("look", "look_1", looked, [get("/here")]),
-      call("help", "help_1", { "gen_ai.tool.description": "Helps" }, [
+      call(boss, "look", "look_1", looked, [get("/here")]),
+      call(boss, "help", "help_1", { "gen_ai.tool.description": "Helps" }, [
         run("helper", "uuid", tokens(2, 2), [
           chat("uuid", 1, 1, answer("tool_call", tokens(1, 1))),
-          call("look", "look_2", looked, [get("/there")]),
+          call(["helper", "uuid"], "look", "look_2", looked, [get("/there")]),
           chat("uuid", 2, 1, answer("stop", tokens(1, 1))),
         ]),
       ]),
-      call("drop", "drop_1", { "error.type": "denied" }),
+      call(boss, "drop", "drop_1", { "error.type": "denied" }),
       chat("s1", 2, 1, answer("stop", tokens(300, 30))),
       hook("retry", "model", 1, { "jizai.did": ["retried", "changed"], ...wrapped }),
       hook("guard", "approval", 1, {
@@ -105,32 +116,68 @@ Deno.test("otel() exports the nested spans of a run and its subagents with Deno'
   ]);
 });
 
+Deno.test("otel() continues the traces of callers, and links a resumed run to the span before, with Deno's exporter", async () => {
+  const { all } = await exported("traced.ts");
+  const [first, second] = all.filter(({ name }) => name === "invoke_agent agent")
+    .toSorted((a, b) => a.startTimeUnixNano < b.startTimeUnixNano ? -1 : 1);
+  assertEquals([first?.traceId, first?.parentSpanId, first?.links], ["a".repeat(32), "a".repeat(16), []]);
+  assertEquals([second?.traceId, second?.parentSpanId], ["b".repeat(32), "b".repeat(16)]);
+  assertEquals<unknown>(second?.links.map(({ traceId, spanId }) => [traceId, spanId]), [[
+    first?.traceId,
+    first?.spanId,
+  ]]);
+});
+
 Deno.test("otel() exports durations and tokens with Deno's exporter", async () => {
-  const { histograms } = await exported("telemetry.ts");
-  const points = histograms.flatMap(({ name, points }) =>
+  const { metrics } = await exported("telemetry.ts");
+  const points = metrics.flatMap(({ name, points }) =>
     points.map(({ attributes, count, sum }) => {
       const values = Object.entries(attributes).toSorted().map(([name, value]) =>
         `${name.replace(/.*\./, "")}=${value}`
       );
-      assert(sum > 0);
-      return `${name}: ${values.join(" ")}: ${count}${name === usage ? ` of ${sum}` : ""}`;
+      const isTime = name.endsWith(" s");
+      assert(!isTime || sum > 0);
+      return `${name}: ${values.join(" ")}: ${count}${isTime ? "" : ` of ${sum}`}`;
     })
   );
-  const asked = "model=scripted model=scripted";
+  const request = "name=chat name=scripts model=scripted";
+  const answered = `${request} model=scripted`;
+  const inference = "gen_ai.client.inference";
   assertEquals(points.toSorted(), [
-    `${duration}: name=boss name=invoke_agent name=scripts: 1`,
-    `${duration}: name=chat name=scripts ${asked}: 4`,
-    `${duration}: name=execute_tool name=help: 1`,
-    `${duration}: name=execute_tool name=look: 2`,
-    `${duration}: name=helper name=invoke_agent name=scripts: 1`,
-    `${duration}: type=529 name=chat name=scripts model=scripted: 1`,
-    `${usage}: name=chat name=scripts ${asked} type=input: 4 of 502`,
-    `${usage}: name=chat name=scripts ${asked} type=output: 4 of 52`,
+    `${inference}.duration s: ${answered}: 4`,
+    `${inference}.duration s: type=529 ${request}: 1`,
+    `${inference}.operation.input_tokens {token}: ${answered}: 4 of 502`,
+    `${inference}.operation.output_tokens {token}: ${answered}: 4 of 52`,
+    `${inference}.time_to_first_chunk s: ${answered}: 4`,
+    `${inference}.usage.cache_read.input_tokens {token}: ${answered} modality=unknown: 1 of 100`,
+    `${inference}.usage.input_tokens {token}: ${answered} modality=unknown: 1 of 502`,
+    `${inference}.usage.output_tokens {token}: ${answered} modality=unknown: 1 of 52`,
+    "gen_ai.execute_tool.duration s: name=boss name=help type=function: 1",
+    "gen_ai.execute_tool.duration s: name=boss name=look type=function: 1",
+    "gen_ai.execute_tool.duration s: name=helper name=look type=function: 1",
+    "gen_ai.invoke_agent.duration s: name=boss: 1",
+    "gen_ai.invoke_agent.duration s: name=helper: 1",
+    "gen_ai.invoke_agent.inference_calls {inference_call}: name=boss: 1 of 3",
+    "gen_ai.invoke_agent.inference_calls {inference_call}: name=helper: 1 of 2",
+    "gen_ai.invoke_agent.tool_calls {tool_call}: name=boss: 1 of 2",
+    "gen_ai.invoke_agent.tool_calls {tool_call}: name=helper: 1 of 1",
   ]);
-  assertEquals(histograms.map(({ bounds }) => [bounds.length, bounds[0], bounds.at(-1)]), [
-    [14, 0.01, 81.92],
-    [14, 1, 67_108_864],
-  ]);
+  assertEquals(
+    Object.fromEntries(metrics.map(({ name, bounds }) => [name, [bounds.length, bounds[0], bounds.at(-1)]])),
+    {
+      [`${inference}.duration s`]: [14, 0.01, 81.92],
+      [`${inference}.operation.input_tokens {token}`]: [14, 1, 67_108_864],
+      [`${inference}.operation.output_tokens {token}`]: [14, 1, 67_108_864],
+      [`${inference}.time_to_first_chunk s`]: [14, 0.01, 81.92],
+      [`${inference}.usage.cache_read.input_tokens {token}`]: [0, undefined, undefined],
+      [`${inference}.usage.input_tokens {token}`]: [0, undefined, undefined],
+      [`${inference}.usage.output_tokens {token}`]: [0, undefined, undefined],
+      "gen_ai.execute_tool.duration s": [14, 0.01, 81.92],
+      "gen_ai.invoke_agent.duration s": [13, 0.1, 409.6],
+      "gen_ai.invoke_agent.inference_calls {inference_call}": [8, 1, 128],
+      "gen_ai.invoke_agent.tool_calls {tool_call}": [8, 1, 128],
+    },
+  );
 });
 
 Deno.test("otel() exports content only with `content`", async () => {

@@ -1,6 +1,7 @@
 import { agent, memory, ModelError, noUsage, serve, textOf } from "@jizai/jizai";
 import { points } from "@jizai/jizai/kit";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { trace } from "@opentelemetry/api";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { sign } from "hono/jwt";
@@ -8,6 +9,7 @@ import { demo } from "../../examples/guides/model.ts";
 import { journalKey } from "../../src/core/journal.ts";
 import { sections } from "../../examples/guides/site.ts";
 import { chatStream } from "../support/providers/openai.ts";
+import { recorder } from "../support/recorder.ts";
 import { type App, eventsOf, first, type Framed, post } from "../support/requests.ts";
 import { filesIn } from "../support/source.ts";
 import { load, programsOf } from "./guides.ts";
@@ -127,6 +129,23 @@ Deno.test("log_every_call: the record has the call and its input", async () => {
     ["prompt", "weather city=Kyoto", undefined],
     ["call", { city: "Kyoto" }, "ok"],
     ["run", undefined, "done"],
+  ]);
+});
+
+Deno.test("opentelemetry: a run has a span in the trace of its request", async () => {
+  const { api: { trace: { getTracer } }, spans } = recorder();
+  trace.setGlobalTracerProvider({ getTracer });
+  try {
+    const { default: app } = await load("opentelemetry", demo);
+    await prompt(app, "weather city=Kyoto", { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` });
+  } finally {
+    trace.disable();
+  }
+  assertEquals(spans.map(({ name, parentId }) => [name, parentId?.slice(0, 32)]), [
+    ["invoke_agent assistant", "a".repeat(32)],
+    ["chat demo", "a".repeat(32)],
+    ["execute_tool weather", "a".repeat(32)],
+    ["chat demo", "a".repeat(32)],
   ]);
 });
 

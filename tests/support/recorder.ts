@@ -11,6 +11,11 @@ export interface Recorded {
   readonly name: string;
   readonly kind: number;
   readonly parent: Recorded | undefined;
+  /** The ids of the span, and of those that it links to. */
+  readonly id: string;
+  readonly links: readonly string[];
+  /** The ids of its parent, also of one in another process. */
+  readonly parentId: string | undefined;
   readonly attributes: Record<string, unknown>;
   /** Whether it ended with an error. */
   failed: boolean;
@@ -19,8 +24,18 @@ export interface Recorded {
   readonly startTime: api.TimeInput | undefined;
 }
 
-/** A measurement: the histogram, the attributes, and the value. */
-export type Sample = readonly [histogram: string, attributes: api.Attributes, value: number];
+/** A measurement: the metric, the attributes, and the value. */
+export type Sample = readonly [metric: string, attributes: api.Attributes, value: number];
+
+/** Returns the ids of a span as one text. */
+export function idOf({ traceId, spanId }: api.SpanContext): string {
+  return `${traceId}-${spanId}`;
+}
+
+/** Returns random hexadecimal digits. */
+function hex(length: number): string {
+  return crypto.randomUUID().replaceAll("-", "").slice(0, length);
+}
 
 /** Records spans and measurements. */
 export function recorder() {
@@ -31,18 +46,23 @@ export function recorder() {
   const handles = new WeakMap<api.Span, Recorded>();
 
   function startSpan(name: string, options: api.SpanOptions = {}, context = nowhere): api.Span {
-    const { kind = 0, attributes, startTime } = options;
+    const { kind = 0, attributes, startTime, links = [] } = options;
+    const parent = api.trace.getSpanContext(context);
+    const own = { traceId: parent?.traceId ?? hex(32), spanId: hex(16), traceFlags: api.TraceFlags.SAMPLED };
     const recorded: Recorded = {
       name,
       kind,
       parent: places.get(context),
+      id: idOf(own),
+      links: links.map(({ context }) => idOf(context)),
+      parentId: parent && idOf(parent),
       attributes: { ...attributes },
       failed: false,
       ends: 0,
       startTime,
     };
     spans.push(recorded);
-    const span: api.Span = Object.assign(api.trace.wrapSpanContext(api.INVALID_SPAN_CONTEXT), {
+    const span: api.Span = Object.assign(api.trace.wrapSpanContext(own), {
       setAttributes(more: api.Attributes) {
         Object.assign(recorded.attributes, more);
         return span;
@@ -59,22 +79,26 @@ export function recorder() {
     return span;
   }
 
+  const sampleOf = (name: string) => (value: number, attributes: api.Attributes = {}) =>
+    void samples.push([name, attributes, value]);
+
   const telemetry: Telemetry = {
     trace: {
-      getTracer: (name) => Object.assign(api.trace.getTracer(name), { startSpan }),
+      getTracer: () => Object.assign(new api.ProxyTracerProvider().getTracer("none"), { startSpan }),
       setSpan(before, span) {
         const context = api.trace.setSpan(before, span);
         const recorded = handles.get(span);
         if (recorded) places.set(context, recorded);
         return context;
       },
+      getSpanContext: (context) => api.trace.getSpanContext(context),
+      setSpanContext: (context, span) => api.trace.setSpanContext(context, span),
     },
     metrics: {
       getMeter: () =>
         Object.assign(Object.create(api.createNoopMeter()), {
-          createHistogram: (name: string) => ({
-            record: (value: number, attributes = {}) => void samples.push([name, attributes, value]),
-          }),
+          createHistogram: (name: string) => ({ record: sampleOf(name) }),
+          createCounter: (name: string) => ({ add: sampleOf(name) }),
         }),
     },
     context: { active: () => nowhere, with: (_, work, self, ...values) => work.apply(self, values) },

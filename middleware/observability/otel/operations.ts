@@ -14,14 +14,17 @@ import {
   type FinishReason,
   type InputResult,
   type Message,
+  type Model,
   type ModelContext,
   type ModelResponse,
+  type Run,
   type RunResult,
   type SessionContext,
   textOf,
   type ToolResult,
   type Usage,
 } from "../../../mod.ts";
+import type { ToolOperation } from "../../../src/core/kit.ts";
 
 // Writes messages and values as JSON for attributes, masked and with a limited length.
 
@@ -52,13 +55,13 @@ function writerOf(mask: MaskText): Writer {
   };
 }
 
-/** Writes the latest messages that fit, each with the fields of `extra`. */
-function messagesJson(messages: readonly Message[], mask: MaskText, extra: object = {}): string {
+/** Writes the latest messages that fit. */
+function messagesJson(messages: readonly Message[], mask: MaskText): string {
   const writer = writerOf(mask);
   const written: object[] = [];
   for (const message of messages.toReversed()) {
     if (writer.left === 0) break;
-    written.push({ role: message.role, parts: partsOf(message, writer), ...extra });
+    written.push({ role: message.role, parts: partsOf(message, writer) });
   }
   return JSON.stringify(written.reverse());
 }
@@ -124,6 +127,37 @@ function partOf(part: AnswerPart | ContentPart, writer: Writer): object {
   }
 }
 
+// Names the provider and the server of a model.
+
+/** The providers whose servers an adapter of another one may reach. */
+const hosts: readonly (readonly [host: RegExp, provider: string])[] = [
+  [/(^|\.)(openai|cognitiveservices)\.azure\.com$/, "azure.ai.openai"],
+  [/(^|\.)services\.ai\.azure\.com$/, "azure.ai.inference"],
+  [/^bedrock[\w-]*\..*\bamazonaws\.com$/, "aws.bedrock"],
+  [/(^|[.-])aiplatform\.googleapis\.com$/, "gcp.vertex_ai"],
+  [/^generativelanguage\.googleapis\.com$/, "gcp.gemini"],
+  [/(^|\.)ml\.cloud\.ibm\.com$/, "ibm.watsonx.ai"],
+  [/(^|\.)cohere\.(ai|com)$/, "cohere"],
+  [/(^|\.)deepseek\.com$/, "deepseek"],
+  [/(^|\.)groq\.com$/, "groq"],
+  [/(^|\.)mistral\.ai$/, "mistral_ai"],
+  [/(^|\.)moonshot\.(ai|cn)$/, "moonshot_ai"],
+  [/(^|\.)perplexity\.ai$/, "perplexity"],
+  [/(^|\.)x\.ai$/, "x_ai"],
+];
+
+/** Returns the name of the provider that serves a model: by the host of its server, or else as the adapter of the model names it. */
+export function providerOf({ server }: Model): string {
+  const address = server?.address ?? "";
+  return hosts.find(([host]) => host.test(address))?.[1] ?? server?.provider ?? "unknown";
+}
+
+function serverOf({ server }: Model): Attributes {
+  const { address, port } = server ?? {};
+  if (address === undefined) return {};
+  return { "server.address": address, ...(port !== undefined && { "server.port": port }) };
+}
+
 // Describes requests to models and calls of tools, with the attributes of the semantic conventions for generative AI.
 
 /** The event of a completed call. */
@@ -133,8 +167,8 @@ type HookActed = Extract<Event, { type: "hook.acted" }>;
 
 /** Selects optional attributes. */
 export interface Details {
-  /** Returns the attributes of the provider that serves a model. */
-  readonly provider: (model: string) => Attributes;
+  /** Returns the name of the provider that serves a model. */
+  readonly provider: (model: Model) => string;
   /** Masks the content, or is undefined if no content is recorded. */
   readonly content: MaskText | undefined;
 }
@@ -152,17 +186,27 @@ const finishReasons: Readonly<Record<FinishReason, string>> = {
 /** Describes a request to a model. */
 export function chatOperation(ctx: ModelContext, { provider, content }: Details): Operation {
   const { run, turn, attempt, request: { model, messages, instructions, options } } = ctx;
-  const { maxTokens, temperature, output } = options;
+  const { maxTokens, temperature, stop, seed, effort, output } = options;
   return {
-    name: "chat",
-    target: model.id,
-    labels: { "gen_ai.request.model": model.id, ...provider(model.id) },
+    name: `chat ${model.id}`,
+    isRemote: true,
+    duration: "gen_ai.client.inference.duration",
+    labels: {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.request.model": model.id,
+      "gen_ai.provider.name": provider(model),
+      ...serverOf(model),
+    },
     details: {
+      "gen_ai.request.stream": true, // the interface of models has no other request
       "gen_ai.conversation.id": run.session,
       "jizai.turn": turn,
       "jizai.attempt": attempt,
       ...(maxTokens !== undefined && { "gen_ai.request.max_tokens": maxTokens }),
       ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
+      ...(stop && { "gen_ai.request.stop_sequences": [...stop] }),
+      ...(seed !== undefined && { "gen_ai.request.seed": seed }),
+      ...(effort && { "gen_ai.request.reasoning.level": effort }),
       ...(output && { "gen_ai.output.type": "json" }),
       ...(content && {
         "gen_ai.system_instructions": textJson(instructions, content),
@@ -173,20 +217,32 @@ export function chatOperation(ctx: ModelContext, { provider, content }: Details)
 }
 
 /** Describes the response of a model. */
-export function chatOutcome({ model, finish, usage, parts }: ModelResponse, { content }: Details): Outcome {
+export function chatOutcome(
+  { model, finish, usage, parts, id, firstChunk }: ModelResponse,
+  { content }: Details,
+): Outcome {
+  const { cached, cacheWrite, reasoning } = usage;
+  const waited = firstChunk !== undefined && firstChunk / 1_000;
   return {
     labels: { "gen_ai.response.model": model },
     tokens: usage,
+    ...(waited !== false && { measured: { "gen_ai.client.inference.time_to_first_chunk": waited } }),
     details: {
+      ...(id !== undefined && { "gen_ai.response.id": id }),
       "gen_ai.response.finish_reasons": [finishReasons[finish]],
+      ...(waited !== false && { "gen_ai.response.time_to_first_chunk": waited }),
       ...tokensOf(usage),
-      ...(content && { "gen_ai.output.messages": answerJson(parts, finish, content) }),
+      ...(cached !== undefined && { "gen_ai.usage.cache_read.input_tokens": cached }),
+      ...(cacheWrite !== undefined && { "gen_ai.usage.cache_write.input_tokens": cacheWrite }),
+      ...(reasoning !== undefined && { "gen_ai.usage.reasoning.output_tokens": reasoning }),
+      ...(content && { "gen_ai.output.messages": answerJson(parts, content) }),
     },
   };
 }
 
 /** A call, of a tool of the agent or of one that the provider runs. */
 interface DescribedCall {
+  readonly run: Run;
   readonly name: string;
   readonly callId: string;
   readonly type: "function" | "extension";
@@ -195,19 +251,25 @@ interface DescribedCall {
   readonly input: unknown;
 }
 
-function callOperation(
-  { name, callId, type, description, turn, input }: DescribedCall,
-  content: Details["content"],
-): Operation {
+/** Returns the attributes that identify a call. */
+function callAttributes({ run, callId, turn }: Pick<DescribedCall, "run" | "callId" | "turn">): Attributes {
   return {
-    name: "execute_tool",
-    target: name,
-    labels: { "gen_ai.tool.name": name },
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.call.id": callId,
+    "gen_ai.conversation.id": run.session,
+    "jizai.turn": turn,
+  };
+}
+
+function callOperation(call: DescribedCall, content: Details["content"]): Operation {
+  const { run, name, type, description, input } = call;
+  return {
+    name: `execute_tool ${name}`,
+    duration: "gen_ai.execute_tool.duration",
+    labels: { "gen_ai.tool.name": name, "gen_ai.tool.type": type, "gen_ai.agent.name": run.agent },
     details: {
-      "gen_ai.tool.call.id": callId,
-      "gen_ai.tool.type": type,
+      ...callAttributes(call),
       ...(description !== undefined && { "gen_ai.tool.description": content?.(description) ?? description }),
-      "jizai.turn": turn,
       ...(content && { "gen_ai.tool.call.arguments": valueJson(input, content) }),
     },
   };
@@ -220,10 +282,42 @@ function callOutcome(status: string, output: unknown, content: Details["content"
   };
 }
 
-/** Describes the execution of a call. */
-export function toolOperation({ tool, callId, turn, input }: ExecuteContext, { content }: Details): Operation {
-  const { name, description } = tool;
-  return callOperation({ name, callId, type: "function", description, turn, input }, content);
+/** Describes the execution of a call. A tool that loads a skill, or reads a file of one, is named with it. The model names the file, so it is content. */
+export function toolOperation(
+  { run, tool: { name, description }, callId, turn, input }: ExecuteContext,
+  meaning: ToolOperation | undefined,
+  { content }: Details,
+): Operation {
+  const call = callOperation({ run, name, callId, type: "function", description, turn, input }, content);
+  if (meaning?.type !== "skill") return call;
+  const skill = meaning.name;
+  const resource = meaning.resource !== undefined && content?.(meaning.resource);
+  const target = meaning.resource === undefined ? ` ${skill}` : resource ? ` ${skill} ${resource}` : "";
+  return {
+    ...call,
+    name: call.name + target,
+    details: {
+      ...call.details,
+      "gen_ai.skill.name": skill,
+      ...(resource && { "gen_ai.skill.resource.name": resource }),
+    },
+  };
+}
+
+/** Describes the operation behind a call that has a span of its own, inside that of the call. */
+export function innerOperation({ run }: ExecuteContext, meaning: ToolOperation | undefined): Operation | undefined {
+  if (meaning === undefined || meaning.type === "skill") return undefined;
+  const operation = { "gen_ai.operation.name": meaning.type };
+  if (meaning.type === "plan") {
+    return { name: `plan ${run.agent}`, labels: { ...operation, "gen_ai.agent.name": run.agent }, details: {} };
+  }
+  return {
+    name: meaning.type,
+    isRemote: true,
+    duration: "gen_ai.client.operation.duration",
+    labels: operation,
+    details: { ...(meaning.record !== undefined && { "gen_ai.memory.record.id": meaning.record }) },
+  };
 }
 
 /** Describes the result of a call. */
@@ -233,10 +327,11 @@ export function toolOutcome(result: Pick<ToolResult, "status" | "parts">, { cont
 
 /** Describes a call that the provider of the model runs. */
 export function providerOperation(
+  run: Run,
   { turn, content: { name, callId, input } }: Extract<Event, { type: "provider_tool.started" }>,
   { content }: Details,
 ): Operation {
-  return callOperation({ name, callId, type: "extension", turn, input }, content);
+  return callOperation({ run, name, callId, type: "extension", turn, input }, content);
 }
 
 /** Describes the result of a call that the provider has run. */
@@ -256,16 +351,20 @@ export function promptAttributes({ prompt }: Extract<Event, { type: "prompt.acce
  * Describes a call that was not executed: it was denied or skipped, its input was invalid, or a hook answered it. A name that is not the name of a tool was
  * made up by the model, so it is content.
  */
-export function unexecutedOutcome({ turn, result }: ToolFinished, isTool: boolean, details: Details): Outcome {
+export function unexecutedOutcome(
+  run: Run,
+  { turn, result }: ToolFinished,
+  isTool: boolean,
+  details: Details,
+): Outcome {
   const outcome = toolOutcome(result, details);
   const name = isTool ? result.name : details.content?.(result.name);
   return {
     details: {
-      "gen_ai.operation.name": "execute_tool",
+      ...callAttributes({ run, turn, callId: result.callId }),
       ...(name !== undefined && { "gen_ai.tool.name": name }),
-      "gen_ai.tool.call.id": result.callId,
       "gen_ai.tool.type": "function",
-      "jizai.turn": turn,
+      "gen_ai.agent.name": run.agent,
       ...outcome.details,
     },
     error: outcome.error,
@@ -289,19 +388,13 @@ export function hookOutcome({ middleware, point, turn, call, did, changed, decid
 }
 
 /** Writes the answer of a model. */
-function answerJson(parts: ModelResponse["parts"], finish: FinishReason, mask: MaskText): string {
-  return messagesJson([{ role: "assistant", parts }], mask, { finish_reason: finishReasons[finish] });
+function answerJson(parts: ModelResponse["parts"], mask: MaskText): string {
+  return messagesJson([{ role: "assistant", parts }], mask);
 }
 
-/** Returns the attributes of tokens. */
-function tokensOf({ input, output, cached, cacheWrite, reasoning }: Usage): Attributes {
-  return {
-    "gen_ai.usage.input_tokens": input,
-    "gen_ai.usage.output_tokens": output,
-    ...(cached !== undefined && { "gen_ai.usage.cache_read.input_tokens": cached }),
-    ...(cacheWrite !== undefined && { "gen_ai.usage.cache_creation.input_tokens": cacheWrite }),
-    ...(reasoning !== undefined && { "gen_ai.usage.reasoning.output_tokens": reasoning }),
-  };
+/** Returns the attributes of all tokens. */
+function tokensOf({ input, output }: Usage): Attributes {
+  return { "gen_ai.usage.input_tokens": input, "gen_ai.usage.output_tokens": output };
 }
 
 // Describes runs with the attributes of the semantic conventions for generative AI.
@@ -311,15 +404,16 @@ const limitNames = ["budget", "client-gone", "continuations", "deadline", "outpu
 
 /** Describes a run. */
 export function runOperation(
-  { run, resumed, settings: { model } }: SessionContext,
-  { provider }: Details,
+  { run, resumed }: SessionContext,
+  continues: string | undefined,
 ): Operation {
   return {
-    name: "invoke_agent",
-    target: run.agent,
-    labels: { "gen_ai.agent.name": run.agent, ...provider(model.id) },
+    name: `invoke_agent ${run.agent}`,
+    duration: "gen_ai.invoke_agent.duration",
+    labels: { "gen_ai.agent.name": run.agent },
+    continues,
     details: {
-      "gen_ai.request.model": model.id,
+      "gen_ai.operation.name": "invoke_agent",
       "gen_ai.conversation.id": run.session,
       "jizai.run.id": run.id,
       "jizai.run.resumed": resumed,
@@ -327,18 +421,22 @@ export function runOperation(
   };
 }
 
+/** The part of a result that describes a run. */
+type RunEnd = Pick<RunResult, "status" | "reason" | "finish" | "usage" | "text" | "error">;
+
 /** Describes the outcome of a run. */
 export function runOutcome(
-  { status, reason, usage, text, error }: Pick<RunResult, "status" | "reason" | "usage" | "text" | "error">,
+  { status, reason, finish, usage, text, error }: RunEnd,
   { content }: Details,
 ): Outcome {
   const failed = status === "failed" ? kindOf(error) : status === "aborted" ? status : undefined;
   return {
     details: {
       ...tokensOf(usage),
+      ...(finish && { "gen_ai.response.finish_reasons": [finishReasons[finish]] }),
       "jizai.run.status": status,
       ...reasonOf(status, reason, content),
-      ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], "stop", content) }),
+      ...(content && { "gen_ai.output.messages": answerJson([{ type: "text", text }], content) }),
     },
     error: failed,
   };

@@ -11,17 +11,20 @@ import type {
   MetricsAPI,
   Span,
   SpanContext,
+  SpanKind,
   TraceAPI,
 } from "@opentelemetry/api";
-import { isInterrupt, noUsage, type Usage } from "../../../mod.ts";
+import { type Measure, measureWith, type MetricName } from "./metrics.ts";
+import { isInterrupt, type Usage } from "../../../mod.ts";
+import { parseTraceparent } from "../../../src/core/kit.ts";
 
 /**
  * The part of the module `@opentelemetry/api` that is used. The optional functions show whether a provider is registered; without them, every run is
  * recorded.
  */
 export interface Telemetry {
-  /** Creates tracers and sets the current span. */
-  readonly trace: Pick<TraceAPI, "getTracer" | "setSpan">;
+  /** Creates tracers, and reads and sets the current span. */
+  readonly trace: Pick<TraceAPI, "getTracer" | "setSpan" | "getSpanContext" | "setSpanContext">;
   /** Creates meters. */
   readonly metrics: Pick<MetricsAPI, "getMeter">;
   /** Returns and sets the current context, if the platform tracks it. */
@@ -36,14 +39,18 @@ export interface Telemetry {
 
 /** An operation that takes time. */
 export interface Operation {
-  /** Name of the operation in the conventions. */
-  readonly name: "invoke_agent" | "chat" | "execute_tool";
-  /** Name of the agent, the model or the tool. */
-  readonly target?: string | undefined;
+  /** Name of the span. */
+  readonly name: string;
+  /** Whether another system does the work. Default: false. */
+  readonly isRemote?: boolean;
+  /** Metric of the duration. Default: none. */
+  readonly duration?: MetricName;
   /** Attributes of the span and of the metrics. */
   readonly labels: Attributes;
   /** Further attributes of the span. */
   readonly details: Attributes;
+  /** The span that did the work before, as a `traceparent`. Default: none. */
+  readonly continues?: string | undefined;
 }
 
 /** Outcome of an operation. */
@@ -52,8 +59,10 @@ export interface Outcome {
   readonly labels?: Attributes;
   /** Further attributes of the span. */
   readonly details?: Attributes;
-  /** Tokens used, if known. */
+  /** Tokens used, if the operation is a request to a model. */
   readonly tokens?: Usage;
+  /** Values of metrics, with the labels of the operation. */
+  readonly measured?: { readonly [name in MetricName]?: number };
   /** Kind of the error; missing if the operation succeeded. */
   readonly error?: string | undefined;
 }
@@ -71,28 +80,20 @@ export interface ActiveOperation {
 /** Records operations. */
 export type Recorder = ReturnType<typeof recorderOf>;
 
-/** Creates a recorder of spans, durations and tokens. */
-export function recorderOf({ trace, metrics, isSpanContextValid, createNoopMeter }: Telemetry) {
+/** Creates a recorder of spans and metrics. */
+export function recorderOf({ trace, metrics, context, isSpanContextValid, createNoopMeter }: Telemetry) {
   const tracer = trace.getTracer("jizai");
   const meter = metrics.getMeter("jizai");
-  const duration = meter.createHistogram("gen_ai.client.operation.duration", {
-    description: "GenAI operation duration.",
-    unit: "s",
-    advice: { explicitBucketBoundaries: Array.from({ length: 14 }, (_, power) => 0.01 * 2 ** power) },
-  });
-  const usage = meter.createHistogram("gen_ai.client.token.usage", {
-    description: "Number of input and output tokens used.",
-    unit: "{token}",
-    advice: { explicitBucketBoundaries: Array.from({ length: 14 }, (_, power) => 4 ** power) },
-  });
+  const measure = measureWith(meter);
 
   return {
     /** Starts an operation. */
-    start({ name, target, labels, details }: Operation, parent: Context): ActiveOperation {
-      const common = { "gen_ai.operation.name": name, ...labels };
-      const span = tracer.startSpan(target === undefined ? name : `${name} ${target}`, {
-        kind: name === "chat" ? 2 : 0,
-        attributes: { ...common, ...details },
+    start({ name, isRemote, duration, labels, details, continues }: Operation, parent: Context): ActiveOperation {
+      const before = parseTraceparent(continues);
+      const span = tracer.startSpan(name, {
+        kind: kinds[isRemote ? "client" : "internal"],
+        attributes: { ...labels, ...details },
+        ...(before && { links: [{ context: { ...before, isRemote: true } }] }),
       }, parent);
       const context = trace.setSpan(parent, span);
       const start = performance.now();
@@ -104,26 +105,59 @@ export function recorderOf({ trace, metrics, isSpanContextValid, createNoopMeter
           if (ended) return;
           ended = true;
           end(span, outcome);
-          const seconds = (performance.now() - start) / 1_000;
-          const { labels, tokens = noUsage } = outcome;
-          duration.record(seconds, { ...common, ...labels, ...errorOf(outcome) }, context);
-          if (tokens.input + tokens.output === 0) return;
-          usage.record(tokens.input, { ...common, ...labels, "gen_ai.token.type": "input" }, context);
-          usage.record(tokens.output, { ...common, ...labels, "gen_ai.token.type": "output" }, context);
+          const known = { ...labels, ...outcome.labels };
+          if (duration) {
+            measure(duration, (performance.now() - start) / 1_000, { ...known, ...errorOf(outcome) }, context);
+          }
+          for (const [name, value] of Object.entries(outcome.measured ?? {})) {
+            measure(name as MetricName, value, known, context); // its only keys
+          }
+          if (outcome.tokens) measureTokens(measure, outcome.tokens, known, context);
         },
       };
     },
-    /** Returns whether no provider records spans or metrics. */
-    isIdle(span: Span): boolean {
+    /** Returns the current context, or one that continues the trace of `traceparent` if the current span is of another trace. */
+    contextOf(traceparent: string | undefined): Context {
+      const current = context.active();
+      const remote = parseTraceparent(traceparent);
+      if (!remote || trace.getSpanContext(current)?.traceId === remote.traceId) return current;
+      return trace.setSpanContext(current, { ...remote, isRemote: true });
+    },
+    /** Returns whether no provider records spans or metrics. Without one, a span repeats the ids of its parent. */
+    isIdle(span: Span, parent: Context): boolean {
+      if (meter !== createNoopMeter?.()) return false;
       const known = span.spanContext(); // valid also for an unsampled span, whose siblings may be sampled
-      return meter === createNoopMeter?.() && isSpanContextValid?.(known) === false;
+      return isSpanContextValid?.(known) === false || known.spanId === trace.getSpanContext(parent)?.spanId;
     },
     /** Records a completed operation that took `ms` milliseconds. */
     record(name: string, outcome: Outcome, parent: Context, ms = 0): void {
       const startTime = performance.timeOrigin + performance.now() - ms;
-      end(tracer.startSpan(name, { kind: 0, startTime }, parent), outcome);
+      end(tracer.startSpan(name, { kind: kinds.internal, startTime }, parent), outcome);
     },
   };
+}
+
+/** The kinds of spans: values of an enum of `@opentelemetry/api`, whose types alone are imported. */
+const kinds: { readonly [kind in "internal" | "client"]: SpanKind } = { internal: 0, client: 2 };
+
+/** Counts the tokens of a request, if the provider has reported them. It does not tell those of texts from those of files. */
+function measureTokens(measure: Measure, usage: Usage, labels: Attributes, context: Context): void {
+  const { input, output, cached, cacheWrite, reasoning } = usage;
+  if (input + output === 0) return;
+  measure("gen_ai.client.inference.operation.input_tokens", input, labels, context);
+  measure("gen_ai.client.inference.operation.output_tokens", output, labels, context);
+  const counts = {
+    "input_tokens": input,
+    "output_tokens": output,
+    "cache_read.input_tokens": cached,
+    "cache_write.input_tokens": cacheWrite,
+    "reasoning.output_tokens": reasoning,
+  } as const;
+  const counted = { ...labels, "gen_ai.token.modality": "unknown" };
+  for (const [name, count] of Object.entries(counts)) {
+    if (count === undefined) continue;
+    measure(`gen_ai.client.inference.usage.${name as keyof typeof counts}`, count, counted, context); // its only keys
+  }
 }
 
 function end(span: Span, outcome: Outcome): void {

@@ -108,12 +108,17 @@ export function skills<V = unknown>(
     return trusted ? text : await reviewText(ctx, "skill", text);
   }
 
+  /** Describes a call for telemetry. A name that the model made up is no skill. */
+  const operationOf = (name: string, { run }: Scope<V>, resource?: string) =>
+    offered.get(run)?.has(name) ? { type: "skill", name, ...(resource && { resource }) } as const : undefined;
+
   const load = tool({
     name: names.load,
     description: "Loads the instructions of a skill.",
     input: textsOf({ name: "The name of the skill" }),
     readOnly: true,
     idempotent: true,
+    operation: ({ name }, scope: Scope<V>) => operationOf(name, scope),
     execute: async ({ name }, ctx: ToolExecutionContext<V>) => {
       const skill = await loaded(name, ctx);
       return await reviewed(skill, describe(skill.content), ctx);
@@ -126,6 +131,7 @@ export function skills<V = unknown>(
     input: textsOf({ name: "The name of the skill", path: "The file, relative to the skill" }),
     readOnly: true,
     idempotent: true,
+    operation: ({ name, path }, scope: Scope<V>) => operationOf(name, scope, path),
     execute: async ({ name, path }, ctx: ToolExecutionContext<V>) => {
       const skill = await loaded(name, ctx);
       const file = path.replace(/^(?:\.\/)+/, "");

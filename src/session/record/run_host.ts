@@ -56,6 +56,7 @@ export interface LaunchInput extends
       | "rewind"
       | "answerFormat"
       | "firstEvents"
+      | "traceparent"
       | "isNew"
       | "mustExist"
     >
