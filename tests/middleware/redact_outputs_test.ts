@@ -413,6 +413,7 @@ function sessionAt(position: Complete<Position>): Complete<Omit<Session, "versio
       before: 0,
       events: 1,
       request: secret,
+      traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
       recoveries: 1,
     },
   };
