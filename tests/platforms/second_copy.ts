@@ -14,3 +14,5 @@ export * as subagentsModule from "../../src/core/features/subagents.ts";
 export * as tokenModule from "../../src/session/resume_token/mod.ts";
 export * as wireModule from "../../src/wire/mod.ts";
 export { RecordError } from "../../src/session/record/records.ts";
+export { StoreDeadlineError } from "../../src/core/store.ts";
+export { SlowStoreError } from "../../src/session/durable/bounded.ts";

@@ -15,6 +15,8 @@ import {
 } from "@jizai/jizai";
 import { ClientError } from "@jizai/jizai/client";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { StoreDeadlineError } from "../../src/core/store.ts";
+import { SlowStoreError } from "../../src/session/durable/bounded.ts";
 import { RecordError } from "../../src/session/record/records.ts";
 import { ResumeTokenError } from "@jizai/jizai/session/resume_token";
 import { testMiddleware } from "@jizai/jizai/testing";
@@ -57,6 +59,8 @@ Deno.test("instanceof recognizes errors and interrupts of another copy, in both 
     [RecordError, copy.RecordError, ["m", "unknown"]],
     [ResumeTokenError, tokenModule.ResumeTokenError, ["m", "forged"]],
     [ShapeError, wireModule.ShapeError, ["m", "field"]],
+    [StoreDeadlineError, copy.StoreDeadlineError, ["m", Promise.resolve()]],
+    [SlowStoreError, copy.SlowStoreError, [{ type: "store.slow", operation: "head", milliseconds: 1_000 }]],
     [ClientError, copy.clientModule.ClientError, ["m"]],
   ] as const;
   for (const [ours, theirs, args] of pairs) {

@@ -12,6 +12,8 @@ const expected = [
   "ResumeTokenError",
   "SessionError",
   "ShapeError",
+  "SlowStoreError",
+  "StoreDeadlineError",
   "ToolError",
 ];
 
