@@ -20,19 +20,21 @@ export interface Served extends AsyncDisposable {
 export interface ServedOptions {
   /** Whether the server keeps a session for each client, as servers before 2026 did. Default: false. */
   readonly sessions?: boolean;
+  /** The freshness of the list of tools. Default: not at all. */
+  readonly fresh?: { readonly ttlMs: number; readonly cacheScope: "public" | "private" };
 }
 
 /** Serves the tools that `register` adds. `register` is called for every server that is created. */
 export function served(
   register: (server: McpServer) => void,
-  { sessions = false }: ServedOptions = {},
+  { sessions = false, fresh }: ServedOptions = {},
 ): Served {
   const open = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const received: string[] = [];
   let headers = new Headers();
 
   function made(): McpServer {
-    const server = new McpServer({ name: "test", version: "1" });
+    const server = new McpServer({ name: "test", version: "1" }, fresh && { cacheHints: { "tools/list": fresh } });
     register(server);
     return server;
   }

@@ -125,16 +125,27 @@ export function tooLarge({ maxBytes }: McpBounds, subject = "The answer"): strin
   return `${subject} of the MCP server has more than ${maxBytes} bytes.`;
 }
 
+/** The host that receives headers, and no other one: an authorization server is another host. */
+interface Addressed {
+  readonly host: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /**
  * Creates the `fetch` of one connection. In place of an answer that exceeds the bounds, the client receives an error of the protocol, in both forms that an
  * answer can have: JSON, and a stream of events. Streams that answer no request share one bound, and are refused after that.
  */
-export function boundedFetch(bounds: McpBounds): (url: string | URL, init?: RequestInit) => Promise<Response> {
+export function boundedFetch(
+  bounds: McpBounds,
+  { host, headers }: Addressed,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
   let unrequested = bounds.maxBytes;
   const takeUnrequested = (bytes: number) => (unrequested -= bytes) >= 0;
 
-  return async (url, init = {}) => {
-    if (init.method === "GET") {
+  return async (url, request = {}) => {
+    const isOwn = new URL(url).host === host;
+    const init = isOwn ? { ...request, headers: merged(headers, request.headers) } : request;
+    if (init.method === "GET" && new Headers(init.headers).get("accept") === "text/event-stream") {
       if (!takeUnrequested(minStream)) return new Response(null, { status: 405 }); // as a server without such streams answers
       return replaceBody(await fetch(url, init), (body) => cut(body, { take: takeUnrequested }));
     }
@@ -145,7 +156,8 @@ export function boundedFetch(bounds: McpBounds): (url: string | URL, init?: Requ
       const signal = init.signal ? anySignal([init.signal, late.signal]) : late.signal;
       const response = await fetch(url, { ...init, signal });
       if (!response.body) done();
-      return await boundedAnswer(response, { bounds, request: init.body, late: late.signal, done });
+      const message = messageOf(init.body);
+      return await boundedAnswer(response, { bounds, message, late: late.signal, done });
     } catch (error) {
       done();
       throw error;
@@ -156,35 +168,48 @@ export function boundedFetch(bounds: McpBounds): (url: string | URL, init?: Requ
 /** An answer that is received. */
 interface Receiving {
   readonly bounds: McpBounds;
-  /** The body of the request. */
-  readonly request: unknown;
+  /** The message that was sent. Undefined for a request to an authorization server. */
+  readonly message: UnknownObject | undefined;
   /** Aborts when the time is over. */
   readonly late: AbortSignal;
   /** Called when the answer has ended. */
   readonly done: () => void;
 }
 
-async function boundedAnswer(response: Response, { bounds, request, late, done }: Receiving): Promise<Response> {
+async function boundedAnswer(response: Response, { bounds, message, late, done }: Receiving): Promise<Response> {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
+  const id = message?.id;
   let left = response.ok ? bounds.maxBytes : maxFailure;
   const take = (bytes: number) => (left -= bytes) >= 0;
   const isEvents = response.ok && type === "text/event-stream";
-  const ending = isEvents ? () => `\n\ndata: ${refusal(bounds, request)}\n\n` : undefined; // also after half an event
+  const ending = isEvents ? () => `\n\ndata: ${refusal(bounds, id)}\n\n` : undefined; // also after half an event
   const bounded = replaceBody(response, (body) => cut(body, { take, late, done, ending }));
-  if (isEvents) return replaceBody(bounded, (body) => body.pipeThrough(mendEvents(idOf(request))));
-  if (!response.ok || type !== "application/json") return bounded;
+  if (isEvents) return replaceBody(bounded, (body) => body.pipeThrough(mendEvents(id)));
+  if (!message || !response.ok) { // the client leaves some of these unread
+    const whole = await bounded.text();
+    return replaceBody(response, () => whole);
+  }
+  if (type !== "application/json") return bounded;
   const whole = await bounded.text();
-  return replaceBody(response, () => left < 0 ? refusal(bounds, request) : mendJson(whole, idOf(request)));
+  return replaceBody(response, () => left < 0 ? refusal(bounds, id) : mendJson(whole, id));
 }
 
-/** Returns the id in the body of a request. */
-function idOf(request: unknown): unknown {
-  return JSON.parse(String(request)).id;
+/** Returns the message in a body. */
+function messageOf(body: unknown): UnknownObject | undefined {
+  const value: unknown = typeof body === "string" && body.startsWith("{") ? JSON.parse(body) : undefined;
+  return isObject(value) && value.jsonrpc !== undefined ? value : undefined;
+}
+
+/** Returns headers, of which those of the client count more. */
+function merged(headers: Addressed["headers"], clients: HeadersInit | undefined): Headers {
+  const all = new Headers(headers);
+  new Headers(clients).forEach((value, name) => all.set(name, value));
+  return all;
 }
 
 /** Returns the answer to a request whose own answer is too large. */
-function refusal(bounds: McpBounds, request: unknown): string {
-  return JSON.stringify({ jsonrpc: "2.0", id: idOf(request), error: { code: -32_000, message: tooLarge(bounds) } });
+function refusal(bounds: McpBounds, id: unknown): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message: tooLarge(bounds) } });
 }
 
 /** Returns a response with a body made of its own, if it has one. */

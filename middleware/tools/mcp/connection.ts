@@ -9,10 +9,20 @@ import {
   SdkError,
   SdkErrorCode,
   StreamableHTTPClientTransport,
+  type StreamableHTTPClientTransportOptions,
+  type Tool,
 } from "@modelcontextprotocol/client";
 import { boundedFetch, type McpBounds, type McpTransport, mendMessage, tooLarge } from "./bounded_fetch.ts";
 import { answered, questionsOf, retryOf, roundOf, type SavedRound } from "./questions.ts";
-import { readTool, type ServerTool, type UnusableTool } from "./tool.ts";
+import {
+  type Freshness,
+  freshnessOf,
+  type KnownServer,
+  type Listed,
+  readTool,
+  type ServerTool,
+  type UnusableTool,
+} from "./tool.ts";
 import {
   type Artifact,
   type ContentPart,
@@ -139,11 +149,19 @@ export interface McpServerOptions {
 export interface McpHttpServer<V = unknown> {
   /** URL of the server. */
   readonly url: string;
+  /**
+   * A provider of the server's tokens, or a function that returns that of a run. Providers of OAuth of the official client fit, such as
+   * `ClientCredentialsProvider`, and objects with `token()`. Default: the server needs no token, or `headers` has it.
+   */
+  readonly auth?: McpAuth | ((scope: Scope<V>) => McpAuth | Promise<McpAuth>);
   /** Headers of every request, such as a token, or a function that returns those of a run. Default: none. */
   readonly headers?:
     | Readonly<Record<string, string>>
     | ((scope: Scope<V>) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
 }
+
+/** A provider of the tokens of a server. */
+export type McpAuth = NonNullable<StreamableHTTPClientTransportOptions["authProvider"]>;
 
 /** An MCP server that is reached in another way. */
 export interface McpCustomServer<V = unknown> {
@@ -157,7 +175,7 @@ export function expectServer<V>(name: string, server: McpServer<V>): void {
   if (!/^(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/.test(name)) {
     throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
   }
-  expectNames(subject, server, ["url", "headers", "transport", "tools", "time", "maxBytes", "type"]); // files of other clients have a type
+  expectNames(subject, server, ["url", "headers", "auth", "transport", "tools", "time", "maxBytes", "type"]); // files of other clients have a type
   expectAddress(subject, server);
   const { time = 1, maxBytes = 1, tools } = server;
   if (tools !== undefined && !Array.isArray(tools)) {
@@ -170,16 +188,25 @@ export function expectServer<V>(name: string, server: McpServer<V>): void {
 
 /** Throws a `TypeError` if a server has neither a URL nor a function that creates a transport. */
 function expectAddress<V>(subject: string, server: McpServer<V>): void {
-  const { url, transport }: { readonly url?: unknown; readonly transport?: unknown } = server;
+  const { url, transport, auth }: { readonly [name in "url" | "transport" | "auth"]?: unknown } = server;
   if (transport !== undefined && typeof transport !== "function") {
     throw new TypeError(`${subject}: \`transport\` is ${JSON.stringify(transport)}; expected a function`);
   }
   if (url !== undefined && !/^https?:$/.test(URL.parse(String(url))?.protocol ?? "")) {
     throw new TypeError(`${subject}: \`url\` is ${JSON.stringify(url)}; expected an http or https URL`);
   }
+  if (auth !== undefined && typeof auth !== "function" && !isProvider(auth)) {
+    const expected = "a provider of OAuth, an object with token(), or a function";
+    throw new TypeError(`${subject}: \`auth\` is ${JSON.stringify(auth)}; expected ${expected}`);
+  }
   if (url === undefined && transport === undefined) {
     throw new TypeError(`${subject}: it has no address; expected \`url\`, or \`transport\`, a function`);
   }
+}
+
+function isProvider(auth: unknown): boolean {
+  const { token, tokens }: UnknownObject = Object(auth);
+  return typeof token === "function" || typeof tokens === "function";
 }
 
 // Connects one run to a server: lists its tools, calls them, and closes the connection.
@@ -187,28 +214,40 @@ function expectAddress<V>(subject: string, server: McpServer<V>): void {
 /** Longest time to end a session with a server, in milliseconds. */
 const closeTime = 1_000;
 
-/** The tools of a server. */
-interface Listed {
-  /** Those that can be used. */
-  readonly tools: readonly ServerTool[];
-  /** The others. */
-  readonly unusable: readonly UnusableTool[];
-}
-
-/** A connection to a server, with the tools that it had when the connection was opened. */
+/** A connection to a server, with the tools that it had when the connection was opened, or when they were listed before. */
 export interface Connection extends Listed {
+  /** The tools to keep, with their freshness. Undefined if they were kept before, or the server is older than 2026. */
+  readonly fresh?: { readonly known: KnownServer; readonly freshness: Freshness } | undefined;
   /** Calls a tool of the server. Pauses the call if the server needs the input of a person, and continues it with the answers. */
   call(tool: string, input: Record<string, unknown>, ctx: ToolExecutionContext): Promise<ToolResult>;
   /** Closes the connection. Never rejects. */
   close(): Promise<void>;
 }
 
+/** Options of `httpTransport()`. */
+interface HttpOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly auth: McpAuth | undefined;
+  readonly bounds: McpBounds;
+}
+
 /** Creates a transport over Streamable HTTP. */
-export function httpTransport(url: string, headers: Readonly<Record<string, string>>, bounds: McpBounds): McpTransport {
-  return new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers: { ...headers } },
-    fetch: boundedFetch(bounds),
+export function httpTransport(url: string, { headers, auth, bounds }: HttpOptions): McpTransport {
+  const { host, href } = new URL(url);
+  return new StreamableHTTPClientTransport(new URL(href), {
+    fetch: boundedFetch(bounds, { host, headers }),
+    ...(auth && { authProvider: auth }),
   });
+}
+
+/** Options of `connect()`. */
+export interface ConnectOptions {
+  readonly bounds: McpBounds;
+  readonly signal: AbortSignal;
+  /** The greeting and the tools of the server, if they were listed before. */
+  readonly known: KnownServer | undefined;
+  /** Called if a call fails that relied on `known`. */
+  readonly forget: (known: KnownServer) => void;
 }
 
 /** The questions of a server that a person can answer. */
@@ -220,10 +259,11 @@ const maxRounds = 10;
 export async function connect(
   server: string,
   transport: McpTransport,
-  { bounds, signal }: { readonly bounds: McpBounds; readonly signal: AbortSignal },
+  { bounds, signal, known, forget }: ConnectOptions,
 ): Promise<Connection> {
   const options = { capabilities, versionNegotiation: { mode: "auto" }, listMaxPages: 0 } as const;
   const client = new Client({ name: "jizai", version: "1" }, options);
+  client["_requestMessageId"] = Math.floor(Math.random() * 2 ** 31); // a call that continues may not have the id that it had on an earlier connection
   hideCapabilities(transport);
   const broken = new AbortController();
   const limits = { timeout: bounds.time, maxTotalTimeout: bounds.time };
@@ -246,7 +286,8 @@ export async function connect(
     }
   }
 
-  async function listTools(): Promise<Listed> {
+  async function listTools(): Promise<Listed & { readonly freshness: Freshness | undefined }> {
+    let freshness: Freshness | undefined;
     const listed: (ServerTool | UnusableTool)[] = [];
     const pages = new Set<string>();
     let left = bounds.maxBytes;
@@ -257,7 +298,8 @@ export async function connect(
     }
 
     /** Leaves the tools that can be used, and the cursor unless it leads to a page that was read before. */
-    function pageOf({ tools, nextCursor, ttlMs, cacheScope, ...page }: UnknownObject): UnknownObject {
+    function pageOf({ tools, nextCursor, ...page }: UnknownObject): UnknownObject {
+      freshness = freshnessOf(page, freshness);
       if (!Array.isArray(tools ?? [])) {
         broken.abort(new TypeError("Cannot read the tools of the MCP server: expected an array"));
       }
@@ -270,16 +312,13 @@ export async function connect(
       return {
         ...page,
         tools: all.filter(isUsable),
-        ttlMs: Number.isSafeInteger(ttlMs) && Number(ttlMs) > 0 ? ttlMs : 0,
-        cacheScope: cacheScope === "public" ? cacheScope : "private",
+        ttlMs: 0, // KnownServers keeps it
+        cacheScope: "private",
         ...(isNew && { nextCursor }),
       };
     }
 
-    adaptMessages(transport, onMessage, {
-      "tools/list": pageOf,
-      "tools/call": (result) => ({ content: [], structuredContent: result }), // resultOf() reads it
-    });
+    adaptMessages(transport, onMessage, { ...adapters, "tools/list": pageOf });
     const { tools } = await within(signal, (signal) => client.listTools(undefined, { ...limits, signal }));
     left = Infinity;
     const names = new Set(tools.map(({ name }) => name));
@@ -287,7 +326,15 @@ export async function connect(
       if (!isUsable(tool)) return [tool];
       return names.has(tool.name) ? [] : [{ name: tool.name, fault: "its `x-mcp-header` is not valid" }]; // the client left it out
     });
-    return { tools, unusable };
+    return { tools, unusable, freshness };
+  }
+
+  /** Connects without a request, with what is known of the server. */
+  async function reconnect(known: KnownServer): Promise<Connection> {
+    const prior = { kind: "modern", discover: known.greeting } as const;
+    await within(signal, (signal) => client.connect(transport, { ...limits, signal, prior }));
+    adaptMessages(transport, () => {}, adapters);
+    return { ...known, call, close };
   }
 
   async function call(name: string, input: UnknownObject, ctx: ToolExecutionContext): Promise<ToolResult> {
@@ -300,12 +347,17 @@ export async function connect(
       return round;
     }
 
+    const toolDefinition = known?.tools.find((tool) => tool.name === name);
+    const listed = toolDefinition && { toolDefinition: toolDefinition as Tool }; // readTool() has read it
     const paused = answersOf(ctx);
     let round = paused && ask(answered(paused.saved as SavedRound, paused.answers)); // ask() saved it
     for (let rounds = 0; rounds < maxRounds; rounds++) {
       const params = { name, arguments: input, ...retryOf(round) };
       const called = await within(signal, (signal) => {
-        return client.callTool(params, { ...limits, signal, onprogress, allowInputRequired: true });
+        return client.callTool(params, { ...limits, ...listed, signal, onprogress, allowInputRequired: true });
+      }).catch((error) => {
+        if (known && !signal.aborted) forget(known);
+        throw error;
       });
       if (called.resultType !== "input_required") return resultOf(called.structuredContent as UnknownObject); // adaptMessages() has put the whole result there
       round = ask(roundOf(called));
@@ -322,14 +374,16 @@ export async function connect(
     await transport.close().catch(() => {}); // a client that failed to connect does not close it
   }
 
+  const adapters: Adapters = {
+    "tools/call": (result) => ({ content: [], structuredContent: result }), // resultOf() reads it
+  };
   try {
     signal.throwIfAborted();
+    if (known) return await reconnect(known);
     await within(signal, (signal) => client.connect(transport, { ...limits, signal }));
-    return {
-      ...await listTools(),
-      close,
-      call,
-    };
+    const { freshness, ...listed } = await listTools();
+    const greeting = client.getDiscoverResult();
+    return { ...listed, call, close, fresh: greeting && freshness && { known: { ...listed, greeting }, freshness } };
   } catch (error) {
     await close();
     throw error;

@@ -15,10 +15,10 @@ import {
   type McpServer,
 } from "./connection.ts";
 import { inputOf } from "./input.ts";
-import { prefixOf, type ServerTool, toolNames } from "./tool.ts";
+import { type KnownServers, knownServers, prefixOf, type ServerTool, toolNames } from "./tool.ts";
 
 export type { McpBounds, McpTransport } from "./bounded_fetch.ts";
-export type { McpCustomServer, McpHttpServer, McpServer, McpServerOptions } from "./connection.ts";
+export type { McpAuth, McpCustomServer, McpHttpServer, McpServer, McpServerOptions } from "./connection.ts";
 
 /** Options of `mcp()`. */
 export interface McpOptions<V = unknown> {
@@ -34,7 +34,9 @@ export interface McpOptions<V = unknown> {
  * of calls, its calls may overlap with others.
  *
  * Each run connects to all servers at once when its session is opened, and lists their tools; the connections close with the session. If a server does not
- * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again. A tool without a name or
+ * answer, the run continues without its tools: a notice says so, the failure is reported to the operator, and the next run tries again. If a server says how long its list of tools stays fresh, other runs
+ * of the agent use the list until then, without a request before the first call: a private list for the same `headers` only, and not where a function returns
+ * `auth`. A tool without a name or
  * an input schema of the type `object`, or with a description that is no text, is left out and reported to the operator. Of a result, everything is kept that
  * can be read; the model reads structured content as JSON, unless a text of the result is its text form already. No answer is read without an end: a call whose answer exceeds `time` or `maxBytes` fails, and the model reads why.
  *
@@ -75,12 +77,15 @@ export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
   const all = Object.entries(servers);
   for (const [name, server] of all) expectServer(name, server);
   const cleanups = new Cleanups();
+  const known = knownServers();
 
   return {
     name: "mcp",
     toolPrefixes: all.map(([name]) => prefixOf(name)),
     async session(ctx, next) {
-      const connections = await Promise.all(all.map(([name, server]) => connectServer(name, server, ctx)));
+      const connections = await Promise.all(
+        all.map(([name, server]) => connectServer(name, server, { ctx, servers: known })),
+      );
       cleanups.set(ctx, async () => {
         await Promise.all(connections.map((connection) => connection?.close()));
       });
@@ -101,10 +106,20 @@ export function mcp<V = unknown>(options: McpOptions<V>): Middleware<V> {
 }
 
 /** Connects to a server. Returns `undefined` if that fails: the run continues without it. */
-async function connectServer<V>(name: string, server: McpServer<V>, ctx: Scope<V>): Promise<Connection | undefined> {
+async function connectServer<V>(
+  name: string,
+  server: McpServer<V>,
+  { ctx, servers }: { readonly ctx: Scope<V>; readonly servers: KnownServers },
+): Promise<Connection | undefined> {
   try {
     const bounds = { time: server.time ?? 30_000, maxBytes: server.maxBytes ?? 10_000_000 };
-    return await connect(name, await transportOf(server, ctx, bounds), { bounds, signal: ctx.signal });
+    const { transport, user } = await transportOf(server, ctx, bounds);
+    const { signal } = ctx;
+    const known = servers.get(name, user);
+    const connection = await connect(name, transport, { bounds, signal, known, forget: servers.forget });
+    const { fresh } = connection;
+    if (fresh) servers.set(name, user, fresh.known, fresh.freshness);
+    return connection;
   } catch (error) {
     if (ctx.signal.aborted) return undefined; // the run is being stopped
     const cause = startError(name, error);
@@ -114,10 +129,21 @@ async function connectServer<V>(name: string, server: McpServer<V>, ctx: Scope<V
   }
 }
 
-async function transportOf<V>(server: McpServer<V>, ctx: Scope<V>, bounds: McpBounds): Promise<McpTransport> {
-  if ("transport" in server && server.transport !== undefined) return await server.transport(ctx, bounds);
-  const { url, headers = {} } = server as McpHttpServer<V>; // a server without a transport has a URL: expectAddress()
-  return httpTransport(url, typeof headers === "function" ? await headers(ctx) : headers, bounds);
+/** A transport, and a text that tells its users apart; undefined if nothing does. */
+interface UsersTransport {
+  readonly transport: McpTransport;
+  readonly user?: string;
+}
+
+async function transportOf<V>(server: McpServer<V>, ctx: Scope<V>, bounds: McpBounds): Promise<UsersTransport> {
+  if ("transport" in server && server.transport !== undefined) {
+    return { transport: await server.transport(ctx, bounds) };
+  }
+  const { url, headers: headersOption = {}, auth: provider } = server as McpHttpServer<V>; // a server without a transport has a URL: expectAddress()
+  const headers = typeof headersOption === "function" ? await headersOption(ctx) : headersOption;
+  const isOwn = typeof provider === "function";
+  const auth = isOwn ? await provider(ctx) : provider;
+  return { transport: httpTransport(url, { headers, auth, bounds }), ...(!isOwn && { user: canonicalJson(headers) }) };
 }
 
 /** A server that a run is connected to. */

@@ -1,9 +1,10 @@
 /**
- * Reads the tools that an MCP server lists, and names them for the model. A tool that cannot be used is left out, with the reason, and takes no other one
+ * Reads the tools that an MCP server lists, names them for the model, and keeps lists as long as their server allows. A tool that cannot be used is left out, with the reason, and takes no other one
  * with it.
  *
  * @module
  */
+import type { Client } from "@modelcontextprotocol/client";
 import { isObject, type UnknownObject } from "../../../src/core/kit.ts";
 
 /** A tool as its server describes it. */
@@ -156,4 +157,84 @@ function hash(text: string): string {
   let sum = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(text)) sum = Math.imul(sum ^ byte, 0x01000193);
   return (sum >>> 0).toString(16).padStart(8, "0");
+}
+
+// Keeps the lists of servers: a run that finds one makes no request before its first call.
+
+/** The tools of a server. */
+export interface Listed {
+  /** Those that can be used. */
+  readonly tools: readonly ServerTool[];
+  /** The others. */
+  readonly unusable: readonly UnusableTool[];
+}
+
+/** The tools of a server, and its greeting. */
+export interface KnownServer extends Listed {
+  readonly greeting: NonNullable<ReturnType<Client["getDiscoverResult"]>>;
+}
+
+/** The freshness that a server gives to a list. */
+export interface Freshness {
+  /** Milliseconds. */
+  readonly time: number;
+  /** True if the list is the same for all users. */
+  readonly isPublic: boolean;
+}
+
+/** Reads the freshness of a page. Returns the shorter of two, for all pages of a list. */
+export function freshnessOf({ ttlMs, cacheScope }: UnknownObject, before: Freshness = forAll): Freshness {
+  const time = Number.isSafeInteger(ttlMs) && Number(ttlMs) > 0 ? Number(ttlMs) : 0;
+  return { time: Math.min(time, before.time), isPublic: before.isPublic && cacheScope === "public" };
+}
+
+/** The longest freshness: a day. */
+const forAll: Freshness = { time: 86_400_000, isPublic: true };
+
+/** The most characters of all lists that are kept. A server has one for each user whose list is private. */
+const maxListed = 10_000_000;
+
+/** The servers that an agent knows. */
+export interface KnownServers {
+  /** Returns what is known of a server to a user. `user` is undefined if nothing tells its users apart. */
+  get(server: string, user: string | undefined): KnownServer | undefined;
+  /** Keeps a list while it is fresh. A private one without a user is not kept. */
+  set(server: string, user: string | undefined, known: KnownServer, freshness: Freshness): void;
+  /** Forgets a list that led to a failure. */
+  forget(known: KnownServer): void;
+}
+
+/** Creates the list of servers that an agent knows: it is empty. */
+export function knownServers(): KnownServers {
+  const lists = new Map<string, { readonly known: KnownServer; readonly until: number; readonly length: number }>();
+  let total = 0;
+  const keyOf = (server: string, user?: string) => JSON.stringify([server, user]);
+
+  function drop(key: string): void {
+    total -= lists.get(key)?.length ?? 0;
+    lists.delete(key);
+  }
+
+  return {
+    get(server, user) {
+      for (const key of user === undefined ? [keyOf(server)] : [keyOf(server), keyOf(server, user)]) {
+        const list = lists.get(key);
+        if (list && Date.now() < list.until) return list.known;
+        drop(key);
+      }
+      return undefined;
+    },
+    set(server, user, known, { time, isPublic }) {
+      if (time === 0 || (!isPublic && user === undefined)) return;
+      const key = keyOf(server, isPublic ? undefined : user);
+      const { length } = JSON.stringify([key, known]);
+      drop(key);
+      lists.set(key, { known, until: Date.now() + time, length });
+      total += length;
+      for (const oldest of lists.keys()) if (total > maxListed) drop(oldest);
+    },
+    forget(known) {
+      for (const [key, list] of lists) if (list.known === known) drop(key);
+    },
+  };
 }
