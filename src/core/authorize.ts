@@ -129,9 +129,9 @@ async function savedDecision(
   proposed: ToolResult | undefined,
 ): Promise<CallDecision> {
   if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
-  const { name, input } = record as Extract<CallRecord, { state: "running" }>; // the other state that was allowed
+  const { name, input, steps } = record as Extract<CallRecord, { state: "running" }>; // the other state that was allowed
   const tool = engine.settings.toolsByName.get(name);
-  if (!tool?.idempotent) return { type: "answer", result: { ...interrupted, input } };
+  if (!tool || !(tool.idempotent || steps)) return { type: "answer", result: { ...interrupted, input } };
   const parsed = await parseToolInput(engine, { ...ctx, tool, name }, input);
   if ("invalid" in parsed) return { type: "answer", result: { ...parsed.invalid, input } };
   return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };

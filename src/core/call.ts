@@ -22,6 +22,7 @@ import {
   withoutAdditions,
   withoutError,
 } from "./call_results.ts";
+import { CallSteps } from "./call_steps.ts";
 import { End, isInterrupt, Pause, Paused } from "./interrupt.ts";
 import { nameOf } from "./middleware.ts";
 import type { ToolChange, ToolContext } from "./points.ts";
@@ -72,8 +73,11 @@ function decisionOf(phase: CallPhase): FinalDecision | undefined {
 }
 
 /** Returns the record of a call in a phase. Undefined if the phase saves nothing: the record of an earlier phase stays. */
-function recordOf({ record: { call }, note, inner }: OpenCall, phase: CallPhase): CallRecord | undefined {
-  const base = inner ? { call, inner } : { call };
+function recordOf(
+  { record: { call }, note, inner, savedSteps: steps }: OpenCall,
+  phase: CallPhase,
+): CallRecord | undefined {
+  const base = { call, ...(inner && { inner }), ...(steps && { steps }) };
   switch (phase.at) {
     case "allowed":
     case "ran": {
@@ -127,6 +131,8 @@ interface CallPlace {
   readonly barred?: ToolResult | undefined;
   /** The records of the batch. Each open call writes its own. */
   readonly records: CallRecord[];
+  /** Saves the records. Never rejects: a failure ends the run. */
+  readonly save: () => Promise<void> | undefined;
 }
 
 /**
@@ -137,6 +143,7 @@ export class OpenCall {
   #phase: CallPhase = { at: "received" };
   #revisions = noRevisions;
   #isStartEmitted = false;
+  #steps: CallSteps | undefined;
   #innerCalls: { readonly calls: InnerCalls | undefined } | undefined;
   readonly #failures: unknown[] = [];
   /** Ends the wait of `enter()`. */
@@ -180,6 +187,14 @@ export class OpenCall {
   /** The calls inside the subagent that does the work, as far as clients have seen them. */
   get inner(): InnerCalls | undefined {
     return this.#innerCalls?.calls ?? this.record.inner;
+  }
+  /** The journaled steps of the tool. */
+  get steps(): CallSteps {
+    return this.#steps ??= new CallSteps(this);
+  }
+  /** Those steps as its record has them. */
+  get savedSteps(): CallRecord["steps"] {
+    return this.#steps ? this.#steps.saved : this.record.steps;
   }
   /** The questions that a waiting call asks. */
   get questions(): readonly Question[] {
@@ -296,6 +311,14 @@ export class OpenCall {
   /** Collects the calls inside the subagent that does the work: `collector` has those so far. */
   collect(collector: { readonly calls: InnerCalls | undefined }): void {
     this.#innerCalls = collector;
+  }
+
+  /** Saves its steps so far. */
+  saveSteps(): Promise<void> | undefined {
+    const { phase, place: { records, index, save } } = this;
+    if (phase.at !== "running") return undefined;
+    records[index] = recordOf(this, { ...phase, at: "allowed" }) ?? this.record;
+    return save();
   }
 
   /** Adds an error that the run must handle. */

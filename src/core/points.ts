@@ -349,7 +349,7 @@ export type Approval =
   | { readonly type: "deny"; readonly reason: string };
 
 /** The context of `execute`, where `next()` rejects with the error of a tool that throws. */
-export interface ExecuteContext<V = unknown, I = unknown> extends ToolExecutionContext<V> {
+export interface ExecuteContext<V = unknown, I = unknown> extends Omit<ToolExecutionContext<V>, "step"> {
   /** The call as the model made it. */
   readonly call: Call;
   /** The tool. */

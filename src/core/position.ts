@@ -99,6 +99,8 @@ export type CallRecord =
     readonly call: Call;
     /** The calls inside the subagent that does the work, as far as clients have seen them. */
     readonly inner?: InnerCalls;
+    /** The journaled steps of its tool, in groups, of which only the last one grows. Empty: the first step has begun. Undefined: the tool has used none. */
+    readonly steps?: readonly (readonly CallStep[])[];
   }
   & (
     /** Not decided: the hooks run from the start. */
@@ -119,6 +121,14 @@ export type CallRecord =
     | { readonly state: "ran"; readonly raw: ToolResult } & AllowedCall
     | { readonly state: "done"; readonly result: ReviewedResult }
   );
+
+/** A journaled step that has run. */
+export interface CallStep {
+  /** The name, unique in its call. */
+  readonly name: string;
+  /** The value, as JSON. Default: undefined. */
+  readonly value?: unknown;
+}
 
 /** The tool and the input of a call that was allowed. */
 export interface AllowedCall {

@@ -12,7 +12,7 @@ export type FormattedHead = Omit<SessionHead, "version" | "mail" | "lease"> & {
 };
 
 /** The newest format of heads and entries that this version of the package reads. */
-const newestFormat = 2;
+const newestFormat = 3;
 
 /** The positions that this version of the package continues. */
 const positions: readonly unknown[] = [
@@ -39,14 +39,15 @@ export function inCurrentForm<H>(head: H): H {
 }
 
 /**
- * Returns the format of a head with this run. It is 2 if the run, or that of a paused child, is at a position that has another name in format 1. Earlier versions
- * of the package read format 1 only, so they leave such a session alone. All other runs are written in format 1, so that they can continue them.
+ * Returns the format of a head with this run, or of its paused children. It is 3 if a call has journaled steps, which earlier versions of the package would repeat,
+ * and 2 at a position that has another name in format 1. Those versions leave such a session alone. All other runs are written in format 1, so that they can
+ * continue them.
  */
-export function formatFor(run: unknown): 1 | 2 {
+export function formatFor(run: unknown): number {
   const { at, calls } = Object(Object(run).position);
   if (at === "incoming" || at === "prompt") return 2;
-  const isChildNew = (call: unknown) => formatFor(Object(Object(call).saved).run) === 2;
-  return Array.isArray(calls) && calls.some(isChildNew) ? 2 : 1;
+  if (!Array.isArray(calls)) return 1;
+  return Math.max(1, ...calls.map((call) => Object(call).steps ? 3 : formatFor(Object(Object(call).saved).run)));
 }
 
 /** Throws a `TypeError` for a head of a newer version, of which nothing else is read. */

@@ -110,6 +110,16 @@ export interface ToolExecutionContext<V = unknown> extends Scope<V> {
   readonly progress: (data: unknown) => void;
   /** The open call, for features of the engine. */
   readonly "~call": unknown;
+  /**
+   * Runs a part of the tool once, also if the call runs again after a crash, a pause or a failure. Its value is stored before the promise resolves, and a later
+   * execution of the call receives the value without calling `work`. If the process dies before the value is stored, `work` runs again. Its `key` is the same for
+   * every attempt of the step, in every process: pass it to services as their idempotency key. A tool that has begun a step runs again after its process died, as
+   * if it were `idempotent`, so all its effects belong in steps.
+   *
+   * A name is unique in its call; a step that has thrown may be tried again. Rejects with a `TypeError` if the name is taken or the value is not JSON, and with
+   * the reason of the signal if the call is stopped.
+   */
+  readonly step: <T>(name: string, work: (step: { readonly key: string }) => T | Promise<T>) => Promise<T>;
 }
 
 /**

@@ -11,6 +11,7 @@ import { type Halt, haltOf, OpenCall } from "./call.ts";
 import { stopped, unfinished, withheld, withoutAdditions } from "./call_results.ts";
 import { decideOnError } from "./error_hooks.ts";
 import { skipped } from "./hook_answers.ts";
+import { stepOf } from "./call_steps.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
 import { delay, isThenable, withGracePeriod } from "./lib/cancellation.ts";
 import type { GroupContext } from "./middleware.ts";
@@ -107,17 +108,18 @@ export const runTools: Step<"tools"> = async (scope, { turn, message, calls }, c
 
 /** Opens the calls of all groups. Those beyond the limit of the run are barred, and those of a response that was cut. */
 function openGroups(
-  { scope, position: { turn }, records }: Batch,
+  { scope, position, position: { turn }, records, checkpoint }: Batch,
   groups: readonly CallEntry[][],
 ): readonly OpenCall[][] {
   const { id, limits, loop: { counters, finish } } = scope.engine;
   const batchId = `${id}:${counters.batches}`;
   const callsLeft = limits.calls - (counters.calls - records.length); // the counter contains the calls of this batch
+  const save = () => checkpoint(position);
   const overLimit = skipped(`Not run: this run may make ${limits.calls} calls.`);
   return groups.map((group) =>
     group.map(([index, record]) => {
       const barred = unfinished(record.call, finish) ?? (index >= callsLeft ? overLimit : undefined);
-      return new OpenCall(scope, record, { turn, batchId, index, barred, records });
+      return new OpenCall(scope, record, { turn, batchId, index, barred, records, save });
     })
   );
 }
@@ -337,7 +339,7 @@ async function runTool(ctx: ExecuteContext, call: OpenCall): Promise<ToolResult>
   try {
     if (tool["~execute"]) return await tool["~execute"](ctx as never, call as never); // it is made for these two
     if (steering.skipped) return steering.skipped;
-    const returned = tool.execute(ctx.input as never, ctx); // parsed by the tool's own schema
+    const returned = tool.execute(ctx.input as never, { ...ctx, step: stepOf(ctx, call) }); // parsed by the tool's own schema
     if (!isThenable(returned)) return toResult(returned);
     return toResult(
       await withGracePeriod(Promise.resolve(returned), cancellation, limits.grace, () => {

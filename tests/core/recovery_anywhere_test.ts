@@ -96,6 +96,12 @@ function check(whole: Life, life: Life, deaths: readonly Death[]): void {
   const more = life.done.filter(({ what, idempotent }) => !idempotent && !take(deeds, what));
   assertEquals(more, [], "What may not be done twice was.");
 
+  const stepped = started.flatMap(({ call, steps = [] }) => steps.flat().map(({ name }) => `${call.id} ${name}`));
+  const repeatedSteps = life.done.slice(deaths.at(-1)?.done.length).filter(({ place, step }) =>
+    stepped.includes(`${place.split(":").at(-1)} ${step}`)
+  );
+  assertEquals(repeatedSteps, [], "A step that was stored ran again.");
+
   const answered = deaths.flatMap(({ kept }) => kept.run?.answers ?? []).map(({ question }) => aboutCall(question));
   const repeated = life.asked.map(aboutCall).filter((question) => question && answered.includes(question));
   assertEquals(repeated, [], "What was answered is asked again.");

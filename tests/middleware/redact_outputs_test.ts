@@ -350,12 +350,13 @@ const approval: Complete<SavedApproval> = {
   asked,
   guards: [["guard", asked]],
 };
+const steps = [[{ name: "charge", value: json }]];
 const records: ByKey<CallRecord, "state"> = {
-  pending: { state: "pending", call, inner },
-  waiting: { state: "waiting", call, inner, questions: [question], approval, saved: json },
-  running: { state: "running", call, inner, name: "look", input: json, note: secret },
-  ran: { state: "ran", call, inner, name: "look", input: json, note: secret, raw: toolResult },
-  done: { state: "done", call, inner, result: reviewed },
+  pending: { state: "pending", call, inner, steps },
+  waiting: { state: "waiting", call, inner, steps, questions: [question], approval, saved: json },
+  running: { state: "running", call, inner, steps, name: "look", input: json, note: secret },
+  ran: { state: "ran", call, inner, steps, name: "look", input: json, note: secret, raw: toolResult },
+  done: { state: "done", call, inner, steps, result: reviewed },
 };
 const all = Object.values(messages);
 const positions: ByKey<Position, "at"> = {

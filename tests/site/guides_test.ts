@@ -58,6 +58,14 @@ Deno.test("approvals_by_webhook: the receiver gets the question, and refuses a r
   assertMatch(String(printed.calls[0]?.args[0]), /^Approve deploy \{"version":"v2"\}\? POST \/sessions\//);
 });
 
+Deno.test("steps: both steps run, and the result contains the value of the first", async () => {
+  using printed = stub(console, "log", () => {});
+  const { default: app } = await load("steps", demo);
+  const { text } = first("run.finished", await prompt(app, "order product=Tea"));
+  assertEquals(text, "Ordered Tea: payment of Tea");
+  assertEquals(printed.calls.map(({ args }) => args), [["Paid with payment of Tea", "mail"]]);
+});
+
 Deno.test("model_per_request: an unknown model is refused, and the default answers", async () => {
   const { default: app } = await load("model_per_request", demo);
   assertEquals((await post(app, "/runs", { prompt: "Hi" }, { "x-model": "none" })).status, 400);

@@ -65,7 +65,7 @@ export const credentials: readonly RegExp[] = [
  *
  * Of a streamed text, only what may belong to a secret is held back. If the stream breaks off, the held text is dropped. Tools receive `[redacted]` as well,
  * so they must read their keys elsewhere. Not masked: media, ids (of calls, runs, sessions, owners), names that the application chose (of agents, middleware,
- * models, `data` events), texts that the model encodes or spells out, what a provider signs or encrypts (`meta` of a thought), the options of a request, and
+ * models, steps, `data` events), texts that the model encodes or spells out, what a provider signs or encrypts (`meta` of a thought), the options of a request, and
  * errors, which only `onError` receives. A secret is not found in the deltas of a tool or a hook that emits one part of it before the start or the end of a
  * response or a turn, and the rest after it.
  *

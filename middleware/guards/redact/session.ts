@@ -90,7 +90,7 @@ function maskPosition(position: Position, maskMessages: MaskMessages, mask: Mask
 }
 
 function maskRecord(callRecord: CallRecord, mask: Mask): CallRecord {
-  const record = maskInner(callRecord, mask);
+  const record = maskSteps(maskInner(callRecord, mask), mask);
   const call = maskCall(record.call, mask);
   switch (record.state) {
     case "pending":
@@ -111,6 +111,14 @@ function maskRecord(callRecord: CallRecord, mask: Mask): CallRecord {
     case "done":
       return { ...record, call, result: maskReviewed(record.result, mask) };
   }
+}
+
+/** Masks the values of steps. Their names stay: a step that is not found runs again. */
+function maskSteps(record: CallRecord, mask: Mask): CallRecord {
+  const { steps } = record;
+  return steps
+    ? { ...record, steps: steps.map((group) => group.map((step) => maskFields(step, ["value"], mask))) }
+    : record;
 }
 
 /** Masks the decision that was saved with a question. The names of its guards stay. */

@@ -81,6 +81,28 @@ function obstacle(value: unknown, levels: number, check: JsonCheck): Obstacle | 
 /** The most values in which a refused value is searched for promises. */
 const maxSearched = 1_000;
 
+/** Throws a `TypeError` that starts with `operation` if `value` is not the same once it was written as JSON. A member that is undefined may be left out. */
+export function expectSameAsJson(operation: string, value: unknown): void {
+  expectJson(operation, value);
+  const found = changedType(value);
+  if (found) throw new TypeError(`${operation}: it has ${found}, which JSON does not keep; expected plain values`);
+}
+
+/** Returns a value that JSON changes, by its type, if there is one. */
+function changedType(value: unknown): string | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : `the number ${value}`;
+  if (typeof value !== "object" || value === null) {
+    return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : undefined;
+  }
+  const isRow = Object.getPrototypeOf(value) === null; // as some databases return them
+  if (!isPlain(value) && !isRow) return `a value of type ${Object(value).constructor?.name ?? typeOf(value)}`;
+  for (const inner of Object.values(value)) {
+    const found = inner === undefined && Array.isArray(value) ? "undefined in a list" : changedType(inner);
+    if (found) return found;
+  }
+  return undefined;
+}
+
 /** Keeps promises in the plain objects and arrays of a refused value from ending the process when they reject: nothing awaits them. */
 export function ignoreRejections(value: unknown): void {
   const found = new Set([value]); // grows while it is read

@@ -165,8 +165,8 @@ export interface ResumeTokens {
   hold(text?: string, options?: HoldOptions): Promise<HeldSession>;
 }
 
-/** The versions of the format that are read. They change with the form of sessions: version 4 contains a session in format 2. */
-const versions = [3, 4];
+/** The versions of the format that are read. They change with the form of sessions: versions 4 and 5 contain a session in format 2 and 3. */
+const versions = [3, 4, 5];
 
 /** The content of a token. */
 interface Sealed {

@@ -53,7 +53,7 @@ export function replay(recording: Recording): Replay {
       name,
       description,
       input: schemaOf<unknown>(schema),
-      execute: (input: unknown, ctx) => player.execute({ ...ctx, input, tool: replayed } as ExecuteContext), // the player reads no other fields
+      execute: (input: unknown, ctx) => player.execute({ ...ctx, input, tool: replayed } as object as ExecuteContext), // the player reads no other fields
     });
     return replayed;
   });

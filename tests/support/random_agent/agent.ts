@@ -13,6 +13,7 @@ import {
   type Run,
   type Scope,
   tool,
+  type ToolExecutionContext,
 } from "@jizai/jizai";
 import { compaction } from "@jizai/jizai/middleware/compaction";
 import { scripted, type ScriptedStep } from "@jizai/jizai/model/scripted";
@@ -38,6 +39,8 @@ export interface Done {
   /** The agents, the call, the tool and its input. */
   readonly what: string;
   readonly idempotent: boolean;
+  /** The journaled step of the call. Default: the effect is in none. */
+  readonly step?: string;
 }
 
 /** The script of an agent. */
@@ -80,7 +83,17 @@ function roleBy(chance: Chance, tame: boolean, name: string, depth: number): Rol
 
 /** Returns the script of a model for one turn. */
 function stepBy({ below, one }: Chance, id: string, helped: boolean): ScriptedStep {
-  const tools = ["read", "read", "send", "pay", "perhaps", "flaky", ...helped ? ["helper", "helper"] : [], "missing"];
+  const tools = [
+    "read",
+    "read",
+    "send",
+    "pay",
+    "perhaps",
+    "flaky",
+    "order",
+    ...helped ? ["helper", "helper"] : [],
+    "missing",
+  ];
   const calls = Array.from({ length: below(5) }, (_, index) => {
     const name = tools[below(tools.length)] ?? "read";
     const input = name === "helper"
@@ -146,13 +159,18 @@ function tools(done: Done[]): readonly AnyTool<Vars>[] {
       input,
       idempotent,
       ask,
-      async execute({ n }, { idempotencyKey: key, callId, run, vars }) {
+      async execute({ n }, { idempotencyKey: key, callId, run, vars, step }) {
         await vars.linger();
+        const place = placeOf(run, callId);
+        const what = [...run.path, callId, name, n].join(" ");
+        if (name === "order") {
+          return await orderInSteps(n, step, (step) => done.push({ place, what, idempotent: true, step }));
+        }
         if (name === "flaky" && !failed.has(key)) {
           failed.add(key);
           throw new Error("Flaky");
         }
-        done.push({ place: placeOf(run, callId), what: [...run.path, callId, name, n].join(" "), idempotent });
+        done.push({ place, what, idempotent });
         await vars.linger();
         return `${name} did ${n}.`;
       },
@@ -163,5 +181,21 @@ function tools(done: Done[]): readonly AnyTool<Vars>[] {
     make("pay", { ask: true }),
     make("perhaps", { ask: ({ n }) => n % 2 === 1 }),
     make("flaky", { idempotent: true }),
+    make("order", {}),
   ];
+}
+
+/** Does two things in parallel, and then a third, each in a step. */
+async function orderInSteps(
+  n: number,
+  step: ToolExecutionContext["step"],
+  add: (step: string) => void,
+): Promise<string> {
+  const run = (name: string) =>
+    step(name, () => {
+      add(name);
+      return { [name]: n };
+    });
+  const first = await Promise.all([run("charge"), run("pack")]);
+  return JSON.stringify([...first, await run("ship")]);
 }
