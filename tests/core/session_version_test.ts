@@ -72,11 +72,11 @@ Deno.test("a session is unreadable if a large value of its head is missing, or i
   const [damaged, newer] = [memory().journal, memory().journal];
   const entries = change.entries.map(() => ({ type: "message", message: user("Hi") } as const));
   await damaged.append(key, { ...marks, created, change: { ...change, entries } });
-  const head = change.head.replace('"format":1', '"format":3');
+  const head = change.head.replace('"format":1', '"format":4');
   await newer.append(key, { ...marks, created, change: { ...change, head } });
   for (const open of [openHead, openSession]) {
     await assertRejects(() => open(damaged, key), Error, 'Cannot read session "s": its entry 2 is missing');
-    await assertRejects(() => open(newer, key), Error, "in format 3; expected 2 or lower");
+    await assertRejects(() => open(newer, key), Error, "in format 4; expected 3 or lower");
   }
 });
 

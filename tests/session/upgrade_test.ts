@@ -152,7 +152,7 @@ Deno.test("a process leaves the session of a newer format to newer processes, an
   const headOf = () => database.prepare("SELECT * FROM jizai_journal WHERE session = 'lost'").get();
   const change = (from: string, to: string) =>
     database.prepare("UPDATE jizai_journal SET head = replace(head, ?, ?) WHERE session = 'lost'").run(from, to);
-  change('{"format":1', '{"format":3');
+  change('{"format":1', '{"format":4');
   const newer = headOf();
   const errors: string[] = [];
   const app = served(store, ["Paid."], { onError: (error) => void errors.push(String(error)) });
@@ -163,7 +163,7 @@ Deno.test("a process leaves the session of a newer format to newer processes, an
     assertEquals(runs, []);
   }
   const unreadable = 'UnreadableError: Cannot read session "lost": a newer version of the package has written it, ' +
-    "in format 3; expected 2 or lower";
+    "in format 4; expected 3 or lower";
   assertEquals(errors, [unreadable]); // once
   for (const request of [app.request("/sessions/lost"), post(app, "/runs?s=lost", { prompt: "Hi" })]) {
     const [status, { code }] = await refusalOf(request) as unknown as [number, { readonly code: string }]; // a failure has an id
@@ -172,7 +172,7 @@ Deno.test("a process leaves the session of a newer format to newer processes, an
   await answer(app, "paused", { callId: "call_1", type: "approve" });
   await app.sweep();
   assertEquals([headOf(), (await linesOf(store, "paused")).at(-1)], [newer, "assistant Paid."]);
-  change('{"format":3', '{"format":1'); // the newer process gives it back
+  change('{"format":4', '{"format":1'); // the newer process gives it back
   const other = served(store, ["Recovered."]);
   const { runs, over } = await other.recover();
   await advanceUntilSettled(time, over);

@@ -79,7 +79,7 @@ export const sessionLaws: Laws<TestedStore> = {
       fork: () => store.fork("s", "copy"),
     };
     const error =
-      'Cannot read session "s": a newer version of the package has written it, in format 99; expected 2 or lower';
+      'Cannot read session "s": a newer version of the package has written it, in format 99; expected 3 or lower';
     for (const [name, operation] of Object.entries(operations)) {
       const seen = await operation().then(() => "nothing", (error) => error.message);
       expect(`the error of ${name}()`, seen, error);

@@ -8,7 +8,7 @@ import { type AgentDefinition, defineAgent } from "../../core/definition.ts";
 import type { NumberedEvent } from "../../core/events.ts";
 import { canonicalJson } from "../../core/lib/json.ts";
 import { memory } from "../../core/memory.ts";
-import type { ExecuteContext, RunResult } from "../../core/points.ts";
+import type { RunResult } from "../../core/points.ts";
 import { nullSink, start } from "../../core/start.ts";
 import { type AnyTool, schemaOf, tool } from "../../core/tool.ts";
 import type { Model } from "../../model/model.ts";
@@ -53,7 +53,7 @@ export function replay(recording: Recording): Replay {
       name,
       description,
       input: schemaOf<unknown>(schema),
-      execute: (input: unknown, ctx) => player.execute({ ...ctx, input, tool: replayed } as object as ExecuteContext), // the player reads no other fields
+      execute: (input: unknown, ctx) => player.execute({ ...ctx, input, tool: replayed }),
     });
     return replayed;
   });
