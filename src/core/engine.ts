@@ -26,6 +26,7 @@ export type {
   AskedText,
   At,
   CallRecord,
+  CallStep,
   Checkpoint,
   CheckpointOptions,
   Counters,

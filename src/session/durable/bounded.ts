@@ -29,7 +29,7 @@ export class SlowStoreError extends Error {
   override readonly name = "SlowStoreError";
 
   /** Takes the report as a fact. */
-  constructor(readonly fact: HealthFact) {
+  constructor(readonly fact: Exclude<StoreFact, { readonly type: "store.called" }>) {
     const { type, operation, milliseconds } = fact;
     super(
       type === "store.slow"
