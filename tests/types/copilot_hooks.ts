@@ -42,8 +42,10 @@ const written: sdk.SessionHooks = {
 };
 ours.copilot_hooks(written, { dialect: "node" });
 
-// there is a handler for each hook of the SDK, and no other
-is<[keyof Ours, Name] extends [Name, keyof Ours] ? true : false>();
+// there is a handler for each hook of the SDK, and for those that its documents have and its types lack
+type Documented = "onSubagentStart" | "onSubagentStop" | "onPreCompact" | "onPermissionRequest" | "onNotification";
+is<[Name] extends [keyof Ours] ? true : false>();
+is<[keyof Ours] extends [Name | Documented] ? true : false>();
 
 // the inputs have the types of the SDK, and its outputs are accepted
 type Wrong = {

@@ -185,9 +185,9 @@ export type EventFields = {
     command_source?: string;
     prompt: string;
   };
-  /** When a session is opened, and after a compaction. */
+  /** When a session is opened, and after a compaction. In "claude", the source of a session that was made from another one is "fork", which other types lack. */
   SessionStart: {
-    source: "startup" | "resume" | "clear" | "compact" | "fork";
+    source: "startup" | "resume" | "clear" | "compact";
     session_title?: string;
     seconds_since_last_response?: number;
     context_tokens?: number;

@@ -198,14 +198,17 @@ function exactKindOf(error: unknown): StopFailureKind {
 
 // The `session` point: SessionStart, SessionEnd, SubagentStart, and the failure of a run.
 
+/** The source of a session. */
+type SessionSource = EventFields["SessionStart"]["source"] | "fork";
+
 /** Asks SessionStart, and applies its answers except their context. */
 async function startSession(
   hooks: Hooks,
   ctx: Scope,
-  source: EventFields["SessionStart"]["source"],
+  source: SessionSource,
 ): Promise<Answers> {
   const answers = await hooks.ask("SessionStart", ctx, () => ({
-    source,
+    source: source as EventFields["SessionStart"]["source"], // "fork" is one in "claude"
     ...titleOf(hooks, ctx),
     ...(source === "resume" || source === "fork" ? costOfResuming(hooks, ctx) : {}),
   }));
@@ -252,7 +255,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
   const watch = watchEvents(hooks);
 
   /** Returns the source of a session. The state of a fork is that of the session that it was made from. One that has lost its messages was cleared. */
-  function sourceOf(ctx: SessionContext): EventFields["SessionStart"]["source"] {
+  function sourceOf(ctx: SessionContext): SessionSource {
     const last = memory.last.get(ctx);
     if (ctx.source === "new") return last ? "clear" : "startup";
     return last && last.session !== ctx.run.session ? "fork" : "resume";
