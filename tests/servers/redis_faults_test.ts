@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { Redis } from "ioredis";
 import { user } from "@jizai/jizai";
 import { redisStore } from "@jizai/jizai/session/redis";
@@ -74,7 +74,7 @@ onRedis(
 onRedis("a prompt is refused while the server is down, and answered once it is up", async (redis, server) => {
   const served = servedOn(storeOn(redis));
   await server.control("kill");
-  assertStringIncludes(await assertRefuses(served), "max retries per request");
+  assertMatch(await assertRefuses(served), /max retries per request|has not answered within 5000 ms/); // whichever comes first
   await server.control("start");
   await assertAnswers(served);
 });
