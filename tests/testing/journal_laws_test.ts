@@ -90,6 +90,32 @@ const cases: Readonly<Record<string, readonly [change: Change, broken: readonly 
   "returns the keys that are due in any order": [({ pending }) => ({
     pending: async (limit) => (await pending(limit)).toReversed(),
   }), ["finds the journals that are due"]],
+  "returns the keys that are due sorted by their names": [({ pending }) => ({
+    pending: async (limit, within) => (await pending(99, within)).toSorted().slice(0, limit),
+  }), ["finds the journals that are due"]],
+  "notifies before it commits": [({ append, watch }) => {
+    const watchers = new Set<() => void>();
+    return {
+      append(key, addition) {
+        for (const notify of watchers) notify();
+        return append(key, addition);
+      },
+      watch(key, watcher) {
+        watchers.add(watcher.notify);
+        const end = watch(key, { ...watcher, notify() {} });
+        return () => {
+          watchers.delete(watcher.notify);
+          end();
+        };
+      },
+    };
+  }, ["notifies the watchers of a journal of its changes"]],
+  "lists no long names": [({ list }) => ({
+    list: async (options) => (await list(options)).filter((name) => name.length < 30),
+  }), [
+    "does the same as a plain model, whatever several instances do",
+    "lists the sessions of an owner, page by page",
+  ]],
   "notifies of no post": [({ post, watch }) => {
     let isPosting = false;
     return {

@@ -34,7 +34,29 @@ export {
   type SweepOptions,
 } from "../../core/store.ts";
 export { SlowStoreError } from "./bounded.ts";
-export type * from "../../core/journal.ts";
+export type {
+  Append,
+  Appended,
+  Created,
+  EndedEntry,
+  HeadChange,
+  Journal,
+  JournalChange,
+  JournalEntry,
+  JournalHead,
+  JournalLines,
+  JournalListOptions,
+  JournalPage,
+  JournalWatcher,
+  MailEntry,
+  Mark,
+  NumberedJournalEntry,
+  OpenedJournal,
+  Post,
+  Posted,
+  PostedMail,
+  RunState,
+} from "../../core/journal.ts";
 export type { Entry } from "../../core/entries.ts";
 export type { ExpectedReport, Mail, Rule, Unsaved } from "../../core/session.ts";
 export type { RecoveredRun } from "../record/run_host.ts";
