@@ -158,6 +158,7 @@ const runOptionNames = [
 /** The names of the options with which servers start runs, beside those of runs. */
 const serverOptionNames = [
   "records",
+  "onUsage",
   "isNew",
   "isRepeated",
   "mustExist",

@@ -225,7 +225,7 @@ async function compactTranscript(
       const fits = before <= engine.window || engine.window <= limits.context; // the limit itself is only the time to try
       return trigger === "auto" && fits ? declined("It failed.") : trimmed(ctx, engine);
     });
-  if (compaction.usage) engine.spend(compaction.usage);
+  if (compaction.usage) engine.spend(compaction.usage, model.id);
   engine.control.signal.throwIfAborted();
   if (compaction.type === "compacted") {
     await loop.replaceTranscript(compaction.messages);

@@ -224,7 +224,7 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
     }
   } finally {
     call.shown ||= answer.shown && !quiet;
-    engine.spend(answer.usage);
+    engine.spend(answer.usage, model.id);
   }
   if (cancellation.aborted) throw cancellation.reason;
   const { finish, usage, id } = answer;

@@ -19,13 +19,13 @@ import type { RunSnapshot, TurnState } from "./position.ts";
 import type { Run, Scope, Used } from "./scope.ts";
 import type { Rule } from "./session.ts";
 import type { SessionWriter } from "./session_writer.ts";
-import type { Beginning } from "./start.ts";
+import type { Beginning, StartOptions } from "./start.ts";
 import type { Steering } from "./steering.ts";
 import { type AnyTool, type ToolTable, toolTable } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import type { Model } from "../model/model.ts";
 import type { Emit } from "../protocol/event.ts";
-import { addUsage, type Usage, type UserMessage } from "../protocol/message.ts";
+import { addUsage, noUsage, type Usage, type UserMessage } from "../protocol/message.ts";
 import type { PersonAnswer, QuestionOptions } from "../protocol/question.ts";
 import { expectNames } from "../protocol/shape.ts";
 import type { Sink } from "../stream/channel.ts";
@@ -206,6 +206,7 @@ export class EngineRun {
   #tools: readonly AnyTool[];
   #answerFormat: AnswerFormat | undefined;
   #usage: Usage;
+  readonly #onUsage: StartOptions["onUsage"];
   #settings: OpenSettings | undefined;
   #slots: Semaphore | undefined;
   #agentSlots: Semaphore | undefined;
@@ -217,7 +218,7 @@ export class EngineRun {
       sink,
       control,
       steering,
-      options: { vars, onError = logError, tools = [], answerFormat, parent },
+      options: { vars, onError = logError, tools = [], answerFormat, parent, onUsage },
     } = beginning;
     const { snapshot, messages, compactions } = claimed;
     this.id = snapshot.id;
@@ -248,6 +249,7 @@ export class EngineRun {
     this.sessionState = parent?.run.sessionState ?? new Map(claimed.state);
     this.rules = parent?.run.rules ?? [...claimed.rules];
     this.#limits = beginning.limits;
+    this.#onUsage = onUsage;
     this.#usage = snapshot.usage;
     this.exit = new ExitState(control);
     const { events, exit, writer } = this;
@@ -316,10 +318,12 @@ export class EngineRun {
     this.#settings = opened;
   }
 
-  /** Counts tokens, in this run and in its parents. */
-  spend(usage: Usage): void {
+  /** Counts tokens of a model, in this run and in its parents. */
+  spend(usage: Usage, model: string): void {
+    if (usage === noUsage) return;
     this.#usage = addUsage(this.#usage, usage);
-    this.parent?.spend(usage);
+    this.parent?.spend(usage, model);
+    this.#onUsage?.(this.id, model, usage);
   }
 
   /** Returns the snapshot: that of the loop, with the usage, the state and the number of events as they are now. */

@@ -94,6 +94,11 @@ export class SessionWriter implements Sink<NumberedEvent> {
     return always && (records !== undefined || this.#store.durable !== undefined);
   }
 
+  /** The number of events that wait until they are stored. */
+  get waiting(): number {
+    return this.#waiting.count;
+  }
+
   /** True if the run has a named session, or has been saved. */
   get #saves(): boolean {
     return this.#options.always || this.#journal !== undefined;

@@ -53,6 +53,8 @@ export interface StartOptions extends ClaimOptions {
   readonly check?: ((beginning: Beginning, claimed: Claimed) => void) | undefined;
   /** Runs the `input` hooks for what a client gave beside its messages, and changes the run accordingly. Throws a `Refusal`. Default: there is nothing. */
   readonly review?: ((run: EngineRun, scope: Scope) => Promise<void>) | undefined;
+  /** Receives the tokens of each request to a model, also of a child run, with the id of this run. */
+  readonly onUsage?: ((run: string, model: string, usage: Usage) => void) | undefined;
 }
 
 /** The parts of a run that exist before it has its session. */
@@ -76,6 +78,23 @@ export interface ReadyRun {
   readonly after: number;
   /** The tokens that the run has used before. */
   readonly usage: Usage;
+  /** The state that the run was in. Default: it is new. */
+  readonly before?: StateBefore;
+  /** The milliseconds since the lease of a lost run ended. Default: the run was not lost, or had no lease. */
+  readonly lag?: number;
+}
+
+/** The state of a run that continues: it had paused, its process died, or its process gave it back. */
+export type StateBefore = "paused" | "lost" | "handed-over";
+
+/** Returns the run that has its session, as it was before. */
+function readyRun({ id: run, claimed, claimed: { snapshot: { events: after, usage } } }: EngineRun): ReadyRun {
+  const ready = { run, after, usage };
+  if (claimed.type === "new") return ready;
+  if (pauseOf(claimed)) return { ...ready, before: "paused" };
+  const { lease } = claimed.opened?.session ?? {};
+  if (lease?.released) return { ...ready, before: "handed-over" };
+  return { ...ready, before: "lost", ...(lease && { lag: Math.max(0, Date.now() - lease.until) }) };
 }
 
 /** A run that has started. */
@@ -88,6 +107,8 @@ export interface Started {
   readonly ready: Promise<ReadyRun>;
   /** The transcript as it is now. Empty until the run is ready. */
   readonly messages: readonly Message[];
+  /** The number of its events that wait until they are stored. */
+  readonly waiting: number;
   /** The result. Never rejects. */
   readonly result: Promise<RunResult>;
   /** Stops the run. Default reason: "stop". */
@@ -275,10 +296,7 @@ class StartedRun implements Started {
 
   constructor(beginning: Beginning, run: Promise<EngineRun>) {
     this.session = beginning.session;
-    this.ready = run.then((running) => {
-      const { id, claimed: { snapshot: { events: after, usage } } } = this.#running = running;
-      return { run: id, after, usage };
-    });
+    this.ready = run.then((running) => readyRun(this.#running = running));
     this.ready.catch(() => {}); // the result reports it too
     this.result = live(beginning, run);
     this.#run = run;
@@ -288,6 +306,10 @@ class StartedRun implements Started {
 
   get messages(): readonly Message[] {
     return this.#running?.loop.transcript.messages ?? [];
+  }
+
+  get waiting(): number {
+    return this.#running?.writer.waiting ?? 0;
   }
 
   stop(reason?: string, options: StopOptions = {}): void {

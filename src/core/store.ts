@@ -69,6 +69,8 @@ export type StoreFact =
     readonly milliseconds: number;
     readonly outcome: "ok" | "failed" | "deadline";
   }
+  /** A call that has failed or reached its deadline is about to be repeated. */
+  | { readonly type: "store.retried"; readonly operation: StoreOperation }
   /** For a second, no call has succeeded after one that failed, or a call has not ended. `operation` is that of the call. */
   | { readonly type: "store.slow"; readonly operation: StoreOperation; readonly milliseconds: number }
   /** The calls of a slow store succeed again, after this time. `operation` is that of `store.slow`. */
@@ -134,6 +136,9 @@ export const outage = 20_000;
 /** Returns the milliseconds for which a failure is retried. It is asked after each failure, since a run that is stopped or handed over waits no longer. */
 export type Patience = () => number;
 
+/** The functions that are called before the work that has thrown an error is repeated. A bounded store sets those of the errors of its calls. */
+export const retryObservers: WeakMap<Error, () => void> = /* @__PURE__ */ new WeakMap();
+
 /** Runs `work` until it succeeds: at least five times or for a second, and as long as `patience` returns. Rejects at once with a `FinalError`. */
 export async function withRetries<T>(work: (attempt: number) => Promise<T>, patience: Patience = () => 0): Promise<T> {
   const started = Date.now();
@@ -144,6 +149,7 @@ export async function withRetries<T>(work: (attempt: number) => Promise<T>, pati
       const passed = Date.now() - started;
       const isLast = (attempt + 1 >= attempts || passed >= slow) && passed >= patience();
       if (isLast || error instanceof FinalError) throw error;
+      if (error instanceof Error) retryObservers.get(error)?.();
       const delay = Math.min(backoff * (attempt + 1), longest);
       await new Promise((resolve) => setTimeout(resolve, delay));
     }

@@ -16,20 +16,34 @@
  * @module
  */
 import type { RunResult } from "../core/points.ts";
+import type { StateBefore } from "../core/start.ts";
 import type { StoreFact, StoreOperation } from "../core/store.ts";
 import type { Usage } from "../protocol/message.ts";
 import type { RecoveredRun } from "../session/record/run_host.ts";
 
-export type { RecoveredRun, StoreFact, StoreOperation };
+export type { RecoveredRun, StateBefore, StoreFact, StoreOperation };
 
 /** The reason why a run begins or continues: a request, or `recovery`, which takes over a run of another process, or `stop`, which ends one that nothing executes. */
 export type RunCause = "prompt" | "answers" | "compaction" | "recovery" | "stop";
 
-/** A fact about a run. Its name, session and owner are ids. */
+/** A fact about a run, without content: its name, session, owner and model are ids. */
 export type RunFact =
-  /** A run begins or continues in this process. */
-  | RecoveredRun & { readonly type: "run.started"; readonly cause: RunCause }
-  /** A run has ended or paused, or continues in another process ("handed-over"). Its time and its tokens are those since `run.started`. */
+  /**
+   * A run begins or continues in this process. One that continues was in the state `before`. If it was lost, its lease had ended `lag` milliseconds ago, by the
+   * clock of this process; 0 if it was taken over earlier. A run in memory has no lease.
+   */
+  | RecoveredRun & {
+    readonly type: "run.started";
+    readonly cause: RunCause;
+    readonly before?: StateBefore;
+    readonly lag?: number;
+  }
+  /** A request of a run, or of a subagent of it, has used tokens of a model. A response without a number of tokens is no fact. */
+  | RecoveredRun & { readonly type: "model.used"; readonly model: string; readonly usage: Usage }
+  /**
+   * A run has ended or paused, or continues in another process ("handed-over"). Its time and its tokens are those since `run.started`. `reason` is one of the
+   * engine, such as "client-gone" or the name of a limit; a text of a caller or a hook is left out.
+   */
   | RecoveredRun & {
     readonly type: "run.ended";
     readonly cause: RunCause;
@@ -64,4 +78,6 @@ export interface ServerStats {
   readonly followers: number;
   /** The prompts that wait for their sessions. */
   readonly queued: number;
+  /** The events that wait until they are stored, before they are sent. */
+  readonly waiting: number;
 }

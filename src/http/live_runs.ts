@@ -18,10 +18,10 @@ import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
 import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
 import type { RunCause } from "./facts.ts";
-import { causeOf, usageSince } from "./load.ts";
+import { causeOf, endOf } from "./load.ts";
 import type { ServedAgent, ServerOptions } from "./options.ts";
 import type { EventOutput } from "./respond.ts";
-import type { UserMessage } from "../protocol/message.ts";
+import type { Usage, UserMessage } from "../protocol/message.ts";
 import type { RecoveringServer } from "../session/durable/recovery.ts";
 import { sweepTimer } from "../session/expiry.ts";
 import { ownedKey } from "../session/owned_key.ts";
@@ -161,6 +161,13 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return size;
   }
 
+  /** The number of events that wait until they are stored. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const run of this.#live.values()) if (run.lives) waiting += run.waiting;
+    return waiting;
+  }
+
   /** Returns the load by runs that have begun and live. */
   currentLoad(): Omit<CurrentLoad, "streams"> {
     const living = [...this.#live.values()].filter(({ lives }) => lives);
@@ -276,22 +283,15 @@ export class LiveRuns implements RunHost, RecoveringServer {
   #observeRun(
     run: RecoveredRun & { readonly cause: RunCause },
     { result }: Started,
-    { usage: before }: ReadyRun,
+    { usage, before, lag }: ReadyRun,
   ): void {
     const { observe } = this;
     if (!observe) return;
     const isDurable = this.#sessions?.durable !== undefined;
     const began = Date.now();
-    observe({ type: "run.started", ...run });
-    result.then(({ status, reason, usage }) =>
-      observe({
-        type: "run.ended",
-        ...run,
-        status: isDurable && reason === stops.handedOver.reason ? "handed-over" : status,
-        ...(reason !== undefined && { reason }),
-        milliseconds: Date.now() - began,
-        usage: usageSince(before, usage),
-      })
+    observe({ type: "run.started", ...run, ...(before && { before }), ...(lag !== undefined && { lag }) });
+    result.then((result) =>
+      observe({ type: "run.ended", ...run, milliseconds: Date.now() - began, ...endOf(result, usage, isDurable) })
     );
   }
 
@@ -333,12 +333,16 @@ export class LiveRuns implements RunHost, RecoveringServer {
   /** Returns the options with which the agent starts a run. They stay as long as the run, so they must not keep its request. */
   #startOptions({ tokenSession, ...input }: LaunchInput, { owner, vars }: Requester, launch: Launch) {
     const { run: id } = input;
-    const { singleProcess, lease, onError } = this;
+    const { singleProcess, lease, onError, observe } = this;
     const lost = (run: string, until = Infinity) => {
       const isItself = run === id;
       if (!isItself && (this.get(run, { owner }) || this.#isLaunching(launch.key, launch))) return false;
       return singleProcess || Date.now() >= until;
     };
+    const { session } = input;
+    const onUsage = observe &&
+      ((run: string, model: string, usage: Usage) =>
+        observe({ type: "model.used", ...recoveredRun(run, session, { owner }), model, usage }));
     const store = tokenSession?.store ?? this.#sessions;
     const hasParts = input.tools?.length || input.answerFormat;
     return {
@@ -350,6 +354,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       owner,
       vars,
       records: this.records && { keep: this.#keepTime },
+      onUsage,
       ...(hasParts && { check: checkClientTools, review: reviewClientParts }),
       ...input,
     };
@@ -376,7 +381,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
 }
 
 /** Returns the address of a run for the time after its request. */
-function recoveredRun(run: string, session: string, { owner }: Requester): RecoveredRun {
+function recoveredRun(run: string, session: string, { owner }: Owned): RecoveredRun {
   return { run, session, ...(owner !== undefined && { owner }) };
 }
 
@@ -407,6 +412,10 @@ class SharedRun implements LiveRun {
   }
   get lives(): boolean {
     return this.#work.lives;
+  }
+  /** The number of its events that wait until they are stored. */
+  get waiting(): number {
+    return this.#started.waiting;
   }
   /** The estimated bytes that it holds. */
   get bytes(): number {

@@ -4,7 +4,10 @@
  * @module
  */
 import type { RunCause } from "./facts.ts";
-import { addUsage, type Usage } from "../protocol/message.ts";
+import { defaultLimits } from "../core/limits.ts";
+import type { RunResult } from "../core/points.ts";
+import { stops } from "../core/position.ts";
+import { addUsage, noUsage, type Usage, usageSince } from "../protocol/message.ts";
 import type { LaunchInput } from "../session/record/run_host.ts";
 
 /** Returns the reason why a launch begins or continues its run. */
@@ -14,11 +17,20 @@ export function causeOf({ stop, compact, answers, pausedAt }: LaunchInput): RunC
   return pausedAt === undefined ? "recovery" : "answers";
 }
 
-/** Returns the tokens of `usage` that were not used before. */
-export function usageSince(before: Usage, usage: Usage): Usage {
-  const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = before;
-  const negative = { input: -input, output: -output, cached: -cached, cacheWrite: -cacheWrite, reasoning: -reasoning };
-  return addUsage(usage, negative);
+/** The reasons that the engine gives for an end of a run. All others are texts of callers and hooks. */
+const reasons: ReadonlySet<string | undefined> = /* @__PURE__ */ new Set([
+  ...Object.values(stops).map(({ reason }) => reason),
+  ...Object.keys(defaultLimits),
+  ...["interrupted", "store", "length", "other"],
+]);
+
+/** Returns the end of a run as a fact, without texts that may contain content. The tokens are those that were not used before. */
+export function endOf({ status, reason, usage }: RunResult, before: Usage, isDurable: boolean) {
+  return {
+    status: isDurable && reason === stops.handedOver.reason ? "handed-over" as const : status,
+    ...(reasons.has(reason) && { reason }),
+    usage: addUsage(noUsage, usageSince(usage, before)),
+  };
 }
 
 /** The responses of a server that send events. */

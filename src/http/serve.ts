@@ -160,6 +160,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     streams: streams.size,
     followers: streams.followers,
     queued: queue.size,
+    waiting: runs.waiting,
   });
   return Object.assign(app, {
     recover: recoverOf(runs, options, admissions),

@@ -14,6 +14,7 @@ import {
   serve,
   type Store,
 } from "@jizai/jizai";
+import type { ServerFact } from "@jizai/jizai/facts";
 import { audit } from "@jizai/jizai/middleware/audit";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { otel } from "@jizai/jizai/middleware/otel";
@@ -176,6 +177,7 @@ function answerOf({ callId }: Question, chance: Chance): PersonAnswer {
 
 async function leakInto(chance: Chance): Promise<void> {
   const { store, leaked } = watchedStore();
+  const facts: ServerFact[] = [];
   const steer: Steer = async (run, text) => {
     const to = chance.one([app, elsewhere]);
     written.push(await (await post(`/runs/${run}/messages`, { text }, to)).text());
@@ -184,7 +186,7 @@ async function leakInto(chance: Chance): Promise<void> {
   const sealed = resumeTokens({ keys: [{ id: "k", secret: "a secret of at least thirty-two bytes" }] });
   const [path, bodyOf] = chance.one(Object.entries(prompts) as [[string, (prompt: string) => object]]);
   const wires = [agUi(), aiSdkUi(), aiSdkMessages(), chatCompletions(), responses()];
-  const options = { store, wires, onError: () => {} };
+  const options = { store, wires, onError: () => {}, observe: (fact: ServerFact) => void facts.push(fact) };
   const [app, elsewhere] = [serve(attacked, options), serve(attacked, options)]; // as two processes
   const post = (to: string, body: unknown, server = app) =>
     server.request(to, {
@@ -225,6 +227,7 @@ async function leakInto(chance: Chance): Promise<void> {
   );
   expectClean("a record of the store", ...leaked);
   expectClean("what inner hooks receive, the lines of audit() and logger(), and the answers to messages", ...written);
+  expectClean("the facts of the servers", JSON.stringify(facts));
   expectClean("the spans", JSON.stringify(spans.spans.map(({ name, attributes }) => [name, attributes])));
 }
 

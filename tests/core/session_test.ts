@@ -131,7 +131,7 @@ Deno.test("a call that needs a person pauses the run, and resume() continues it"
   const { run } = paused;
   assertEquals([await first.ready, await second.ready, done.run], [
     { run, after: 0, usage: { input: 0, output: 0 } },
-    { run, after: middle, usage: { input: 1, output: 1 } },
+    { run, after: middle, usage: { input: 1, output: 1 }, before: "paused" },
     run,
   ]);
   assertEquals([done.usage, lines(done.messages)], [

@@ -10,6 +10,7 @@ import {
   type BoundedStore,
   type BoundOptions,
   FinalError,
+  retryObservers,
   StoreDeadlineError,
   type StoreFact,
   type StoreOperation,
@@ -18,7 +19,7 @@ import { brand } from "../../protocol/brand.ts";
 import { promiseTry } from "../../stream/tick.ts";
 
 /** A store that is slow or fails, and one that works again. */
-type HealthFact = Exclude<StoreFact, { readonly type: "store.called" }>;
+type HealthFact = Extract<StoreFact, { readonly type: "store.slow" | "store.recovered" }>;
 
 /** The report that a store is slow, and that it works again. `onError` receives both. */
 export class SlowStoreError extends Error {
@@ -29,7 +30,7 @@ export class SlowStoreError extends Error {
   override readonly name = "SlowStoreError";
 
   /** Takes the report as a fact. */
-  constructor(readonly fact: Exclude<StoreFact, { readonly type: "store.called" }>) {
+  constructor(readonly fact: Extract<StoreFact, { readonly type: "store.slow" | "store.recovered" }>) {
     const { type, operation, milliseconds } = fact;
     super(
       type === "store.slow"
@@ -78,6 +79,9 @@ export function boundedStore(
       if (isSlow) health.endSlow();
       if (outcome === "ok") health.works(began, isSlow);
       else if (!(error instanceof FinalError)) health.fails(began);
+      if (observe && error instanceof Error) {
+        retryObservers.set(error, () => observe({ type: "store.retried", operation }));
+      }
       observe?.({ type: "store.called", operation, milliseconds: Date.now() - began, outcome });
     }
 

@@ -194,7 +194,7 @@ export class Player {
     const played: AnyTool = {
       ...tool,
       "~execute": (ctx: ExecuteContext, call: OpenCall) =>
-        collectInnerCalls(call, () => this.execute(ctx, (usage) => call.scope.engine.spend(usage))),
+        collectInnerCalls(call, () => this.execute(ctx, (usage) => call.scope.engine.spend(usage, this.#model))),
     };
     this.#children.add(played);
     return played;

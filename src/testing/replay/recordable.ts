@@ -152,6 +152,9 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
     get messages() {
       return started.messages;
     },
+    get waiting() {
+      return started.waiting;
+    },
     result,
     handOver: (grace) => started.handOver(grace),
     stop(reason = stops.stop.reason, options = {}) {
