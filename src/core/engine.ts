@@ -45,6 +45,7 @@ export type { ReadyRun, Started } from "./start.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
 export type {
   CompactTrigger,
+  ContextEdit,
   Decider,
   Decision,
   DeltaEvent,

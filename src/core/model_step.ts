@@ -118,12 +118,13 @@ async function respond(scope: StepScope, turn: number, shown = false): Promise<M
     finish: finishOf(modelResponse.parts, modelResponse.finish),
     attempts: call.attempts,
   };
-  const { finish, usage, attempts } = response;
+  const { finish, usage, attempts, edits } = response;
   const text = textOf(response);
   const differs = text !== shownText.text;
   engine.work.streamPartial(undefined);
   events.gather();
-  events.emitThrough(emit, { type: "model.finished", turn, finish, usage, attempts, ...(differs && { text }) });
+  const more = { ...(differs && { text }), ...(edits && { edits }) };
+  events.emitThrough(emit, { type: "model.finished", turn, finish, usage, attempts, ...more });
   return response;
 }
 
@@ -227,10 +228,10 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
     engine.spend(answer.usage, model.id);
   }
   if (cancellation.aborted) throw cancellation.reason;
-  const { finish, usage, id } = answer;
+  const { finish, usage, id, edits } = answer;
   if (finish && firstChunk !== undefined) {
     const parts = answer.end();
-    const facts = { usage, model: model.id, attempts, ...(id && { id }), firstChunk };
+    const facts = { usage, model: model.id, attempts, ...(id && { id }), ...(edits && { edits }), firstChunk };
     return { parts, finish: finishOf(parts, finish), ...facts };
   }
   throw new ModelError(`Cannot complete turn ${turn}: the stream of ${model.id} was cut`, { recoverable: true });

@@ -7,7 +7,7 @@ import type { Limits } from "./limits.ts";
 import type { AskOptions, Change, Scope } from "./scope.ts";
 import type { AnyTool, ToolExecutionContext } from "./tool.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import type { CompactTrigger, FinishReason, Point } from "../protocol/event.ts";
+import type { CompactTrigger, ContextEdit, FinishReason, Point } from "../protocol/event.ts";
 import type { AssistantMessage, CallResult, Message, ToolResult, Usage, UserMessage } from "../protocol/message.ts";
 import type { AnswerPart, Call } from "../protocol/part.ts";
 import type { Question, QuestionOptions } from "../protocol/question.ts";
@@ -235,6 +235,8 @@ export interface ModelResponse {
   readonly attempts: number;
   /** The provider's id of the response, if it has reported one. */
   readonly id?: string;
+  /** The changes of the conversation that the provider made before the model read it. */
+  readonly edits?: readonly ContextEdit[];
   /** Milliseconds from the request to the first events of the response. Undefined if a hook has answered. */
   readonly firstChunk?: number;
 }

@@ -81,6 +81,7 @@ export class ResponseAccumulator {
   usage: Usage = noUsage;
   /** The provider's id of the response. */
   id: string | undefined;
+  edits: ModelResponse["edits"];
   /** True once a client may have seen a part of the response. */
   shown = false;
   readonly #parts: AnswerPart[] = [];
@@ -138,6 +139,7 @@ export class ResponseAccumulator {
       case "finish":
         this.usage = event.usage ?? noUsage;
         this.id = event.id;
+        this.edits = event.edits;
         this.#endOpenCalls(event.reason);
         this.finish = event.reason;
     }

@@ -4,7 +4,7 @@
  * @module
  */
 import { brand } from "../protocol/brand.ts";
-import type { FailureCode, FinishReason } from "../protocol/event.ts";
+import type { ContextEdit, FailureCode, FinishReason } from "../protocol/event.ts";
 import type { Message, Usage } from "../protocol/message.ts";
 import type { AddedPart, Json } from "../protocol/part.ts";
 
@@ -127,6 +127,8 @@ export type ModelEvent =
     readonly usage?: Usage;
     /** The provider's id of the response, if it has one. */
     readonly id?: string;
+    /** The changes of the conversation that the provider made before the model read it. Default: nothing. */
+    readonly edits?: readonly ContextEdit[];
   };
 
 /** A language model. */

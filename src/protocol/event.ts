@@ -41,6 +41,16 @@ import type { Question } from "./question.ts";
  */
 export type FinishReason = "stop" | "calls" | "length" | "filter" | "refusal" | "empty" | "other";
 
+/** A change of the conversation that the provider made before the model read it. The transcript keeps the whole conversation. */
+export interface ContextEdit {
+  /** The kind of the change: it cleared old results of tools or old reasoning, or replaced the conversation so far by a summary. */
+  readonly type: "tool_results" | "reasoning" | "compaction";
+  /** The tokens that it removed from the request, if the provider reports them. */
+  readonly tokens?: number;
+  /** The number of calls whose results, or of turns whose reasoning, it cleared. */
+  readonly count?: number;
+}
+
 /** A piece of a text, a reasoning text or the input of a call. A filter may drop only these three, `part.added`, `provider_tool.*`, `output.delta`, `tool.progress`, `notice` and `data`. */
 export type DeltaEvent =
   | { readonly type: "text.delta"; readonly turn: number; readonly part: number; readonly text: string }
@@ -90,6 +100,8 @@ export type ResponseEvent =
     readonly attempts: number;
     /** The final text, where it differs from the deltas. */
     readonly text?: string;
+    /** The changes of the conversation that the provider made before the model read it. Default: nothing. */
+    readonly edits?: readonly ContextEdit[];
   };
 
 // Events of the start and the end of a run.

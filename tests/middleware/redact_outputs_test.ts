@@ -167,7 +167,7 @@ const events: ByKey<Event, "type"> = {
   "model.started": { type: "model.started", turn: 1, model: secret },
   "model.reset": { type: "model.reset", turn: 1 },
   "call.ready": { type: "call.ready", turn: 1, call },
-  "model.finished": { type: "model.finished", turn: 1, finish: "stop", usage, attempts: 1, text: secret },
+  "model.finished": { type: "model.finished", turn: 1, finish: "stop", usage, attempts: 1, text: secret, edits: [] },
   "tool.started": { type: "tool.started", turn: 1, call: secret, name: secret, batch: secret, index: 0 },
   "approval.asked": { type: "approval.asked", turn: 1, call: secret, ...question },
   "approval.decided": {

@@ -148,7 +148,7 @@ export function cache<V = unknown>(options: CacheOptions<V>): Middleware<V> {
       }, isComplete);
       if (isOwn) return response;
       emitParts(response, ctx);
-      const { firstChunk: _, ...cached } = response; // that of the request that was sent
+      const { firstChunk: _, edits: __, ...cached } = response; // those of the request that was sent
       return { ...cached, usage: noUsage, attempts: 0 };
     },
     async execute(ctx, next) {

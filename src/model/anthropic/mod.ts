@@ -9,9 +9,10 @@ import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
 import { joinFields, type SplitRequest, splitTools } from "../provider_tools.ts";
 import { checkOptions, optionValue, strictSchema } from "../request.ts";
+import type { ContextEdit } from "../../protocol/event.ts";
 import { addUsage, noUsage } from "../../protocol/message.ts";
 import type { AnswerPart } from "../../protocol/part.ts";
-import type { UnknownObject } from "../../protocol/shape.ts";
+import { expectNames, type UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
 
 // Converts the options of requests to fields of the messages API.
@@ -74,6 +75,7 @@ async function* continuePaused(
 ): AsyncGenerator<readonly ModelEvent[]> {
   const parts: AnswerPart[] = [];
   let usage = noUsage;
+  const edits: ContextEdit[] = [];
   for (let isPaused = true; isPaused;) {
     isPaused = false;
     const parser = responseParser(model);
@@ -87,7 +89,9 @@ async function* continuePaused(
       else {
         usage = addUsage(usage, last.usage ?? noUsage);
         isPaused = parser.isPaused();
-        yield [...events.slice(0, -1), ...(isPaused ? [] : [{ ...last, usage }])];
+        edits.push(...last.edits ?? []);
+        const finish = { ...last, usage, ...(edits.length > 0 && { edits }) };
+        yield [...events.slice(0, -1), ...(isPaused ? [] : [finish])];
       }
     }
   }
@@ -105,12 +109,79 @@ function append(parts: AnswerPart[], event: ModelEvent): void {
 
 // The adapter: a model behind Anthropic's Messages API.
 
+/** The parts that the provider clears from the conversation before the model reads it. Models read a notice in place of a result. */
+export interface AnthropicClearing {
+  /** Clears the results of the oldest calls. `{}` uses the provider's defaults. Default: none is cleared. */
+  readonly toolResults?: {
+    /** The tokens of a request at which results are cleared. Default: the provider's, 100,000. */
+    readonly at?: number;
+    /** The number of the latest calls whose results are kept. Default: the provider's, 3. */
+    readonly keep?: number;
+    /** The tokens that are cleared at least; otherwise nothing is, since the provider's cache is lost each time. Default: any number. */
+    readonly atLeast?: number;
+    /** The names of tools whose results are kept. Default: none. */
+    readonly exclude?: readonly string[];
+    /** Whether the inputs of the calls are cleared too: all, or those of these tools. Default: false. */
+    readonly inputs?: boolean | readonly string[];
+  };
+  /** The number of the latest turns whose reasoning is kept. Default: the provider's, which depends on the model. */
+  readonly reasoning?: number | "all";
+}
+
+/** When the provider replaces the conversation so far by a summary. */
+export interface AnthropicCompaction {
+  /** The tokens of a request at which it does so, at least 50,000. Default: the provider's, 150,000. */
+  readonly at?: number;
+  /** The instructions for the summary, in place of the provider's. */
+  readonly instructions?: string;
+}
+
+/** Returns the edits of the conversation that a request asks for, in the order that the API requires, and the betas that they belong to. */
+function editsOf(clear: AnthropicClearing = {}, compaction?: AnthropicCompaction) {
+  const subject = "Cannot create anthropic()";
+  const { toolResults, reasoning } = clear;
+  expectNames(subject, clear, ["toolResults", "reasoning"]);
+  expectNames(subject, toolResults ?? {}, ["at", "keep", "atLeast", "exclude", "inputs"]);
+  expectNames(subject, compaction ?? {}, ["at", "instructions"]);
+  const amount = (type: string, value: number | undefined) => value === undefined ? undefined : { type, value };
+  const edits = [
+    reasoning !== undefined && {
+      type: "clear_thinking_20251015",
+      keep: reasoning === "all" ? reasoning : amount("thinking_turns", reasoning),
+    },
+    toolResults && {
+      type: "clear_tool_uses_20250919",
+      trigger: amount("input_tokens", toolResults.at),
+      keep: amount("tool_uses", toolResults.keep),
+      clear_at_least: amount("input_tokens", toolResults.atLeast),
+      exclude_tools: toolResults.exclude,
+      clear_tool_inputs: toolResults.inputs,
+    },
+    compaction && {
+      type: "compact_20260112",
+      trigger: amount("input_tokens", compaction.at),
+      instructions: compaction.instructions,
+    },
+  ].filter(Boolean);
+  return {
+    fields: edits.length === 0 ? {} : { context_management: { edits } },
+    betas: [
+      ...(toolResults || reasoning !== undefined ? ["context-management-2025-06-27"] : []),
+      ...(compaction ? ["compact-2026-01-12"] : []),
+    ],
+  };
+}
+
 /** Options of `anthropic()`. */
 export interface AnthropicOptions extends ProviderOptions {
   /** Maximum number of tokens in a response, if the request sets none. Default: 32,000. */
   readonly maxTokens?: number;
   /** The time for which the provider caches the tools, the instructions and the conversation so far; `false` turns it off. Default: "5m". */
   readonly cache?: "5m" | "1h" | false;
+  /** The parts that the provider clears from the conversation before the model reads it. `model.finished` reports them, as `edits`. Default: the provider's. */
+  readonly clear?: AnthropicClearing;
+  /** Lets the provider replace the conversation so far by a summary. `model.finished` reports it, as `edits`. Default: it does not. */
+  readonly compaction?: AnthropicCompaction;
 }
 
 /**
@@ -120,6 +191,8 @@ export interface AnthropicOptions extends ProviderOptions {
  * - Images and PDFs are sent, also in the results of tools.
  * - The tools, the instructions and the conversation are cached by the provider unless `cache` turns it off.
  * - Calls and results of tools that the provider runs, and citations, are kept with the conversation and sent back to the same model. A response that the provider pauses is continued.
+ * - On request, the provider clears old results and old reasoning (`clear`), or replaces the conversation so far by a summary (`compaction`). The transcript
+ *   keeps all of it, and the summary goes back to the same model.
  * - `output` becomes `output_config` if its schema fits the subset that the provider enforces.
  * - A rejected request or a cut stream throws a `ModelError`, which states whether and when to retry.
  * - `src/model/README.md` lists the servers whose forms it was tried in, and what is not supported.
@@ -146,20 +219,24 @@ export interface AnthropicOptions extends ProviderOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function anthropic({ cache = "5m", ...options }: AnthropicOptions): Model {
+export function anthropic({ cache = "5m", clear, compaction, ...options }: AnthropicOptions): Model {
   const { model, apiKey, maxTokens = 32_000, temperature } = options;
   const server = provider(options, {
     name: "anthropic",
-    options: ["cache"],
+    options: ["cache", "clear", "compaction"],
     base: "https://api.anthropic.com",
     path: "/v1/messages",
     adapterHeaders: { "anthropic-version": "2023-06-01", ...(apiKey && { "x-api-key": apiKey }) },
   });
 
+  const { fields: contextFields, betas } = editsOf(clear, compaction);
+  for (const beta of betas) server.headers.append("anthropic-beta", beta);
+
   function send({ request, builtIn, fields: more, headers }: SplitRequest, parser: MessageParser, signal: AbortSignal) {
     const fields = {
       ...requestFields(request, model, cacheControl(request, model, cache), builtIn),
       ...optionFields(request, model),
+      ...contextFields,
       max_tokens: request.options.maxTokens ?? maxTokens,
       temperature: request.options.temperature ?? temperature,
     };

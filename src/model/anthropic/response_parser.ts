@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
+import type { ContextEdit, FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import { isObject, type UnknownObject } from "../../protocol/shape.ts";
 import type { ModelEvent } from "../model.ts";
@@ -40,6 +40,12 @@ const knownDeltas = /^(text|input_json|citations|thinking|signature|compaction)_
 /** The types of blocks that become text, reasoning or calls. */
 const known = ["text", "thinking", "redacted_thinking", "tool_use"];
 
+/** The edits of the context, by the types that the API reports. */
+const editTypes: readonly (readonly [pattern: RegExp, type: ContextEdit["type"]])[] = [
+  [/^clear_tool_uses_/, "tool_results"],
+  [/^clear_thinking_/, "reasoning"],
+];
+
 const reasons = new Map<string, FinishReason>([
   ["end_turn", "stop"],
   ["stop_sequence", "stop"],
@@ -75,6 +81,7 @@ export function responseParser(model: string): MessageParser {
   let details: unknown;
   let counts: UnknownObject = {};
   let messageId: unknown;
+  const edits: ContextEdit[] = [];
 
   function parse(frame: UnknownObject, events: ModelEvent[]): boolean {
     const { type, index } = frame;
@@ -96,8 +103,17 @@ export function responseParser(model: string): MessageParser {
       count(frame);
       reason = stringIn(delta, "stop_reason") || reason;
       details = delta.stop_details ?? details;
+      for (const edit of objectsIn(objectIn(frame, "context_management"), "applied_edits")) addEdit(edit, events);
     }
     return type === "message_stop";
+  }
+
+  function addEdit(edit: UnknownObject, events: ModelEvent[]): void {
+    const kind = stringIn(edit, "type");
+    const [, type] = editTypes.find(([pattern]) => pattern.test(kind)) ?? [];
+    if (!type) return warn(`an edit of the context of type "${kind}"`, events);
+    const count = numberIn(edit, type === "reasoning" ? "cleared_thinking_turns" : "cleared_tool_uses");
+    edits.push({ type, tokens: numberIn(edit, "cleared_input_tokens"), count });
   }
 
   /** Begins the block of a delta whose start is missing. A call has no name then, and cannot be read. */
@@ -170,6 +186,7 @@ export function responseParser(model: string): MessageParser {
   function close(index: unknown, block: Block, events: ModelEvent[]): void {
     const { type, id, input, hasInput, signature, other, json, more, citations } = block;
     blocks.delete(index);
+    if (type === "compaction" && (more.content ?? other?.content)) edits.push({ type }); // without content, it failed
     if (type === "tool_use" && !input && !hasInput) unclosed = id;
     else if (type === "tool_use") events.push({ type: "call.end", id, ...(input && { input }) });
     else if (signature !== "" && type !== "text") events.push({ type: "reasoning", text: "", meta: { signature } });
@@ -211,7 +228,8 @@ export function responseParser(model: string): MessageParser {
       const { explanation, category }: UnknownObject = isObject(details) ? details : {};
       events.push(refusalEvent(explanation, category));
     }
-    return [...events, { type: "finish", reason: finish, usage: usageOf(counts), ...idField(messageId) }];
+    const more = { ...idField(messageId), ...(edits.length > 0 && { edits }) };
+    return [...events, { type: "finish", reason: finish, usage: usageOf(counts), ...more }];
   }
 
   return { parse, end, isPaused: () => reason === "pause_turn" };

@@ -42,6 +42,22 @@ function toolUse(index: number, id: string, name: string, ...deltas: readonly st
   );
 }
 
+/** Encodes a message of these events, before which the provider edited the context. */
+function editedMessage(...events: readonly (readonly { readonly type: string }[])[]): string {
+  const applied_edits = [
+    { type: "clear_thinking_20251015", cleared_thinking_turns: 3, cleared_input_tokens: 15_000 },
+    { type: "clear_tool_uses_20250919", cleared_tool_uses: 8, cleared_input_tokens: 50_000 },
+  ];
+  const delta = { stop_reason: "end_turn", stop_sequence: null };
+  const last = {
+    type: "message_delta",
+    delta,
+    usage: { output_tokens: 1_024 },
+    context_management: { applied_edits },
+  };
+  return namedFrames([start, ...events.flat(), last, { type: "message_stop" }]);
+}
+
 /** Encodes a message of these events. */
 function message(stop_reason: string, ...events: readonly (readonly { readonly type: string }[])[]): string {
   const delta = { stop_reason, stop_sequence: null };
@@ -70,6 +86,19 @@ export const messagesCorpus: readonly CorpusCase[] = [
       calls: [["get_weather", { location: "San Francisco, CA" }]],
       finish: "calls",
     },
+  },
+  {
+    name: "a compaction, cleared results and cleared reasoning",
+    source: "https://platform.claude.com/docs/en/build-with-claude/context-editing#context-editing-response",
+    stream: editedMessage(
+      block(0, { type: "compaction", content: null, encrypted_content: null }, {
+        type: "compaction_delta",
+        content: "They asked for a scraper.",
+        encrypted_content: null,
+      }),
+      text(1, "Hello", "!"),
+    ),
+    expected: { text: "Hello!", calls: [], finish: "stop" },
   },
   {
     name: "two parallel calls, one without input",
