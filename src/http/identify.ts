@@ -44,11 +44,12 @@ async function identified(c: Context, { owner, vars }: ServerOptions): Promise<C
 }
 
 /** The client of a request. A class, because an object literal with accessors costs a microsecond each time it is created. */
-class RequestClient implements Client {
+export class RequestClient implements Client {
   readonly owner: string | undefined;
   readonly vars: unknown;
   readonly #c: Context;
 
+  /** Takes the request, and the owner and vars that were found for it. */
   constructor(c: Context, owner: string | undefined, vars: unknown) {
     this.#c = c;
     this.owner = owner;

@@ -55,6 +55,8 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
   readonly settled: () => Promise<void>;
   /** Returns what this process holds at this time, for gauges. */
   readonly stats: () => ServerStats;
+  /** The server, for features of it that are imports of their own. */
+  readonly "~server": object;
 };
 
 /**
@@ -168,6 +170,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     deleteSession: (id: string, name: SessionName = {}) => runs.delete(id, name),
     settled: () => runs.settled(),
     stats,
+    "~server": server,
   });
 }
 

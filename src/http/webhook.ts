@@ -4,9 +4,10 @@
  * @module
  */
 import { expectTime } from "../core/lib/options.ts";
+import type { ApprovalLinks } from "./approval_links.ts";
 import type { OnEnd } from "./options.ts";
 import type { Event } from "../protocol/event.ts";
-import { sentForm } from "../protocol/question.ts";
+import { type Question, sentForm } from "../protocol/question.ts";
 import { expectNames } from "../protocol/shape.ts";
 
 /** Options of `webhook()`. */
@@ -17,6 +18,8 @@ export interface WebhookOptions {
   readonly secret: string;
   /** Milliseconds that a request may take. Default: 10,000. */
   readonly timeout?: number;
+  /** Adds links to the questions of a pause, with which a person approves or denies a call: those of `approvalLinks()`. Default: no links. */
+  readonly links?: ApprovalLinks;
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
 }
@@ -38,15 +41,17 @@ export interface WebhookOptions {
  * ```
  */
 export function webhook(options: WebhookOptions): OnEnd {
-  expectNames("Cannot send webhooks", options, ["url", "secret", "timeout", "fetch"]);
-  const { url, secret, timeout = 10_000, fetch: send = fetch } = options;
+  expectNames("Cannot send webhooks", options, ["url", "secret", "timeout", "links", "fetch"]);
+  const { url, secret, timeout = 10_000, links, fetch: send = fetch } = options;
   const bytes = secretBytes(secret);
   const { href } = addressOf(url);
   expectTime("Cannot send webhooks: `timeout`", timeout);
   const key = once(() => crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]));
 
-  return async ({ id, event, ...run }) => {
-    const data = { ...run, event: withoutToken(event) };
+  return async (end) => {
+    const { id, event, ...run } = end;
+    const questions = await links?.questions(end);
+    const data = { ...run, event: withoutToken(event, questions) };
     const now = Date.now();
     const timestamp = String(Math.floor(now / 1_000));
     const { type } = event;
@@ -79,11 +84,11 @@ function secretBytes(secret: string): Uint8Array<ArrayBuffer> {
   throw new TypeError("Cannot sign webhooks: the secret is invalid; expected `whsec_` and 24 to 64 bytes in base64");
 }
 
-/** Returns an event without the resume token, which lets everyone who has it continue the run. */
-function withoutToken(event: Event): Event {
+/** Returns an event without the resume token, which lets everyone who has it continue the run. A pause has `questions`, with their links. */
+function withoutToken(event: Event, questions: readonly Question[] | undefined): Event {
   if (event.type !== "run.paused") return event;
   const { resumeToken: _, ...rest } = event;
-  return sentForm(rest);
+  return sentForm({ ...rest, ...(questions && { questions }) });
 }
 
 /** Returns the decoded characters, or none if the text is not base64. */

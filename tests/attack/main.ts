@@ -17,6 +17,7 @@ import { dialectsAttack, mcpForms } from "./dialects.ts";
 import { files } from "./files.ts";
 import { guards } from "./guards.ts";
 import { judges } from "./judges.ts";
+import { links } from "./links.ts";
 import { load } from "./load.ts";
 import { outside } from "./outside.ts";
 import { owners } from "./owners.ts";
@@ -40,6 +41,7 @@ const all: readonly Attack[] = [
   refusals,
   rows,
   tokens,
+  links,
   secrets,
   owners,
   outside,

@@ -39,7 +39,7 @@ const rows: readonly Row[] = [
     bundle: served,
     without: honoAndZod,
     budget: 17,
-    ceiling: 68.6,
+    ceiling: 68.65,
   },
   {
     what: "served with everything, beyond Hono and Zod",
@@ -92,6 +92,7 @@ const rows: readonly Row[] = [
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 0.7 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.4 },
   { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.9 },
+  { what: "approval links", bundle: "features/approval_links.ts", without: served, budget: 4.5, ceiling: 4.75 },
   { what: "wire: AI SDK UI", bundle: "wires/ai_sdk.ts", without: served, budget: 3, ceiling: 3.8 },
   { what: "wire: AI SDK UI messages", bundle: "wires/ai_sdk_messages.ts", without: served, budget: 3, ceiling: 1.95 },
   { what: "wire: chat completions", bundle: "wires/chat_completions.ts", without: served, budget: 3.5, ceiling: 6.45 },

@@ -69,7 +69,7 @@ const misspelt: readonly (readonly [make: () => unknown, complaint: string])[] =
   ],
   [
     () => webhook({ url: "https://example.com", secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", wat: 1 } as never),
-    'Cannot send webhooks: there is no option "wat"; expected one of url, secret, timeout, fetch',
+    'Cannot send webhooks: there is no option "wat"; expected one of url, secret, timeout, links, fetch',
   ],
   [
     () => providerTool({ type: "web_search", blockDomains: ["example.com"] } as never),

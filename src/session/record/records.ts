@@ -136,9 +136,15 @@ export class Records {
   async lastEvent(run: string, { owner }: Owned): Promise<Event | undefined> {
     const place = placeOf(run);
     const end = place && await this.#journal.read(place.key, place.run, Number.MAX_SAFE_INTEGER);
-    if (!place || !end?.over || end.owner !== owner) return undefined;
-    const page = await this.#journal.read(place.key, place.run, end.last - 1);
-    const line = page?.lines.at(-1);
+    return end?.over ? await this.event(run, end.last, { owner }) : undefined;
+  }
+
+  /** Returns an event of a run by its number; undefined if there is no such event, or if it was deleted. */
+  async event(run: string, at: number, { owner }: Owned): Promise<Event | undefined> {
+    const place = placeOf(run);
+    const page = place && await this.#journal.read(place.key, place.run, at - 1);
+    if (page?.first !== at || page.owner !== owner) return undefined;
+    const [line] = page.lines;
     return line === undefined ? undefined : emittedForm(JSON.parse(line));
   }
 

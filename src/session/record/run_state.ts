@@ -37,6 +37,35 @@ export function leaseEnd(session: Stored): number {
   return session?.lease?.until ?? Infinity;
 }
 
+/** The place of a question: its call, and the pause of the run at which it was asked. */
+export interface QuestionAddress {
+  readonly run: string;
+  /** The number of the `run.paused` event. */
+  readonly at: number;
+  readonly callId: string;
+  /** When the question was reported, in milliseconds since 1970. */
+  readonly issued: number;
+}
+
+/**
+ * Returns the state of a question. "open": the run is paused, and may still ask it. "working": the run works on the answers to other questions of that pause, and
+ * its call waits. "closed": it was answered, or the run went on without an answer. A session that was deleted and created again has another run with the same id.
+ */
+export function questionState(
+  session: Stored,
+  { run: id, at, callId, issued }: QuestionAddress,
+): "open" | "working" | "closed" {
+  const { run } = session ?? {};
+  if (run?.id !== id || run.startedAt > issued || run.events < at) return "closed";
+  const state = run.exit ? "open" : "working";
+  if (run.exit && run.events === at) return state;
+  const [call, inner] = callId.split("/");
+  const record = run.position.at === "tools" ? run.position.calls.find((each) => each.call.id === call) : undefined;
+  const isWaiting = record?.state === "waiting" || record?.state === "pending" ||
+    (inner !== undefined && record?.state === "running");
+  return isWaiting && !run.answers.some(({ answer }) => answer.callId === callId) ? state : "closed";
+}
+
 /** Returns what a client may see of the run that has the session. */
 export function runView(
   session: SessionHead,
