@@ -4,7 +4,7 @@
  * @module
  */
 import { expectTime } from "../core/lib/options.ts";
-import type { ApprovalLinks } from "./approval_links.ts";
+import type { ApprovalLinks } from "./approval_links/approval_links.ts";
 import type { OnEnd } from "./options.ts";
 import type { Event } from "../protocol/event.ts";
 import { type Question, sentForm } from "../protocol/question.ts";
