@@ -168,6 +168,7 @@ const serverOptionNames = [
   "pausedAt",
   "rewind",
   "firstEvents",
+  "detailed",
   "check",
   "review",
   "stop",

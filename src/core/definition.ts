@@ -232,6 +232,8 @@ export interface AgentDefinition extends AgentParts {
   readonly savers: readonly NonNullable<Middleware["~save"]>[];
   /** The functions of middleware that change each request before it is sent, innermost first. */
   readonly senders: readonly NonNullable<Middleware["~request"]>[];
+  /** The functions of middleware that mask the events of a trace, innermost first. */
+  readonly maskers: readonly NonNullable<Middleware["~mask"]>[];
 }
 
 /** Composes the hooks of an agent. */
@@ -253,8 +255,9 @@ export function defineAgent(parts: AgentParts): AgentDefinition {
   const groups = use.flatMap((middleware) => middleware.groups ? [middleware.groups.bind(middleware)] : []);
   const savers = use.flatMap((middleware) => middleware["~save"] ?? []).reverse();
   const senders = use.flatMap((middleware) => middleware["~request"] ?? []).reverse();
+  const maskers = use.flatMap((middleware) => middleware["~mask"] ?? []).reverse();
   const reviewsInput = use.some(({ input }) => input !== undefined);
-  return { ...parts, onions, reviewsInput, toolTable: toolTable(parts.tools), groups, savers, senders };
+  return { ...parts, onions, reviewsInput, toolTable: toolTable(parts.tools), groups, savers, senders, maskers };
 }
 
 /** Returns names of which no two are the same: "always allow" binds to the guard that asked. */

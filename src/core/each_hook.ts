@@ -41,6 +41,7 @@ const otherKeys = [
   "toolPrefixes",
   "~request",
   "~save",
+  "~mask",
   "~steps",
 ] as const;
 

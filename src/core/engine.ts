@@ -51,6 +51,7 @@ export type {
   DeltaEvent,
   FailureCode,
   HookAct,
+  HookChange,
   RequestedTool,
   ResponseEvent,
   RunEvent,

@@ -40,6 +40,7 @@ import type { Change, Scope } from "./scope.ts";
 import type { Session } from "./session.ts";
 import type { AnyTool } from "./tool.ts";
 import type { ModelRequest } from "../model/model.ts";
+import type { Event } from "../protocol/event.ts";
 import type { ToolResult } from "../protocol/message.ts";
 import type { Call } from "../protocol/part.ts";
 
@@ -128,6 +129,11 @@ export interface Middleware<V = unknown> extends ToolMiddleware<V> {
   readonly "~save"?: (session: Omit<Session, "version">) => Omit<Session, "version">;
   /** Changes each request right before it is sent to the model. For middleware that hides secrets: it also sees what inner hooks add. */
   readonly "~request"?: (request: ModelRequest) => ModelRequest;
+  /**
+   * Changes each event of a trace before it is cut. For middleware that hides secrets: it also reaches the events of hooks outside of it, and those of `input` hooks
+   * of a run that continues.
+   */
+  readonly "~mask"?: (event: Event) => Event;
   /** Steps for further positions of a run, for features of the engine. */
   readonly "~steps"?: object;
   /** The middleware of another agent that this one was inherited from. */

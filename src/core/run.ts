@@ -190,6 +190,8 @@ export class EngineRun {
   readonly events: Events;
   readonly exit: ExitState;
   readonly loop: Loop;
+  /** Whether the events of a trace contain requests and changed values. */
+  readonly detailed: boolean;
   /** The work in progress, which the end of the run cuts short. */
   readonly work: OpenWork = new OpenWork();
   readonly state: Map<string, unknown>;
@@ -218,7 +220,7 @@ export class EngineRun {
       sink,
       control,
       steering,
-      options: { vars, onError = logError, tools = [], answerFormat, parent, onUsage },
+      options: { vars, onError = logError, tools = [], answerFormat, parent, onUsage, detailed = true },
     } = beginning;
     const { snapshot, messages, compactions } = claimed;
     this.id = snapshot.id;
@@ -232,6 +234,7 @@ export class EngineRun {
     this.#tools = tools;
     this.#answerFormat = definition.format ?? answerFormat;
     this.parent = parent?.run;
+    this.detailed = parent ? parent.run.detailed : detailed;
     this.call = parent?.call;
     this.path = parent ? [...parent.run.path, parent.run.definition.name] : [];
     this.toolPath = parent ? [...parent.run.toolPath, parent.tool] : [];

@@ -47,6 +47,8 @@ export interface StartOptions extends ClaimOptions {
   readonly limits?: Partial<Limits> | undefined;
   /** Stores the events, for clients that reconnect, and keeps those of an earlier run of the session for `keep` milliseconds after its end. Default: they are not stored. */
   readonly records?: { readonly keep: number } | undefined;
+  /** Whether the events of a trace contain the requests to the model and the values that hooks changed. A child run does as its parent. Default: true. */
+  readonly detailed?: boolean | undefined;
   /** Events to emit after the first ones. */
   readonly firstEvents?: readonly Event[] | undefined;
   /** Throws a `SessionError` if the run cannot start from the state that it has claimed. Default: every run can. */

@@ -16,7 +16,8 @@ export const strictKey: symbol = /* @__PURE__ */ Symbol.for("jizai.strict");
 /** Returns the wrapper of hooks that an agent uses: `trace`, `strictHook`, both, or none. */
 export function wrapperOf(strict: boolean, trace: WrapHooks | undefined): WrapHooks | undefined {
   if (!strict || !trace) return strict ? strictHook : trace;
-  return (point, middleware, hook) => trace(point, middleware, strictHook(point, middleware, hook));
+  const both: WrapHooks = (point, middleware, hook) => trace(point, middleware, strictHook(point, middleware, hook));
+  return Object.assign(both, trace);
 }
 
 /** Returns the default of `agent({ strict })`: true once `@jizai/jizai/testing` is imported. */

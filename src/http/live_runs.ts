@@ -58,6 +58,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly reports: EndReports | undefined;
   readonly #sessions: RunStore | undefined;
   readonly #limits: ServerOptions["limits"];
+  readonly #detailed: boolean;
   readonly #grace: number;
   readonly #keepTime: number;
   readonly #isSweepDue = sweepTimer();
@@ -79,6 +80,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
     this.recoveryVars = options.recoveryVars;
     this.#sessions = options.sessions;
     this.#limits = options.limits;
+    this.#detailed = options.page !== undefined;
     this.#grace = options.grace;
     this.#keepTime = options.keep;
     this.records = options.sessions && new Records(options.sessions.journal, this);
@@ -348,6 +350,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return {
       store,
       limits: this.#limits,
+      detailed: this.#detailed,
       lease,
       lost,
       onError,

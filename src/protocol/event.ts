@@ -285,6 +285,8 @@ export type Event =
     readonly did: readonly HookAct[];
     /** The keys that it passed to `next()`. */
     readonly changed?: readonly string[];
+    /** The values that it changed. Only in-process readers and the clients of a server with a page receive them. */
+    readonly changes?: readonly HookChange[];
     /** The answer, if the point decides something: an approval, a status. */
     readonly decided?: string;
     readonly ms: number;
@@ -314,6 +316,18 @@ export interface RequestedTool {
 /** Returns true for the event with which a run ends or pauses. */
 export function isLastEvent({ type }: Event): boolean {
   return type.startsWith("run.") && type !== "run.started";
+}
+
+/** A value that a hook changed, as JSON. Long texts and lists are cut. */
+export interface HookChange {
+  /** The path of the value in the context, such as `input` or `request.instructions`. `result` is the value that the hook returned in place of that of the inner layers. */
+  readonly key: string;
+  /** The value before the change. Undefined if there was none. */
+  readonly before?: unknown;
+  /** The value after the change. Undefined if there is none. */
+  readonly after?: unknown;
+  /** The number of items at the start and the end of a list that are left out because they are the same. Undefined if none is. */
+  readonly same?: number;
 }
 
 /** An observable act of a hook. */

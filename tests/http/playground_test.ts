@@ -1,4 +1,4 @@
-import { agent, type Event, type Middleware, serve, tool } from "@jizai/jizai";
+import { agent, type Event, type Middleware, serve, type ServeOptions, tool } from "@jizai/jizai";
 import { playground } from "@jizai/jizai/playground";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -10,6 +10,7 @@ import { reduce } from "../../src/playground/page/reduce.ts";
 import { type TraceNode, traceTree } from "../../src/playground/page/trace_tree.ts";
 import { emptyView, type Frame, type View } from "../../src/playground/page/view.ts";
 import { order } from "../support/asking.ts";
+import { post } from "../support/requests.ts";
 import { digestOfSources, filesOfPage } from "../support/page_bundle.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { trace } from "@jizai/jizai/trace";
@@ -77,6 +78,24 @@ Deno.test("playground() is served only if it is given, also in a mounted app", a
   const posted = await app().request("/", { method: "POST" });
   assertEquals([posted.status, posted.headers.get("allow")], [405, "GET, HEAD"]);
   await posted.body?.cancel();
+});
+
+Deno.test("serve() leaves requests and changed values out of a trace unless it has a page, also those of subagents", async () => {
+  const hooked: Middleware = { name: "m", prompt: (_, next) => next({ context: ["It is noon."] }) };
+  const child = () => agent({ name: "child", model: scripted("Hi."), use: [hooked], trace });
+  const details = async (options: Pick<ServeOptions, "page">) => {
+    const model = scripted({ calls: [["child", { prompt: "Hello?" }]] }, "Done.");
+    const served = serve(agent({ model, tools: [asTool(child())], use: [hooked], trace }), options);
+    const events: Event[] = [];
+    await readFrames(await post(served, "/runs", { prompt: "Hi" }), ({ event }) => void events.push(event));
+    const inner = (event: Event): Event => event.type === "subagent.event" ? inner(event.event) : event;
+    return events.map(inner).flatMap((event) => {
+      if (event.type === "model.requested") return ["request"];
+      return event.type === "hook.acted" ? [event.changes?.map(({ key }) => key).join()] : [];
+    });
+  };
+  assertEquals(await details({}), [undefined, undefined]);
+  assertEquals(await details({ page: playground() }), ["request", "request", "context", "request", "context"]);
 });
 
 Deno.test("the committed bundle was made from the sources of the page", async () => {

@@ -221,6 +221,11 @@ const events: ByKey<Event, "type"> = {
     call: secret,
     did: ["passed"],
     changed: [secret],
+    changes: [
+      { key: "request.messages", before: Object.values(messages), after: [], same: 1 },
+      { key: "context", before: [], after: [secret.slice(0, 3), secret.slice(3)], same: 0 },
+      { key: "result", before: result, after: { [secret]: json }, same: 0 },
+    ],
     decided: secret,
     ms: 1,
   },

@@ -71,7 +71,7 @@ Deno.test("outline() contains a pause, a person's answer, and the acts of hooks"
   const { events } = await collect(
     assistant.resume({ session: handle.session, answers: [{ callId: "call_1", type: "approve" }] }),
   );
-  assertEquals([...lines.slice(8), ...outline(events).slice(0, 6)], [
+  assertEquals([...lines.slice(9), ...outline(events).slice(0, 6)], [
     "tool.started weather call_1",
     "hook.acted careful approval call_1 answered ask",
     "approval.asked call_1 Really?",

@@ -10,6 +10,7 @@ import { type Mask, maskOf } from "./mask.ts";
 import {
   maskContent,
   maskEach,
+  maskEvent,
   maskFields,
   maskParts,
   maskQuestion,
@@ -116,6 +117,7 @@ export function redact(options: RedactOptions = {}): Redaction {
     mask: mask.whole,
     "~request": maskRequest, // inner hooks may add secrets to the request that the `model` hook has masked
     "~save": sessionMask(mask, maskMessages),
+    "~mask": (event) => maskEvent(event, mask), // hooks outside of this one emit to clients directly
     async session(ctx, next) {
       const events = new RunEvents(mask, ctx.emit, released);
       const result = await unwinding(next({ emit: (event) => events.pass(event) }), mask);

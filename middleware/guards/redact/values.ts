@@ -16,6 +16,7 @@ import type {
   ToolResult,
 } from "../../../mod.ts";
 import type {
+  HookChange,
   InnerCall,
   InnerCalls,
   LogprobsPart,
@@ -292,11 +293,32 @@ export function maskEvent(event: Event, mask: Mask): Event {
       return replaced(event, "result", maskCallResult(event.result, mask));
     case "approval.asked":
       return maskQuestion(event, mask);
+    case "hook.acted":
+      return event.changes ? { ...event, changes: maskEach(event.changes, (each) => maskChange(each, mask)) } : event;
     case "run.paused":
       return replaced(event, "questions", maskEach(event.questions, (question) => maskQuestion(question, mask)));
     default:
       return maskFields(event, Object.keys(event).filter((key) => !keptFields.has(key)), mask);
   }
+}
+
+/** Masks the values that a hook changed. Messages, parts and context are masked as elsewhere: a secret may be split over several texts. */
+function maskChange(change: HookChange, mask: Mask): HookChange {
+  const key = change.key.slice(change.key.lastIndexOf(".") + 1);
+  const [before, after] = [change.before, change.after].map((value) => maskValue(maskShown(key, value, mask), mask));
+  return { ...change, ...("before" in change && { before }), after };
+}
+
+function maskShown(key: string, value: unknown, mask: Mask): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    if (key === "context") return maskContext(value, mask);
+    if (key === "parts") return maskParts(value, mask);
+    if (key === "results") return maskEach(value, (result) => maskCallResult(result, mask));
+    return key === "messages" || key === "transcript" ? maskEach(value, (each) => maskMessage(each, mask)) : value;
+  }
+  if (key !== "prompt" && key !== "result") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, maskShown(name, each, mask)]));
 }
 
 /** Returns a copy of an event with another value of a field, or the event itself if the value is the same. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AgentParts } from "../../core/definition.ts";
+import type { AgentParts, WrapHooks } from "../../core/definition.ts";
 import type { Middleware } from "../../core/middleware.ts";
 import type { Run, Scope } from "../../core/scope.ts";
 import type { RecordedEmit } from "../../core/state.ts";
@@ -23,7 +23,8 @@ export function withoutInnermost(
   { wrapHooks }: Pick<AgentParts, "wrapHooks">,
 ): Pick<AgentParts, "wrapHooks"> {
   if (!wrapHooks) return { wrapHooks };
-  return { wrapHooks: (point, name, hook) => name === innermost ? hook : wrapHooks(point, name, hook) };
+  const outer: WrapHooks = (point, name, hook) => name === innermost ? hook : wrapHooks(point, name, hook);
+  return { wrapHooks: Object.assign(outer, wrapHooks) };
 }
 
 /** An entry before it has a source and a time. */
