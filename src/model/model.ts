@@ -20,6 +20,8 @@ export interface ToolDefinition {
   readonly provider?: ProviderTool;
   /** Whether the model sees the tool only once a search of the provider has found it. Models that do not `defer` ignore it. Default: false. */
   readonly deferred?: boolean;
+  /** Entries that replace the definition, for APIs whose models know the tool, such as the memory tool of Anthropic. The agent runs its calls all the same. */
+  readonly apis?: { readonly [api in ProviderApi]?: { readonly [name: string]: Json } };
 }
 
 /** An API of a provider, by the name of its adapter. */

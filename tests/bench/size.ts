@@ -82,6 +82,7 @@ const rows: readonly Row[] = [
   { what: "mods", bundle: "features/mods.ts", without: served, budget: 16, ceiling: 20.9 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.25 },
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.4 },
+  { what: "memory", bundle: "features/memory.ts", without: "features/key_value.ts", budget: 3, ceiling: 3.25 },
   { what: "plan", bundle: "features/plan.ts", without: served, budget: 1, ceiling: 1.05 },
   { what: "handoff", bundle: "features/handoff.ts", without: served, budget: 1.2, ceiling: 1.2 },
   { what: "claude_hooks", bundle: "features/claude_hooks.ts", without: served, budget: 20, ceiling: 22.7 },

@@ -19,9 +19,14 @@ function isSearch({ name }: { readonly name?: unknown }): boolean {
   return /^tool_search_tool_(bm25|regex)$/.test(String(name));
 }
 
+/** Whether a model is of Claude 4 or later. */
+function isClaude4(model: string): boolean {
+  return /\bclaude-(?!\d|instant|v\d)/.test(model);
+}
+
 /** Whether the provider searches the deferred tools of a model: it does for those since Claude 4.5. */
 export function defers(model: string): boolean {
-  return /\bclaude-(?!\d|instant|v\d|(opus|sonnet|haiku)-4(?![-.][5-9]))/.test(model);
+  return isClaude4(model) && !/\bclaude-(opus|sonnet|haiku)-4(?![-.][5-9])/.test(model);
 }
 
 /** Returns the fields of a request. `mark` is the cache control of the blocks up to which the provider caches, `builtIn` its own tools. */
@@ -31,7 +36,7 @@ export function requestFields(
   mark: UnknownObject,
   builtIn: readonly UnknownObject[],
 ): UnknownObject {
-  const toolFields = tools.map((tool) => toolOf(tool, defers(model)));
+  const toolFields = tools.map((tool) => toolOf(tool, model));
   const isSearched = toolFields.some((tool) => tool.defer_loading) && !builtIn.some(isSearch);
   const allTools = [...builtIn, ...(isSearched ? [toolSearch] : []), ...toolFields];
   return {
@@ -43,9 +48,12 @@ export function requestFields(
   };
 }
 
-function toolOf(tool: ToolDefinition, canDefer: boolean): UnknownObject {
-  const { name, description, deferred } = tool;
-  return { name, description, input_schema: toolSchema(tool), ...(canDefer && deferred && { defer_loading: true }) };
+/** Converts a definition. Only Claude knows the tools of Anthropic: compatible servers also have other models. */
+function toolOf(tool: ToolDefinition, model: string): UnknownObject {
+  const { name, description, deferred, apis } = tool;
+  const known = isClaude4(model) ? apis?.anthropic : undefined;
+  const entry = known ?? { name, description, input_schema: toolSchema(tool) };
+  return { ...entry, ...(defers(model) && deferred && { defer_loading: true }) };
 }
 
 /** The receiver of a message: a model, and the tools that it is sent. */
