@@ -162,8 +162,8 @@ export interface RequestVars<V, E extends Env> {
    */
   readonly vars: (c: Context<E>) => V | Promise<V>;
   /**
-   * Returns the vars for a run that `recover()` continues, where there is no request. If it throws, the run stays as it is for another `lease`. Default:
-   * `recover()` rejects with a `TypeError`.
+   * Returns the vars for a run that `recover()` or an approval link continues, where there is no request of its client. If it throws, the run stays as it is:
+   * for `recover()`, for another `lease`. Default: both throw a `TypeError`.
    */
   readonly recoveryVars?: (run: RecoveredRun) => V | Promise<V>;
 }

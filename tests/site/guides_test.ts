@@ -9,6 +9,7 @@ import { demo } from "../../examples/guides/model.ts";
 import { journalKey } from "../../src/core/journal.ts";
 import { sections } from "../../examples/guides/site.ts";
 import { chatStream } from "../support/providers/openai.ts";
+import { decide, open } from "../support/linked.ts";
 import { recorder } from "../support/recorder.ts";
 import { type App, eventsOf, first, type Framed, post } from "../support/requests.ts";
 import { filesIn } from "../support/source.ts";
@@ -43,19 +44,67 @@ Deno.test("ask_a_person: rules decide by the name of a tool", async () => {
   assertEquals(questions.map(({ questions }) => questions), [["Delete this file?"]]);
 });
 
-Deno.test("approvals_by_webhook: the receiver gets the question, and refuses a request without a signature", async () => {
-  const { promise, resolve } = Promise.withResolvers<Response>();
-  using _ = stub(globalThis, "fetch", async (url, init) => {
-    const response = await app.request(new URL(String(url)).pathname, init);
-    resolve(response);
-    return response;
+/** Executes a program that sends its questions by `fetch`, until a run has paused and they were sent. Its requests are answered with 200 until it is disposed. */
+async function asking(index: number, text: string) {
+  const sent: { readonly url: string; readonly headers: Headers; readonly body: string }[] = [];
+  const network = stub(globalThis, "fetch", (url, { headers, body } = {}) => {
+    sent.push({ url: String(url), headers: new Headers(headers), body: String(body) });
+    return Promise.resolve(new Response(null, { status: 200 }));
   });
+  const { default: app } = await load("approvals_by_webhook", demo, index);
+  const { session } = first("run.started", await prompt(app, text));
+  while (sent.length === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+  /** Waits for the end of the run, and returns its answer. */
+  async function answer(): Promise<string> {
+    for (;;) {
+      const { run, messages } = await (await app.request(`/sessions/${session}`)).json();
+      if (!run) return textOf(messages.at(-1));
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+  }
+  return { app, request: sent[0]!, answer, [Symbol.dispose]: () => network[Symbol.dispose]() }; // one was sent
+}
+
+Deno.test("approvals_by_webhook: Slack gets the question as plain text, with two buttons, of which one approves", async () => {
+  using program = await asking(0, "deploy version=<!channel>");
+  const { app, request, answer } = program;
+  const { blocks: [section, actions] } = JSON.parse(request.body);
+  assertEquals(section.text, { type: "plain_text", text: 'Run deploy?\ndeploy {"version":"<!channel>"}' });
+  assertEquals(actions.elements.map(({ text }: { readonly text: object }) => text), [
+    { type: "plain_text", text: "Approve" },
+    { type: "plain_text", text: "Deny" },
+  ]);
+  const [{ url: approve }, { url: deny }] = actions.elements;
+  assertEquals(approve.startsWith("http://localhost:8000/approvals/") && approve.length < 3_000, true);
+  assertStringIncludes((await open(app, approve))[2], "&lt;!channel&gt;");
+  assertEquals(await decide(app, approve), [200, "Approved"]);
+  assertEquals((await decide(app, deny))[0], 409);
+  assertEquals(await answer(), "Deployed <!channel>.");
+});
+
+Deno.test("approvals_by_webhook: a mail has the question as text and as HTML, with two links, of which one denies", async () => {
+  using program = await asking(1, "refund order=<b>A7</b> amount=150");
+  const { app, request, answer } = program;
+  const { text, html, to, subject } = JSON.parse(request.body);
+  assertEquals([to, subject], [["ada@example.com"], "Approve refund?"]);
+  assertMatch(request.headers.get("idempotency-key") ?? "", /:\d+\/call_/);
+  assertEquals([html.includes("<b>"), html.includes("&lt;b&gt;A7&lt;/b&gt;")], [false, true]);
+  const [, approve = "", deny = ""] = /Approve: (\S+)\n\nDeny: (\S+)\n/.exec(text) ?? [];
+  assertStringIncludes(html, `<a href="${approve}">`);
+  assertEquals(await decide(app, deny, { reason: "Ask Bob" }), [200, "Denied"]);
+  assertStringIncludes(await answer(), "Ask Bob");
+});
+
+Deno.test("approvals_by_webhook: the receiver gets the links, and refuses a request without a signature", async () => {
   using printed = stub(console, "log", () => {});
-  const { default: app } = await load("approvals_by_webhook", demo);
+  using program = await asking(2, "deploy version=v2");
+  const { app, request: { url, headers, body }, answer } = program;
   assertEquals((await post(app, "/asked", { data: {} })).status, 401);
-  await prompt(app, "deploy version=v2");
-  assertEquals((await promise).status, 204);
-  assertMatch(String(printed.calls[0]?.args[0]), /^Approve deploy \{"version":"v2"\}\? POST \/sessions\//);
+  assertEquals((await app.request(new URL(url).pathname, { method: "POST", headers, body })).status, 204);
+  const [, approve = ""] =
+    /^Approve deploy \{"version":"v2"\}\? (\S+) or http/.exec(String(printed.calls[0]?.args[0])) ?? [];
+  assertEquals(await decide(app, approve), [200, "Approved"]);
+  assertEquals(await answer(), "Deployed v2.");
 });
 
 Deno.test("steps: both steps run, and the result contains the value of the first", async () => {

@@ -59,7 +59,7 @@ export function pagesOf(server: Server, readLink: ReadLink): Hono {
 /** The statuses and the texts of pages that show no question. */
 const problems = {
   invalid: [400, "This link is not valid", "It is incomplete, was changed, or belongs to another server."],
-  expired: [410, "This link has expired", "Nothing was decided by it."],
+  expired: [410, "This link has expired", "It decides nothing any more."],
   closed: [
     409,
     "This question is closed",
