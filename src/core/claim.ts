@@ -296,6 +296,7 @@ async function resume(
   if (!parent) await validateEdits(stored, newAnswers, [...definition.tools, ...options.tools ?? []]);
   const earlierAnswers = saved.answers.filter(({ answer }) => !paused || answer.callId !== undefined); // a reply counts for one pause
   const { exit, request: asked, traceparent: traced, recoveries: earlier = 0, ...rest } = saved;
+  const events = Math.max(rest.events, opened?.head.events ?? 0); // a claim after the pause may have been undone
   const recoveries = paused ? 0 : earlier + (lost ? 1 : 0);
   const asksStop = posted.flatMap(({ mail }) => mail.type === "stop" ? [mail] : [])[0];
   const stop = options.stop ?? (asksStop && stopFor(asksStop.reason)) ?? (lease && stopOf(lease)) ??
@@ -304,6 +305,7 @@ async function resume(
   const traceparent = isTraceparent(options.traceparent) ? options.traceparent : paused ? undefined : traced;
   const snapshot: RunSnapshot = {
     ...rest,
+    events,
     answers: [...earlierAnswers, ...newAnswers],
     ...(request !== undefined && { request }),
     ...(traceparent !== undefined && { traceparent }),

@@ -89,13 +89,16 @@ export interface EndedEntry {
   readonly type: "ended";
   /** The number of the run. */
   readonly run: number;
-  /** Its status, "paused", "failed" or "aborted". */
+  /** Its status, "paused", "failed", "aborted" or "withdrawn". */
   readonly as: string;
   /** The reason of that end, if its last event tells it. */
   readonly reason?: string;
   /** A time in milliseconds since 1970. */
   readonly at: number;
 }
+
+/** The end of a run, or of its continuation, whose claim was undone. */
+export const withdrawn = "withdrawn";
 
 /** An entry of a journal. A database keeps it as JSON, and does not read it. */
 export type JournalEntry =

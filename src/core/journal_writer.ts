@@ -16,7 +16,7 @@ import {
 } from "./journal.ts";
 import type { Unsaved } from "./session.ts";
 import { type OpenedSession, openSession, SessionVersion } from "./session_version.ts";
-import { type Patience, withRetries } from "./store.ts";
+import { type Patience, StoreDeadlineError, withRetries } from "./store.ts";
 import type { Event } from "../protocol/event.ts";
 import { lineOf } from "../stream/sse.ts";
 
@@ -32,6 +32,21 @@ export interface JournalWriterOptions {
   readonly patience?: Patience;
   /** Receives the mail that arrives, each once and in order, before the next change is read. */
   readonly onMail?: (entry: MailEntry) => void;
+  /** Receives a claim that fails and may be stored all the same. Default: its run counts as lost then. */
+  readonly onFailedClaim?: ((claim: FailedClaim) => void) | undefined;
+}
+
+/** A claim that has failed, and may be stored all the same: its call has reached its deadline, or its acknowledgements were lost. */
+export interface FailedClaim {
+  readonly key: string;
+  readonly decision: JournalClaim;
+  /** The session before the claim; undefined for a new one. */
+  readonly opened: OpenedSession | undefined;
+  readonly append: Append;
+  /** The session after the claim. */
+  readonly next: OpenedSession;
+  /** The error with which it has failed. */
+  readonly error: unknown;
 }
 
 /** A decision to take a session: the session to store, with the run that has it from now on. */
@@ -58,14 +73,19 @@ export async function claimOpened(
   opened: OpenedSession | undefined,
   decision: JournalClaim,
 ): Promise<JournalWriter | undefined> {
-  const { journal, key, lease, patience, onMail } = options;
+  const { journal, key, lease, patience, onMail, onFailedClaim } = options;
   const holder = crypto.randomUUID();
   for (let known = opened;;) {
-    const { append, next } = claimOf(known, holder, lease, decision);
+    const before = known;
+    const { append, next } = claimOf(before, holder, lease, decision);
+    const failed = (error: unknown) => {
+      onFailedClaim?.({ key, decision, opened: before, append, next, error });
+      throw error;
+    };
     const outcome = await withRetries(() => journal.append(key, append), patience)
-      .catch(async (error) => await storedIn(journal, key, append.to) ?? Promise.reject(error));
+      .catch(async (error) => await storedIn(journal, key, append.to, error) ?? failed(error));
     if (outcome?.stored && outcome.last === next.head.last) return new JournalWriter(options, next);
-    const found = outcome && await withRetries(() => openSession(journal, key), patience);
+    const found = outcome && await withRetries(() => openSession(journal, key), patience).catch(failed);
     if (!found || !isSameMark(found.head.mark, outcome.stored ? append.to : known?.head.mark)) return undefined;
     for (const entry of found.mail) if (!known?.mailIds.has(entry.id)) onMail?.(entry);
     if (outcome.stored) return new JournalWriter(options, found);
@@ -73,8 +93,9 @@ export async function claimOpened(
   }
 }
 
-/** Returns the outcome of an append whose acknowledgements were lost, if it was stored. */
-async function storedIn(journal: Journal, key: string, mark: Mark): Promise<Appended | undefined> {
+/** Returns the outcome of an append whose acknowledgements were lost, if it was stored. After a deadline nobody looks: the client has waited for one already. */
+async function storedIn(journal: Journal, key: string, mark: Mark, error: unknown): Promise<Appended | undefined> {
+  if (error instanceof StoreDeadlineError) return undefined;
   const head = await journal.head(key).catch(() => undefined);
   return isSameMark(mark, head?.mark) && head ? { stored: true, last: head.last } : undefined;
 }

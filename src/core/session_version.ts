@@ -24,6 +24,7 @@ import {
   type NumberedJournalEntry,
   type OpenedJournal,
   type RunState,
+  withdrawn,
 } from "./journal.ts";
 import { outline, referencesIn, restore } from "./large_values.ts";
 import type { Session, SessionHead, Unsaved } from "./session.ts";
@@ -267,7 +268,7 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
   const unread = mail.flatMap(({ mail }) => mail.type === "stop" ? [] : [mail]);
   const session: Session = {
     ...rest,
-    ...(run && { run: { ...run, events: Math.max(run.events, stored.events) } }), // deltas are stored without the head
+    ...(run && { run: run.exit ? run : { ...run, events: Math.max(run.events, stored.events) } }), // deltas are stored without the head
     id,
     version: stored.mark.n,
     messages: freeze(transcript.messages),
@@ -286,12 +287,16 @@ function read(stored: JournalHead, entries: readonly NumberedJournalEntry[], id:
   };
 }
 
-/** Returns the requests that have begun or continued a run, by their idempotency ids. */
+/** Returns the requests that have begun or continued a run, by their idempotency ids. One whose claim was undone has not. */
 export function requestsIn(entries: readonly NumberedJournalEntry[]): ReadonlyMap<string, BegunRequest> {
   const requests = new Map<string, BegunRequest>();
+  let latest: string | undefined;
   for (const [, entry] of entries) {
-    const { request } = entry.type === "begun" ? entry : {};
-    if (entry.type === "begun" && request !== undefined && !requests.has(request)) requests.set(request, entry);
+    if (entry.type === "ended" && entry.as === withdrawn && latest !== undefined) requests.delete(latest);
+    if (entry.type !== "begun") continue;
+    const { request } = entry;
+    latest = request !== undefined && !requests.has(request) ? request : undefined;
+    if (latest !== undefined) requests.set(latest, entry);
   }
   return requests;
 }

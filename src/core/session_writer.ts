@@ -6,7 +6,7 @@
  */
 import type { NumberedEvent } from "./events.ts";
 import { journalKey, type MailEntry } from "./journal.ts";
-import { claimOpened, JournalWriter } from "./journal_writer.ts";
+import { claimOpened, type FailedClaim, JournalWriter } from "./journal_writer.ts";
 import { startTimer } from "./lib/cancellation.ts";
 import type { RunResult } from "./points.ts";
 import { type Position, type Stop, stopFor, stops } from "./position.ts";
@@ -431,11 +431,13 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const { lease, owner, records, request } = this.#options;
     const [{ journal }, key] = [this.#store, this.#key];
     const onMail = (entry: MailEntry) => this.#receive(entry);
+    const { withdrawals } = this.#store;
+    const onFailedClaim = withdrawals && ((claim: FailedClaim) => withdrawals.add(claim));
     const stop = this.#stopToSave();
     const { session, readUntil } = progressOf(draft, this.#run, stop, this.#late);
     const lines = records ? [...first, ...last ? [last] : []].map(lineOf) : [];
     this.#journal = await claimOpened(
-      { journal, key, lease, patience: this.#patience, onMail },
+      { journal, key, lease, patience: this.#patience, onMail, onFailedClaim },
       opened,
       { session, begins: claimed.type === "new", readUntil, owner, request, lines },
     );

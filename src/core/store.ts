@@ -5,6 +5,7 @@
  * @module
  */
 import type { Journal, JournalListOptions } from "./journal.ts";
+import type { FailedClaim } from "./journal_writer.ts";
 import type { RunResult } from "./points.ts";
 import type { Session, Unsaved } from "./session.ts";
 import { brand } from "../protocol/brand.ts";
@@ -172,6 +173,8 @@ export interface Store extends Sessions {
 export interface RunStore extends Pick<Store, "journal" | "durable" | "earlier"> {
   /** Keeps the ends of runs whose sessions are not saved, so that their sessions can be continued. Default: they are dropped. */
   readonly unsaved?: UnsavedSessions;
+  /** Undoes claims that have failed and are stored all the same. Default: their runs count as lost. */
+  readonly withdrawals?: ClaimWithdrawals;
 }
 
 /** The sessions that are stored once they are continued: most never are. */
@@ -194,6 +197,16 @@ export interface EarlierSessions {
 export interface BoundedStore extends Pick<Store, "journal" | "durable" | "earlier"> {
   /** True for the error of a call that may succeed later. */
   isFailure(error: unknown): boolean;
+  /** Undoes claims that have failed and are stored all the same. */
+  readonly withdrawals: ClaimWithdrawals;
+}
+
+/** Undoes claims that have failed and are stored all the same, so that their sessions are free, and nothing of their requests has begun. */
+export interface ClaimWithdrawals {
+  /** Undoes a claim: at once, or as soon as the store works. */
+  add(claim: FailedClaim): void;
+  /** Resolves when the failed claims of a journal are undone; undefined if there are none. Never rejects. */
+  undone(key: string): Promise<void> | undefined;
 }
 
 /** The bounds of the calls of a store, and the receivers of their facts and reports. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { AbortOptions } from "../core/control.ts";
+import { hashOf } from "../core/lib/json.ts";
 import { SharedWork } from "../core/lib/locks.ts";
 import { type Stop, stops } from "../core/position.ts";
 import { journalKey, placeOf, runIdOf } from "../core/journal.ts";
@@ -12,7 +13,13 @@ import { deleteSession, unlessUnreadable } from "../core/sessions.ts";
 import { historyIn, type OpenedSession, openHead, openSession, readStored } from "../core/session_version.ts";
 import { nullSink, type ReadyRun, type Started } from "../core/start.ts";
 import { maxWaiting, type SendOptions } from "../core/steering.ts";
-import { type HistoryOptions, type HistoryPage, type RunStore, withRetries } from "../core/store.ts";
+import {
+  type HistoryOptions,
+  type HistoryPage,
+  type RunStore,
+  StoreDeadlineError,
+  withRetries,
+} from "../core/store.ts";
 import { type CurrentLoad, TranscriptSize } from "./capacity.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
@@ -40,6 +47,9 @@ import { isRunning, leaseEnd, runOf } from "../session/record/run_state.ts";
 /** The most journals that are swept after a run, once a minute. */
 const sweptAfterRun = 100;
 
+/** Milliseconds after which the same mail counts as another one, although the first post has failed. */
+const repeatedWithin = 60_000;
+
 /** The most milliseconds for which the deletion of a session waits for the end of its run. */
 const longestStop = 5_000;
 
@@ -62,6 +72,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly #grace: number;
   readonly #keepTime: number;
   readonly #isSweepDue = sweepTimer();
+  /** The mail whose post has failed, by a hash of its content: it may be stored all the same, so that a repeated request sends it under the same id, and it counts once. */
+  readonly #failedPosts = new Map<string, { readonly id: string; readonly at: number }>();
   /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
   readonly #live = new Map<string, SharedRun>();
   /** The launches whose run is not known yet, the earliest first. */
@@ -112,10 +124,24 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const sessions = this.#sessions;
     if (!opened || !sessions || !isRunning(opened.session, run)) return undefined;
     const key = journalKey(requester.owner, session);
-    const entry = { type: "mail", id: crypto.randomUUID(), mail } as const;
+    const content = await hashOf(JSON.stringify([key, opened.head.run, mail]));
+    const failed = this.#failedPosts.get(content);
+    const isRepeated = failed !== undefined && Date.now() <= failed.at + repeatedWithin;
+    const { id, at } = isRepeated ? failed : { id: crypto.randomUUID(), at: Date.now() };
+    const entry = { type: "mail", id, mail } as const;
     const limit = mail.type === "message" && { most: maxWaiting };
-    const { status } = await withRetries(() => sessions.journal.post(key, { run: opened.head.run, entry, ...limit }));
-    return status === "over" ? undefined : status === "posted";
+    try {
+      const post = { run: opened.head.run, entry, ...limit };
+      const { status } = await withRetries(() => sessions.journal.post(key, post));
+      this.#failedPosts.delete(content);
+      return status === "over" ? undefined : status === "posted";
+    } catch (error) {
+      for (const [old, { at }] of this.#failedPosts) {
+        if (Date.now() > at + repeatedWithin) this.#failedPosts.delete(old);
+      }
+      this.#failedPosts.set(content, { id, at });
+      throw error;
+    }
   }
 
   /** Deletes a session and what belongs to it. A run in progress is stopped before. If it does not end in time, it can store nothing more. */
@@ -265,13 +291,17 @@ export class LiveRuns implements RunHost, RecoveringServer {
       // 5. Deliver the report when it is over.
       const recovered = recoveredRun(ready.run, session, requester);
       this.#observeRun({ ...recovered, cause: causeOf(input) }, started, ready);
-      if (report && ready.run !== id) report = await report.move(recovered);
+      if (report && ready.run !== id) report = await this.#moved(report, recovered);
       if (report) this.track(this.#deliver(report, recovered, run.over), requester);
       return run;
     } catch (error) {
-      await run?.over;
       const isItself = error instanceof SessionError && error.run !== undefined && error.run === input.run; // another process has begun it
-      await report?.abandon({ isGone: answers === undefined && isRefusal(error) && !isItself, pausedAt });
+      const isGone = answers === undefined && isRefusal(error) && !isItself;
+      const left = report?.abandon({ isGone, pausedAt }).catch((failure) => this.report(failure, input.run));
+      if (!(error instanceof StoreDeadlineError)) await left;
+      else if (left) this.track(left, requester); // the client has waited for the store already
+      const undone = this.#sessions?.withdrawals?.undone(launch.key);
+      if (undone) requester.outlive(undone);
       out.close();
       throw error;
     } finally {
@@ -279,6 +309,14 @@ export class LiveRuns implements RunHost, RecoveringServer {
       launch.work.end();
       over.resolve(run?.over);
     }
+  }
+
+  /** Returns the report of the run that has begun in place of the expected one. If the store fails, this process delivers it all the same. */
+  async #moved(report: EndReport, recovered: RecoveredRun): Promise<EndReport> {
+    return await report.move(recovered).catch((error) => {
+      this.report(error, recovered.run);
+      return report;
+    });
   }
 
   /** Observes the start and the end of a run. */

@@ -120,7 +120,7 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly observe?: (fact: ServerFact) => void;
   /**
    * Milliseconds within which each call of the `store` ends. After that it counts as failed, and its effect as unknown: a run retries it for 20 seconds, and a
-   * request is refused with 503. Default: 5,000.
+   * new request is refused with 503, and undone if it was stored. Default: 5,000.
    */
   readonly storeDeadline?: number;
 }

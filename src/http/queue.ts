@@ -48,7 +48,7 @@ export class Idempotency {
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (!this.#keys) return { ...unkeyed, ...this.#claimHere(JSON.stringify([client.owner, key])) };
     const text = JSON.stringify([c.req.path, ...content]);
-    return await this.#keys.claim({ key, content: text, session, released: start.key !== undefined }, client);
+    return await this.#keys.claim({ key, content: text, session }, client);
   }
 
   /** Claims a key in this process, until the run is over. */

@@ -1,10 +1,12 @@
 /**
  * The calls of a server's store: each one ends within a deadline and is observed, and a store that is slow or fails is reported.
  *
- * A call that reaches its deadline may still have an effect, as one whose acknowledgement was lost: marks settle both.
+ * A call that reaches its deadline may still have an effect, as one whose acknowledgement was lost: marks settle both, and a claim that has failed for its client is
+ * undone.
  *
  * @module
  */
+import type { Journal } from "../../core/journal.ts";
 import { startTimer } from "../../core/lib/cancellation.ts";
 import {
   type BoundedStore,
@@ -17,6 +19,7 @@ import {
 } from "../../core/store.ts";
 import { brand } from "../../protocol/brand.ts";
 import { promiseTry } from "../../stream/tick.ts";
+import { Withdrawals } from "./withdrawals.ts";
 
 /** A store that is slow or fails, and one that works again. */
 type HealthFact = Extract<StoreFact, { readonly type: "store.slow" | "store.recovered" }>;
@@ -77,8 +80,10 @@ export function boundedStore(
     function end(outcome: "ok" | "failed" | "deadline", error?: unknown): void {
       clearTimeout(timer);
       if (isSlow) health.endSlow();
-      if (outcome === "ok") health.works(began, isSlow);
-      else if (!(error instanceof FinalError)) health.fails(began);
+      if (outcome === "ok") {
+        health.works(began, isSlow);
+        withdrawals.retry();
+      } else if (!(error instanceof FinalError)) health.fails(began);
       if (observe && error instanceof Error) {
         retryObservers.set(error, () => observe({ type: "store.retried", operation }));
       }
@@ -128,8 +133,16 @@ export function boundedStore(
       call(operation, () => (journal[operation] as (...args: never[]) => Promise<unknown>)(...args)); // it takes what its caller gives
     return [[operation, work]];
   }));
+  const bounded: Journal = { ...journal, ...calls };
+  const withdrawals = new Withdrawals(bounded);
+
   return {
-    journal: { ...journal, ...calls },
+    journal: {
+      ...bounded,
+      head: (key) => withdrawals.read(key, () => bounded.head(key)),
+      open: (key) => withdrawals.read(key, () => bounded.open(key)),
+    },
+    withdrawals,
     ...(durable && { durable }),
     ...(earlier && {
       earlier: {

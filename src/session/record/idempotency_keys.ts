@@ -19,8 +19,6 @@ interface KeyedRequest {
   readonly content: string;
   /** The session of the request. */
   readonly session: string;
-  /** Whether the key is free again if the request fails in any way. Default: only if it is refused. */
-  readonly released?: boolean;
 }
 
 /** The claim of a key. The first request keeps or releases it, and a repeated one joins the run after the cursor. */
@@ -68,8 +66,9 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Claims a key for the first request that has it, and finds the run of that request for the others. If the process of the first request died before the run
-   * began, the next request begins it. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to another request.
+   * Claims a key for the first request that has it, and finds the run of that request for the others. If the first request has failed or its process died before the
+   * run began, the next request begins one, also with another content. A request that is refused leaves no key. Throws a `RecordError` if the key belongs to
+   * another request.
    */
   async claim(request: KeyedRequest, requester: Requester): Promise<KeyClaim> {
     const id = journalKey(requester.owner, `\0key${request.key}`); // no session has such a name
@@ -86,22 +85,34 @@ export class IdempotencyKeys {
 
   async #claim(
     id: string,
-    { content: text, session, released = false }: KeyedRequest,
+    { content: text, session }: KeyedRequest,
     requester: Requester,
     unlock: () => void,
   ): Promise<KeyClaim> {
-    const content = await hashOf(text);
-    const mark = { holder: crypto.randomUUID(), n: 1 };
-    const isFirst = await this.#store(id, requester, undefined, mark, { content, session });
-    const known: StoredKey = isFirst ? { content, session } : await this.#read(id) ?? { content, session };
-    if (known.content !== content) {
-      throw new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
+    const own: StoredKey = { content: await hashOf(text), session };
+    const isReused = () =>
+      new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
+    let mark = { holder: crypto.randomUUID(), n: 1 };
+    let isFirst = await this.#store(id, requester, undefined, mark, own);
+    let known = own;
+    let isTaken = false;
+    while (!isFirst) {
+      const found = await this.#read(id);
+      if (!found) break;
+      known = found.key;
+      if (known.content === own.content) {
+        if (known.begun) return { status: "repeated", cursor: known.begun };
+        break;
+      }
+      if (known.begun) throw isReused();
+      mark = { ...mark, n: found.mark.n + 1 };
+      isFirst = isTaken = await this.#store(id, requester, found.mark, mark, known = own); // the other request has begun nothing, unless its run tells
     }
-    if (known.begun) return { status: "repeated", cursor: known.begun };
-    const note = (start: EventCursor) => {
-      if (!isFirst) return;
-      const noted = this.#store(id, requester, mark, { ...mark, n: 2 }, { ...known, begun: start });
-      requester.outlive(noted.catch(() => {})); // without it, a repeated request finds the run in its session
+    const note = async (run: LiveRun): Promise<void> => {
+      const after = await run.untilReady();
+      if (!isFirst || after === undefined) return;
+      const begun = { run: run.id, session: run.session, after };
+      await this.#store(id, requester, mark, { ...mark, n: mark.n + 1 }, { ...known, begun });
     };
     return {
       status: "claimed",
@@ -109,20 +120,16 @@ export class IdempotencyKeys {
       isFirst,
       requestId: id,
       keep(run) {
-        requester.outlive(
-          run.untilReady().then((after) => {
-            if (after !== undefined) note({ run: run.id, session: run.session, after });
-          }),
-        );
-        unlock();
+        requester.outlive(note(run).then(unlock, unlock)); // if it is not noted, a repeated request finds the run in its session
       },
       release: async (error, isRefusal) => {
         try {
           if (error instanceof RepeatedRequest) {
+            if (isTaken) throw isReused();
             const { run, after } = error;
             return { run, session: known.session, after };
           }
-          if (isFirst && (released || isRefusal)) await this.#journal.delete(id).catch(() => {}); // the client receives the reason of the refusal
+          if (isFirst && isRefusal) await this.#journal.delete(id).catch(() => {}); // the client receives the reason of the refusal
           return undefined;
         } finally {
           unlock();
@@ -146,8 +153,8 @@ export class IdempotencyKeys {
     return outcome?.stored === true;
   }
 
-  async #read(id: string): Promise<StoredKey | undefined> {
-    const { head } = await this.#journal.head(id) ?? {};
-    return head === undefined ? undefined : JSON.parse(head);
+  async #read(id: string): Promise<{ readonly key: StoredKey; readonly mark: Mark } | undefined> {
+    const { head, mark } = await this.#journal.head(id) ?? {};
+    return head === undefined || !mark ? undefined : { key: JSON.parse(head), mark };
   }
 }
