@@ -93,7 +93,7 @@ export async function claimOpened(
   }
 }
 
-/** Returns the outcome of an append whose acknowledgements were lost, if it was stored. After a deadline nobody looks: the client has waited for one already. */
+/** Returns the outcome of an append whose acknowledgements were lost, if it was stored. After a deadline it returns undefined: the client has waited for one already. */
 async function storedIn(journal: Journal, key: string, mark: Mark, error: unknown): Promise<Appended | undefined> {
   if (error instanceof StoreDeadlineError) return undefined;
   const head = await journal.head(key).catch(() => undefined);

@@ -72,7 +72,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   readonly #grace: number;
   readonly #keepTime: number;
   readonly #isSweepDue = sweepTimer();
-  /** The mail whose post has failed, by a hash of its content: it may be stored all the same, so that a repeated request sends it under the same id, and it counts once. */
+  /** The mail whose post has failed, by a hash of its content. It may be stored all the same: a repeated request sends it under the same id, so that it counts once. */
   readonly #failedPosts = new Map<string, { readonly id: string; readonly at: number }>();
   /** The runs, by owner and id. Those that live no more stay until their id is looked up, or until a run is launched after them. */
   readonly #live = new Map<string, SharedRun>();

@@ -84,19 +84,16 @@ export class Withdrawals implements ClaimWithdrawals {
     return head;
   }
 
-  /** Tries again, since a call of the store has succeeded. Never rejects. */
+  /** Tries again, since a call of the store has succeeded, until one fails. Never rejects. */
   async retry(): Promise<void> {
     if (this.#size === 0 || this.#isRetrying) return;
     this.#isRetrying = true;
-    try {
-      for (const waiting of [...this.#waiting.values()]) {
-        for (const each of waiting) if (!each.isKnown) await this.#undo(each);
-      }
-    } catch {
-      // the store fails again, which its observer knows
-    } finally {
-      this.#isRetrying = false;
+    const unknown = [...this.#waiting.values()].flatMap((waiting) => [...waiting]).filter(({ isKnown }) => !isKnown);
+    for (const each of unknown) {
+      const hasFailed = await this.#undo(each).then(() => false, () => true); // the observer of the store knows the failure
+      if (hasFailed) break;
     }
+    this.#isRetrying = false;
   }
 
   /** Undoes a claim. It waits longer if it is not stored and its call has not ended. Rejects if the store fails. */

@@ -89,30 +89,30 @@ export class IdempotencyKeys {
     requester: Requester,
     unlock: () => void,
   ): Promise<KeyClaim> {
-    const own: StoredKey = { content: await hashOf(text), session };
+    const asked: StoredKey = { content: await hashOf(text), session };
     const isReused = () =>
       new RecordError("Cannot handle the request: another request has its idempotency key", "key-reused");
     let mark = { holder: crypto.randomUUID(), n: 1 };
-    let isFirst = await this.#store(id, requester, undefined, mark, own);
-    let known = own;
-    let isTaken = false;
+    let isFirst = await this.#store(id, requester, undefined, mark, asked);
+    let known = asked;
+    let isReplacing = false;
     while (!isFirst) {
       const found = await this.#read(id);
       if (!found) break;
       known = found.key;
-      if (known.content === own.content) {
+      if (known.content === asked.content) {
         if (known.begun) return { status: "repeated", cursor: known.begun };
         break;
       }
       if (known.begun) throw isReused();
       mark = { ...mark, n: found.mark.n + 1 };
-      isFirst = isTaken = await this.#store(id, requester, found.mark, mark, known = own); // the other request has begun nothing, unless its run tells
+      isFirst = isReplacing = await this.#store(id, requester, found.mark, mark, known = asked); // the other request has failed, unless its run tells
     }
     const note = async (run: LiveRun): Promise<void> => {
       const after = await run.untilReady();
       if (!isFirst || after === undefined) return;
-      const begun = { run: run.id, session: run.session, after };
-      await this.#store(id, requester, mark, { ...mark, n: mark.n + 1 }, { ...known, begun });
+      const cursor = { run: run.id, session: run.session, after };
+      await this.#store(id, requester, mark, { ...mark, n: mark.n + 1 }, { ...known, begun: cursor });
     };
     return {
       status: "claimed",
@@ -125,7 +125,7 @@ export class IdempotencyKeys {
       release: async (error, isRefusal) => {
         try {
           if (error instanceof RepeatedRequest) {
-            if (isTaken) throw isReused();
+            if (isReplacing) throw isReused();
             const { run, after } = error;
             return { run, session: known.session, after };
           }
