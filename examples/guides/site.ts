@@ -32,7 +32,7 @@ export const sections: readonly Section[] = [
   {
     title: "Runs",
     files: guides(
-      "schedules background_runs cancel long_conversations deploy survive_a_deploy steps databases delete_data upgrade operate",
+      "schedules background_runs cancel long_conversations deploy survive_a_deploy steps databases delete_data upgrade operate metrics",
     ),
   },
   {

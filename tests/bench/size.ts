@@ -90,6 +90,7 @@ const rows: readonly Row[] = [
   { what: "rpc_hooks", bundle: "features/rpc_hooks.ts", without: served, budget: 12, ceiling: 15 },
   { what: "skills", bundle: "features/skills.ts", without: served, budget: 6, ceiling: 6.35 },
   { what: "tool_search", bundle: "features/tool_search.ts", without: served, budget: 1.2, ceiling: 1.45 },
+  { what: "server_metrics", bundle: "features/server_metrics.ts", without: served, budget: 2, ceiling: 1.9 },
   { what: "trace", bundle: "features/trace.ts", without: served, budget: 0.5, ceiling: 2 },
   { what: "explain", bundle: "features/explain.ts", without: served, budget: 0.5, ceiling: 0.4 },
   { what: "resume tokens", bundle: "features/resume_tokens.ts", without: served, budget: 2, ceiling: 1.9 },

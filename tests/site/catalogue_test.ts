@@ -3,8 +3,8 @@ import { cataloguePage, created } from "./catalogue.ts";
 import { type Declaration, type DocModule, symbolText } from "./reference.ts";
 import { plainPage } from "./texts.ts";
 
-/** Returns true for a module that is a part of a middleware, such as `mcp/stdio`, or a function for one. */
-const isPart = (name: string) => name.includes("/") || name === "terminal";
+/** Returns true for a module that is a part of a middleware, such as `mcp/stdio`, a function for one, or an observer of a server. */
+const isPart = (name: string) => /\/|^(terminal|server_metrics)$/.test(name);
 
 Deno.test("the catalogue creates each middleware that deno.json exports", async () => {
   const config = JSON.parse((await Deno.readTextFile("deno.json")).replace(/^\s*\/\/.*$/gm, ""));

@@ -206,6 +206,21 @@ Deno.test("opentelemetry: a run has a span in the trace of its request", async (
   ]);
 });
 
+Deno.test("metrics: Prometheus reads the runs, the tokens and their cost", async () => {
+  const { default: app } = await load("metrics", demo);
+  await prompt(app, "Hi");
+  const response = await app.request("/metrics");
+  const lines = (await response.text()).split("\n").map((line) => line.replace(',otel_scope_name="jizai"', ""));
+  const model = 'gen_ai_request_model="demo"';
+  const expected = [
+    'jizai_server_started_total{jizai_cause="prompt"} 1',
+    `jizai_server_tokens_total{${model},gen_ai_token_type="input"} 10`,
+    `jizai_server_tokens_total{${model},gen_ai_token_type="output"} 10`,
+    `jizai_server_cost_total{${model}} 0.00002`,
+  ];
+  assertEquals(lines.filter((line) => /^jizai_server_(started|tokens|cost)_total/.test(line)), expected);
+});
+
 Deno.test("rag: excerpts stand in the request, and a tool finds more", async () => {
   const model = scripted({ calls: [["search_documents", { query: "opening hours" }]] }, "From nine to five.");
   const { assistant } = await load("rag", model);

@@ -27,6 +27,12 @@ export interface Recorded {
 /** A measurement: the metric, the attributes, and the value. */
 export type Sample = readonly [metric: string, attributes: api.Attributes, value: number];
 
+/** An instrument. */
+export type Instrument = readonly [name: string, kind: string, unit: string, description: string];
+
+/** The parameters of a function that creates an instrument. */
+type Given = readonly [name: string, options?: api.MetricOptions];
+
 /** Returns the ids of a span as one text. */
 export function idOf({ traceId, spanId }: api.SpanContext): string {
   return `${traceId}-${spanId}`;
@@ -41,6 +47,8 @@ function hex(length: number): string {
 export function recorder() {
   const spans: Recorded[] = [];
   const samples: Sample[] = [];
+  const instruments: Instrument[] = [];
+  const callbacks: (readonly [name: string, callback: api.ObservableCallback])[] = [];
   const nowhere = api.ROOT_CONTEXT;
   const places = new WeakMap<object, Recorded>();
   const handles = new WeakMap<api.Span, Recorded>();
@@ -82,6 +90,19 @@ export function recorder() {
   const sampleOf = (name: string) => (value: number, attributes: api.Attributes = {}) =>
     void samples.push([name, attributes, value]);
 
+  /** Notes an instrument, and returns the function that records its values. */
+  function instrument(kind: string, name: string, { unit = "", description = "" }: api.MetricOptions = {}) {
+    instruments.push([name, kind, unit, description]);
+    return sampleOf(name);
+  }
+
+  /** Returns the present values of the gauges. */
+  function gauges(): Readonly<Record<string, number>> {
+    const values: Record<string, number> = {};
+    for (const [name, callback] of callbacks) callback({ observe: (value) => void (values[name] = value) });
+    return values;
+  }
+
   const telemetry: Telemetry = {
     trace: {
       getTracer: () => Object.assign(new api.ProxyTracerProvider().getTracer("none"), { startSpan }),
@@ -97,8 +118,13 @@ export function recorder() {
     metrics: {
       getMeter: () =>
         Object.assign(Object.create(api.createNoopMeter()), {
-          createHistogram: (name: string) => ({ record: sampleOf(name) }),
-          createCounter: (name: string) => ({ add: sampleOf(name) }),
+          createHistogram: (...given: Given) => ({ record: instrument("histogram", ...given) }),
+          createCounter: (...given: Given) => ({ add: instrument("counter", ...given) }),
+          createUpDownCounter: (...given: Given) => ({ add: instrument("upDownCounter", ...given) }),
+          createObservableGauge(...given: Given) {
+            instrument("gauge", ...given);
+            return { addCallback: (callback: api.ObservableCallback) => void callbacks.push([given[0], callback]) };
+          },
         }),
     },
     context: { active: () => nowhere, with: (_, work, self, ...values) => work.apply(self, values) },
@@ -113,5 +139,5 @@ export function recorder() {
     });
   }
 
-  return { api: telemetry, spans, samples, tree };
+  return { api: telemetry, spans, samples, instruments, gauges, tree };
 }

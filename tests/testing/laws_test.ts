@@ -111,8 +111,8 @@ for (const [name, [make, options]] of Object.entries(cases)) {
   Deno.test(`${name} keeps the laws of middleware`, () => testMiddleware(make, options));
 }
 
-/** Imports that are not a middleware of their own: a callback, and a variant. */
-const exceptions = ["terminal", "command_hooks"];
+/** Imports that are not a middleware of their own: a callback, a variant, and an observer of a server. */
+const exceptions = ["terminal", "command_hooks", "server_metrics"];
 
 Deno.test("every middleware is tested with testMiddleware(), here or in its own tests", async () => {
   const sources = await read("tests/testing/laws_test.ts");
