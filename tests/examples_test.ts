@@ -269,6 +269,7 @@ Deno.test("the tour masks a card number in the stream, in the result and in the 
   assertEquals(text, "Ada paid 80 euros with the card [redacted]");
   const stored = await (await app.request(`/sessions/${session}`)).text();
   assertEquals(`${JSON.stringify(events)}${stored}`.includes("4111"), false);
+  assertEquals((await asked(card, "redact")).text, "Ada paid 80 euros with the card 4111 1111 1111 1111");
 });
 
 Deno.test("the tour denies a call by a rule, unless the rules are off", async () => {

@@ -59,7 +59,7 @@ export function assistant(
     tools: [...tools, asTool(adviser), guides],
     use: [
       ...use,
-      redact({ patterns: [...credentials, cardNumber] }),
+      switchable(redact({ patterns: [...credentials, cardNumber] })),
       switchable(retry({ delay: pace / 2 })),
       switchable(budget({ calls: 14 })),
       switchable(permissions({

@@ -55,6 +55,7 @@ export const prompts: readonly ProposedPrompt[] = [
 
 /** The middleware that the page can turn off. */
 export const switches: readonly Switch[] = [
+  { name: "redact", note: "Without it, the card number is in the answer, in the trace and in what is stored." },
   { name: "permissions", note: "Without it, a refund is paid and a customer deleted, without a question." },
   { name: "retry", note: "Without it, the model reads that the carrier failed." },
   { name: "budget", note: "Without it, all 21 pairs are compared." },

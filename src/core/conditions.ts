@@ -4,6 +4,7 @@
  * @module
  */
 import { callPoints, eachHook, points } from "./each_hook.ts";
+import { ignoreRejections } from "./lib/json.ts";
 import type { Middleware, ToolMiddleware } from "./middleware.ts";
 import type { Conditional, Hook, Next } from "./onion.ts";
 import type { Scope } from "./scope.ts";
@@ -44,7 +45,9 @@ function toolNameOf(ctx: object): string {
 }
 
 /**
- * Applies the hooks of `middleware` only if `predicate` returns true. Its tools are always available. If the predicate throws, the hook fails.
+ * Applies the hooks of `middleware` only if `predicate` returns true. Its tools are always available. If the predicate throws, the hook fails. What a middleware
+ * such as `redact()` masks outside of its hooks (requests as they are sent, stored sessions, values in a trace) stays masked unless the predicate returns `false`
+ * itself, and no promise.
  *
  * ```ts
  * import { inject } from "@jizai/jizai/middleware/inject";
@@ -57,7 +60,25 @@ export function when<V>(
   predicate: (scope: Scope<V>) => boolean | Promise<boolean>,
   middleware: Middleware<V>,
 ): Middleware<V> {
-  return conditional(middleware, predicate);
+  const { "~request": request, "~save": save, "~mask": mask } = middleware;
+  const isOff = (scope: Scope<V>) => returnsFalse(predicate, scope);
+  return {
+    ...conditional(middleware, predicate),
+    ...(request && { "~request": (value, scope) => isOff(scope) ? value : request(value, scope) }),
+    ...(save && { "~save": (value, scope) => isOff(scope) ? value : save(value, scope) }),
+    ...(mask && { "~mask": (value, scope) => isOff(scope) ? value : mask(value, scope) }),
+  };
+}
+
+/** Returns whether a predicate is known to be false. A promise and an error count as true: what hides secrets then applies. */
+function returnsFalse<V>(predicate: (scope: Scope<V>) => unknown, scope: Scope<V>): boolean {
+  try {
+    const holds = predicate(scope);
+    ignoreRejections(holds); // the hook that awaits its own promise fails
+    return holds === false;
+  } catch {
+    return false; // the hooks of the middleware fail with the same error
+  }
 }
 
 function conditional<V>(

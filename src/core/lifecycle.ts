@@ -223,7 +223,7 @@ function shownForm(
 ): { readonly result: RunResult; readonly last: Event } {
   const { definition } = run;
   if (definition.savers.length === 0) return { result, last };
-  const { messages, last: form } = savedForm(definition, { ...savedSession(run), last: { run: run.id, event: last } });
+  const { messages, last: form } = savedForm(run, { ...savedSession(run), last: { run: run.id, event: last } });
   const event = form?.event ?? last;
   const reason = "reason" in event && event.reason !== undefined && { reason: event.reason };
   return { result: { ...result, messages, ...("text" in event && { text: event.text }), ...reason }, last: event };

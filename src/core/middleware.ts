@@ -126,14 +126,14 @@ export interface Middleware<V = unknown> extends ToolMiddleware<V> {
    * Changes what the store keeps of a session, before each save, and the messages of the result. For middleware that hides secrets: it also sees what no hook
    * receives, such as a prompt that waits for its hooks, and context that other hooks add. Identities, positions and versions must stay as they are.
    */
-  readonly "~save"?: (session: Omit<Session, "version">) => Omit<Session, "version">;
+  readonly "~save"?: (session: Omit<Session, "version">, scope: Scope<V>) => Omit<Session, "version">;
   /** Changes each request right before it is sent to the model. For middleware that hides secrets: it also sees what inner hooks add. */
-  readonly "~request"?: (request: ModelRequest) => ModelRequest;
+  readonly "~request"?: (request: ModelRequest, scope: Scope<V>) => ModelRequest;
   /**
    * Changes each event of a trace before it is cut. For middleware that hides secrets: it also reaches the events of hooks outside of it, and those of `input` hooks
    * of a run that continues.
    */
-  readonly "~mask"?: (event: Event) => Event;
+  readonly "~mask"?: (event: Event, scope: Scope<V>) => Event;
   /** Steps for further positions of a run, for features of the engine. */
   readonly "~steps"?: object;
   /** The middleware of another agent that this one was inherited from. */

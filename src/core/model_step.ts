@@ -198,7 +198,7 @@ async function read(modelContext: ModelContext, call: ModelCall, cancellation: C
   const { engine, turn, attempts, quiet = false } = call;
   const { sink, events, settings: { prepare }, definition: { senders } } = engine;
   const ctx = prepare ? await prepare(modelContext) : modelContext;
-  const request = senders.reduce((request, change) => change(request), ctx.request);
+  const request = senders.reduce((request, change) => change(request, ctx), ctx.request);
   const model = expectModel(request.model);
   if (!quiet) engine.definition.wrapHooks?.requested?.({ ...ctx, request });
   const answer = new ResponseAccumulator({

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { AgentDefinition } from "./definition.ts";
 import type { JournalProgress } from "./journal_writer.ts";
 import type { Stop } from "./position.ts";
 import type { EngineRun } from "./run.ts";
@@ -14,7 +13,7 @@ import type { Event } from "../protocol/event.ts";
 /** Returns the session with the run as it is now. */
 export function savedSession(run: EngineRun): Unsaved {
   const { session: id, rules, sessionState, claimed: { owner }, loop: { transcript: { messages, compactions } } } = run;
-  return savedForm(run.definition, {
+  return savedForm(run, {
     id,
     messages,
     run: run.snapshot(),
@@ -25,9 +24,9 @@ export function savedSession(run: EngineRun): Unsaved {
   });
 }
 
-/** Returns a session as the middleware of an agent lets the store keep it. */
-export function savedForm({ savers }: AgentDefinition, session: Unsaved): Unsaved {
-  return savers.reduce((form, save) => save(form), session);
+/** Returns a session as the middleware of its run lets the store keep it. */
+export function savedForm(run: EngineRun, session: Unsaved): Unsaved {
+  return run.definition.savers.reduce((form, save) => save(form, run.scope()), session);
 }
 
 /** A session to save, and what belongs to it. */

@@ -244,7 +244,7 @@ export async function reviewForRemoteRun(
   try {
     const reviewed = reviewMessage(engine, engine.scope(), "steering", mail.message);
     const accepted = await orRefuse(`Cannot send a message to run "${engine.id}"`, reviewed);
-    return storedForm(definition, session, { ...mail, ...fieldsOf(accepted) });
+    return storedForm(engine, { ...mail, ...fieldsOf(accepted) });
   } finally {
     engine.close();
   }
@@ -256,9 +256,9 @@ function fieldsOf(accepted: readonly UserMessage[]): Partial<MessageMail> {
   return { ...(message && { message }), ...(context.length > 0 && { context }) };
 }
 
-/** Returns a request as the middleware of an agent lets the store keep it. */
-function storedForm(definition: AgentDefinition, { id }: Session, mail: Mail): Mail {
-  const { mail: [stored = mail] = [] } = savedForm(definition, { id, messages: [], mail: [mail] });
+/** Returns a request as the middleware of a run lets the store keep it. */
+function storedForm(run: EngineRun, mail: Mail): Mail {
+  const { mail: [stored = mail] = [] } = savedForm(run, { id: run.session, messages: [], mail: [mail] });
   return stored;
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AgentDefinition, WrapHooks } from "./definition.ts";
+import type { WrapHooks } from "./definition.ts";
 import { expectJson } from "./lib/json.ts";
 import type { Hook } from "./onion.ts";
 import type { ModelContext } from "./points.ts";
@@ -62,7 +62,9 @@ function changedResult(point: Point, before: unknown, after: unknown): readonly 
   const shown = (result: unknown) => {
     if (typeof result !== "object" || result === null) return undefined;
     const all = "response" in result ? { ...Object(result.response), ...result } : result;
-    const fields = Object.entries(all).filter(([name]) => shownFields.test(name) && !(isRun && name === "messages"));
+    const isShown = (name: string, each: unknown) =>
+      shownFields.test(name) && !(isRun && name === "messages") && each !== "result"; // the type that every result of a tool has
+    const fields = Object.entries(all).filter(([name, each]) => isShown(name, each));
     return Object.fromEntries(
       fields.map(([name, each]) => [name, name === "parts" && Array.isArray(each) ? withoutMeta(each) : each]),
     );
@@ -76,12 +78,13 @@ type HookActed = Extract<Event, { readonly type: "hook.acted" }>;
 function shownChanges(
   event: HookActed,
   changes: readonly HookChange[],
-  { maskers }: AgentDefinition,
+  scope: Scope,
 ): readonly HookChange[] {
+  const { maskers } = engineOf(scope.run).definition;
   const left = { characters: mostCharacters };
   return changes.slice(0, mostItems).flatMap((change) => {
     try {
-      const masked = maskers.reduce<Event>((each, mask) => mask(each), { ...event, changes: [change] });
+      const masked = maskers.reduce<Event>((each, mask) => mask(each, scope), { ...event, changes: [change] });
       const { changes = [] } = masked as HookActed; // a mask keeps the type
       return changes.map((each) => shortChange(each, left));
     } catch {
@@ -104,12 +107,13 @@ interface Room {
   characters: number;
 }
 
-/** Returns a change without the items at the start and the end of both lists that are the same, cut. */
+/** Returns a change without the items at the start and the end of both lists that are the same, cut. Lists whose difference is masked stay. */
 function shortChange({ key, before, after }: HookChange, left: Room): HookChange {
-  const lists = Array.isArray(before) && Array.isArray(after);
-  const start = lists ? sameItems(before, after) : 0;
-  const end = lists ? sameItems(before.slice(start).reverse(), after.slice(start).reverse()) : 0;
-  const rest = (value: unknown) => Array.isArray(value) && lists ? value.slice(start, value.length - end) : value;
+  const isCut = Array.isArray(before) && Array.isArray(after) &&
+    sameItems(before, after) < Math.max(before.length, after.length);
+  const start = isCut ? sameItems(before, after) : 0;
+  const end = isCut ? sameItems(before.slice(start).reverse(), after.slice(start).reverse()) : 0;
+  const rest = (value: unknown) => isCut && Array.isArray(value) ? value.slice(start, value.length - end) : value;
   const [old, now] = differing(rest(before), rest(after));
   return {
     key,
@@ -230,7 +234,7 @@ function traced<C extends Scope, D extends object, R>(
         ...(decided !== undefined && { decided }),
         ms,
       };
-      ctx.emit(changes.length > 0 ? { ...event, changes: shownChanges(event, changes, engine.definition) } : event);
+      ctx.emit(changes.length > 0 ? { ...event, changes: shownChanges(event, changes, ctx) } : event);
     }
   };
 }

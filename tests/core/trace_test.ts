@@ -220,7 +220,7 @@ Deno.test("a trace shows each value that a hook changed, before and after", asyn
   const model = scripted({ calls: [["look", { at: "x" }]] }, "Done.");
   const allowed = 'approval result: nothing -> {"type":"allow","input":{"at":"z"}}';
   const result = (text: string) =>
-    JSON.stringify({ type: "result", status: "ok", parts: [{ type: "text", text }], input: { at: "z" } });
+    JSON.stringify({ status: "ok", parts: [{ type: "text", text }], input: { at: "z" } });
   const response = (text: string) => JSON.stringify({ parts: [{ type: "text", text }], finish: "stop" });
   const noon = JSON.stringify({ role: "user", from: "session", parts: [{ type: "text", text: "It is noon." }] });
   assertEquals(await changes(agent({ model, tools: [look], use: [use], trace }).run("Hi")), [
@@ -267,7 +267,7 @@ Deno.test("a trace shows the changes at subagent and compact, and no model, tool
   ]);
   const failing = scripted({ calls: [["fails", {}]] }, "Done.");
   assertEquals(await changes(agent({ model: failing, tools: [fails], use: [use], trace }).run("Hi")), [
-    'execute result: nothing -> {"type":"result","status":"ok","parts":[{"type":"text","text":"No."}]}',
+    'execute result: nothing -> {"status":"ok","parts":[{"type":"text","text":"No."}]}',
   ]);
 });
 

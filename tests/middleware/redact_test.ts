@@ -16,6 +16,7 @@ import {
   type ModelEvent,
   reply,
   rewrite,
+  type Scope,
   type Store,
   text,
   textOf,
@@ -23,6 +24,8 @@ import {
   ToolError,
   type ToolResult,
   user,
+  vars,
+  when,
 } from "@jizai/jizai";
 import { compact, compaction } from "@jizai/jizai/middleware/compaction";
 import { inject } from "@jizai/jizai/middleware/inject";
@@ -1063,4 +1066,39 @@ Deno.test("redact() throws for an empty secret and an invalid window", () => {
       `Cannot create redact(): \`window\` is ${window}; expected a whole number of 1 or more`,
     );
   }
+});
+
+Deno.test("when() turns redact() off as a whole: hooks, requests, what is stored, and the trace", async () => {
+  const secret = "sk-0123456789-0123456789";
+  const where = async (predicate: (scope: Scope<{ off: boolean }>) => boolean | Promise<boolean>, off: boolean) => {
+    const requests: string[] = [];
+    const model: Model = {
+      id: "echo",
+      async *stream({ messages, instructions }) {
+        requests.push(JSON.stringify([messages, instructions]));
+        yield [{ type: "text", text: secret }, { type: "finish", reason: "stop" }];
+      },
+    };
+    const add: Middleware = { name: "add", turn: (ctx, next) => next({ context: [...ctx.context, secret] }) };
+    const store = memory();
+    const assistant = agent({
+      vars: vars<{ off: boolean }>(),
+      model,
+      instructions: secret,
+      use: [when(predicate, redact()), add],
+      trace,
+    });
+    const options = { prompt: secret, session: "s", store, vars: { off }, onError: () => {} };
+    const events = await eventsOfRun(assistant.run(options));
+    const seen = { requests, stored: await store.load("s"), events };
+    return Object.entries(seen).flatMap(([name, value]) => JSON.stringify(value)?.includes(secret) ? [name] : []);
+  };
+  const isOn = ({ vars }: Scope<{ off: boolean }>) => !vars.off;
+  assertEquals(await where(isOn, false), []);
+  assertEquals(await where(isOn, true), ["requests", "stored", "events"]);
+  assertEquals(await where((scope) => Promise.resolve(isOn(scope)), true), ["events"]); // the hooks are off
+  const failing = () => {
+    throw new Error("secret");
+  };
+  assertEquals(await where(failing, true), []);
 });
