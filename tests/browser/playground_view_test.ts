@@ -141,6 +141,28 @@ Deno.test("playground: the trace nests brackets, in plain words, and says who de
   assertEquals(page.troubles, []);
 });
 
+Deno.test("playground: a click on a hook shows what it changed, before and after", inBrowser, async () => {
+  const change: Middleware = {
+    name: "change",
+    tool: async (_, next) => ({ ...await next({ input: { city: "Oslo" } }), ...text("Rain") }),
+  };
+  const hide = redact({ secrets: ["Rome"] });
+  const calls = [["weather", { city: "Rome" }]] as const;
+  await using talk = await open({ steps: [{ calls }, "Done."], use: [hide, change] });
+  const { page } = talk;
+  await send(page, "Rome?");
+  await until(page, "done");
+  await page.locator("#onion button.name:has-text('change at tool')").click();
+  const differences = () => page.locator("#detail .difference").allTextContents();
+  await shows(async () => (await differences())[0], '{\n  "city": "[redacted]Oslo"\n}');
+  await shows(() => page.locator("#detail .difference del").allTextContents(), ["[redacted]", "Sunny in Oslo"]);
+  await shows(() => page.locator("#detail .difference ins").allTextContents(), ["Oslo", "Rain"]);
+  await page.locator("#onion button.name:has-text('redact at input')").click();
+  await page.locator('#detail .hint:text-is("The difference is masked.")').waitFor();
+  await shows(differences, ["user: [redacted]?"]);
+  assertEquals(page.troubles, []);
+});
+
 Deno.test("playground: a failure quotes the line that the server writes to its terminal", inBrowser, async () => {
   using written = stub(console, "error");
   await using talk = await open({ steps: [{ error: new Error("secret detail") }], onError: "terminal" });
@@ -292,7 +314,10 @@ Deno.test(
     ]);
     assertEquals(request.at(-1), "On its way.");
     assertEquals(await shown("order"), [`{\n  "what": "tea"\n}`, `{\n  "what": "coffee"\n}`, "Ordered coffee."]);
-    assertEquals(await shown("guard at tool"), ["changed the result"]);
+    assertEquals(await shown("guard at tool"), [
+      "✎ changed the result",
+      'status: ok\ninput: {\n  "what": "coffee"\n}\ncontext: Be quick.\nOrdered coffee.',
+    ]);
     await page.keyboard.press("Escape");
     await shows(() => page.locator("#detail").count(), 0);
   },

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { agent, serve, tool } from "@jizai/jizai";
+import { agent, type Middleware, serve, text, textOf, tool } from "@jizai/jizai";
 import { logger } from "@jizai/jizai/middleware/logger";
 import { permissions } from "@jizai/jizai/middleware/permissions";
 import { redact } from "@jizai/jizai/middleware/redact";
@@ -64,6 +64,16 @@ const look: ScriptedStep = {
 };
 const tell: ScriptedStep = { text: answer.split(/(?<= )/), usage: { input: 2_110, output: 312, cached: 1_812 } };
 
+/** Turns temperatures into Fahrenheit, and adds the country to the input. */
+const fahrenheit: Middleware = {
+  name: "fahrenheit",
+  async tool(ctx, next) {
+    if (ctx.name !== "weather") return await next();
+    const result = await next({ input: { ...ctx.input as object, country: "Italy" } });
+    return { ...result, ...text(textOf(result).replace("24 °C", "75 °F").replace("19 °C", "66 °F")) };
+  },
+};
+
 /** Returns an app whose model follows the steps. */
 function app(...steps: readonly ScriptedStep[]) {
   const weather = tool({
@@ -95,6 +105,7 @@ function app(...steps: readonly ScriptedStep[]) {
       logger(() => {}),
       retry({ attempts: 2, delay: 1 }),
       redact(),
+      fahrenheit,
       permissions({
         ask: [{ tool: "book", why: "Booking costs money. Book this room?" }],
         allow: ["weather", "book"],
@@ -186,6 +197,16 @@ const scenes: Readonly<Record<string, Scene>> = {
       await until(page, "done");
       await openTrace(page);
       await page.locator("#onion button.name:has-text('model embedded') >> nth=-1").click();
+    },
+  },
+  hook: {
+    steps: [look, tell],
+    async play(page) {
+      await send(page, "Plan a weekend in Rome");
+      await until(page, "done");
+      await openTrace(page);
+      await page.getByLabel("Hide hooks that passed").check();
+      await page.locator("#onion button.name:has-text('fahrenheit at tool') >> nth=0").click();
     },
   },
   compared: {

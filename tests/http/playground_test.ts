@@ -6,6 +6,7 @@ import { Hono } from "hono";
 import * as z from "zod";
 import { script, sources } from "../../src/playground/bundle.ts";
 import { readFrames } from "../../src/playground/page/connection.ts";
+import { differenceOf, folded, textOfValue } from "../../src/playground/page/difference.ts";
 import { reduce } from "../../src/playground/page/reduce.ts";
 import { type TraceNode, traceTree } from "../../src/playground/page/trace_tree.ts";
 import { emptyView, type Frame, type View } from "../../src/playground/page/view.ts";
@@ -148,6 +149,40 @@ Deno.test("the page shows the conversation, and the run as an onion", async () =
     "   model scripted: stop",
     "    double at model: passed",
   ]);
+});
+
+Deno.test("the page shows what a hook changed: words, lines, or whole texts that have little in common", () => {
+  const marked = (before: unknown, after: unknown) =>
+    differenceOf(textOfValue(before), textOfValue(after)).map(({ kind, text }) =>
+      kind === "same" ? text : kind === "removed" ? `[-${text}-]` : `[+${text}+]`
+    ).join("");
+  assertEquals(marked("Be kind.", "Be very kind."), "Be [+very +]kind.");
+  assertEquals(marked("The card is 4111 1111.", "The card is [redacted]."), "The card is [-4111 1111-][+[redacted]+].");
+  assertEquals(marked({ city: "Rome" }, { city: "Oslo" }), '{\n  "city": "[-Rome-][+Oslo+]"\n}');
+  assertEquals(marked("one", "Zwölf Boxkämpfer"), "[-one-][+Zwölf Boxkämpfer+]");
+  assertEquals(marked(undefined, ["It is noon.", "It rains."]), "[+It is noon.\nIt rains.+]");
+  assertEquals([marked("", ""), marked("same", "same"), marked(["a"], [])], ["", "same", "[-a-]"]);
+  const lines = Array.from({ length: 500 }, (_, index) => `line ${index} of it\n`);
+  const changedLines = lines.with(250, "another\n");
+  assertEquals(
+    marked(lines.join(""), changedLines.join("")),
+    lines.with(250, "[-line 250 of it\n-][+another\n+]").join(""),
+  );
+  const few = folded(differenceOf("a\nb\nc\nd\ne\nf\ng\nold", "a\nb\nc\nd\ne\nf\ng\nnew")).map(({ text }) => text);
+  assertEquals(few, ["⋯ 5 lines\nf\ng\n", "old", "new"]);
+  const message = (text: string) => ({ role: "user", parts: [{ type: "text", text }] });
+  const answer = {
+    role: "tool",
+    results: [{ callId: "c1", name: "a", status: "ok", parts: [{ type: "text", text: "5" }] }],
+  };
+  assertEquals(marked([message("Hi"), answer], [message("Hello"), answer]), "user: [-Hi-][+Hello+]\ntool: c1 ok: 5");
+  const result = (text: string) => ({ status: "ok", parts: [{ type: "text", text }], context: ["a", "b"] });
+  assertEquals(marked(result("1"), result("2")), "status: ok\ncontext: a\nb\n[-1-][+2+]");
+  for (
+    const odd of [{ role: "tool", results: [5] }, { role: "user", parts: "cut…" }, [null, "[3 more]"], { parts: [1] }]
+  ) {
+    assertEquals(typeof textOfValue(odd), "string"); // values of careless hooks, and cut ones
+  }
 });
 
 Deno.test("the page widens the span of a point to include its hooks", () => {

@@ -1,11 +1,12 @@
 /**
- * The details of one bracket of the trace: the request and the response of a model, the input and the result of a call, or what a hook did.
+ * The details of one bracket of the trace: the request and the response of a model, the input and the result of a call, or what a hook did and changed.
  *
  * @module
  */
 import { useEffect, useRef } from "hono/jsx/dom";
-import type { Message } from "../../protocol/message.ts";
-import { actsOf, type ModelRequested, type Span, timeOf, turnKeyOf, type View, wordsOf } from "./view.ts";
+import type { HookChange } from "../../protocol/event.ts";
+import { differenceOf, folded, textOfValue, wordsOfMessage } from "./difference.ts";
+import { actsOf, type ModelRequested, type Span, symbolOf, timeOf, turnKeyOf, type View, wordsOf } from "./view.ts";
 
 /** The properties of the details. */
 interface DetailProps {
@@ -56,10 +57,15 @@ export function Detail({ span, view, close }: DetailProps) {
           </>
         )}
         {span.kind === "hook" && (
-          <ul>
-            {actsOf(span).map(({ kind, text }) => <li key={text} class={`act ${kind}`}>{text}</li>)}
+          <ul class="acts">
+            {actsOf(span).map(({ kind, text }) => (
+              <li key={text} class={`act ${kind}`}>
+                <span aria-hidden="true">{symbolOf(kind)}</span> {text}
+              </li>
+            ))}
           </ul>
         )}
+        {span.changes?.map((change, index) => <Change key={index} change={change} />)}
       </div>
     </section>
   );
@@ -99,6 +105,28 @@ function Request({ instructions, messages, omitted, tools, attempt }: ModelReque
   );
 }
 
+/** A value that a hook changed: what is gone is crossed out, and what is new is underlined. */
+function Change({ change: { key: path, before, after, same = 0 } }: { readonly change: HookChange }) {
+  const [old, now] = [textOfValue(before), textOfValue(after)];
+  const pieces = folded(differenceOf(old, now));
+  return (
+    <>
+      <div class="label">
+        {path} {before === undefined && <span class="hint">had no value before</span>}
+      </div>
+      {old === now && <p class="hint">The difference is masked.</p>}
+      {same > 0 && <p class="hint">Left out, because they are the same: {same}</p>}
+      <pre class="difference" tabindex={0} aria-label={`Change of ${path}`}>
+        {pieces.map(({ kind, text }, index) => {
+          if (kind === "removed") return <del key={index}>{text}</del>;
+          return kind === "added" ? <ins key={index}>{text}</ins> : <span key={index}>{text}</span>;
+        })}
+        {pieces.length === 0 && <span class="hint">empty</span>}
+      </pre>
+    </>
+  );
+}
+
 function Field({ name, text }: { readonly name: string; readonly text: string }) {
   if (text === "") return null;
   return (
@@ -107,18 +135,6 @@ function Field({ name, text }: { readonly name: string; readonly text: string })
       <pre tabindex={0}>{text}</pre>
     </>
   );
-}
-
-/** Returns a message as text: its texts, its calls, or its results. */
-function wordsOfMessage(message: Message): string {
-  if (message.role === "tool") {
-    return message.results.map(({ callId, status, parts }) => `${callId} ${status}: ${wordsOfParts(parts)}`).join("\n");
-  }
-  return wordsOfParts(message.parts);
-}
-
-function wordsOfParts(parts: readonly { readonly type: string; readonly text?: string }[]): string {
-  return parts.map((part) => part.text ?? JSON.stringify(part)).join("\n");
 }
 
 function textOf({ kind, name, input, text }: View["entries"][number]): string {

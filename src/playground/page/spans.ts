@@ -114,6 +114,7 @@ export function addHook(view: View, now: number, key: string, path: string, even
     outcome: outcomeOf(event),
     acts: event.did,
     ...(event.changed && { changed: event.changed }),
+    ...(event.changes && { changes: event.changes }),
     ...(event.decided !== undefined && { decided: event.decided }),
   };
   return { ...view, spans: [...widened(view.spans, span), span] };

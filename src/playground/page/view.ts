@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Decider, Decision, Event, HookAct } from "../../protocol/event.ts";
+import type { Decider, Decision, Event, HookAct, HookChange } from "../../protocol/event.ts";
 import { addUsage, costOf, type Price, type Usage } from "../../protocol/message.ts";
 import type { Question } from "../../protocol/question.ts";
 
@@ -270,6 +270,8 @@ export interface Span {
   readonly acts?: readonly (HookAct | "paused" | "stopped")[];
   /** The keys that a hook changed. */
   readonly changed?: readonly string[];
+  /** The values that a hook changed. */
+  readonly changes?: readonly HookChange[];
   /** The decision that a hook returned. */
   readonly decided?: string;
   /** The decision about a call and its origin, in words. */
