@@ -87,7 +87,7 @@ export interface ProviderOptions {
 }
 
 /** A configured provider. */
-interface Provider {
+export interface Provider {
   readonly model: string;
   readonly url: string;
   readonly origin: NonNullable<Model["server"]>;
@@ -179,17 +179,18 @@ export function requestBody(fields: UnknownObject, ...layers: readonly (UnknownO
   return body.replace(/\\(?:\\|ud[89a-f]..)/g, (escape) => escape === "\\\\" ? escape : "\ufffd");
 }
 
-/** Sends `body` and parses the response, one array per read. Throws a {@linkcode ModelError} if it is rejected or cut. */
+/** Sends `body`, or a request without one, and parses the response, one array per read. Throws a {@linkcode ModelError} if it is rejected or cut. */
 export async function* streamResponse(
   { model, url, headers, send, errors }: Provider,
-  body: string,
+  body: string | undefined,
   parser: ResponseParser,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ModelEvent[]> {
   let failure = `Cannot reach ${model}: the connection failed`;
   try {
     // redirects are not followed, so that the key reaches no other server
-    const response = await send(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    const method = body === undefined ? { method: "GET" } : { method: "POST", body };
+    const response = await send(url, { ...method, headers, signal, redirect: "manual" });
     if (!response.ok || (isPage(response.headers) && !await beginsWithFrame(response))) {
       throw await errors.fromResponse(response);
     }

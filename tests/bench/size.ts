@@ -106,7 +106,7 @@ const rows: readonly Row[] = [
     bundle: "models/openai_responses.ts",
     without: sharedByModels,
     budget: 4.6,
-    ceiling: 4.7,
+    ceiling: 5.5,
   },
   { what: "model: messages API", bundle: "models/anthropic.ts", without: sharedByModels, budget: 4.2, ceiling: 4.9 },
   { what: "model: Gemini API", bundle: "models/gemini.ts", without: sharedByModels, budget: 3.95, ceiling: 4.05 },

@@ -1,8 +1,11 @@
 import { agent, type ModelRequest, user } from "@jizai/jizai";
 import { anthropic, type AnthropicOptions } from "@jizai/jizai/model/anthropic";
+import { openaiResponses } from "@jizai/jizai/model/openai_responses";
 import { providerTool } from "@jizai/jizai/provider_tools";
 import { assertEquals, assertThrows } from "@std/assert";
+import { weather } from "../support/aimock.ts";
 import { messagesApi } from "../support/providers/anthropic.ts";
+import { functionCall, message, responseStream } from "../support/providers/openai_responses.ts";
 import { readAll, recordRequests, respond, sse } from "../support/providers/sse.ts";
 
 /** Returns the HTTP request that a model request becomes. */
@@ -130,4 +133,88 @@ Deno.test("anthropic() reports the edits of all requests of a response that the 
     usage: { input: 0, output: 0 },
     edits: [cleared, cleared],
   });
+});
+
+const summary = { type: "compaction", id: "cmp_1", encrypted_content: "gAAAAABq" };
+
+/** The events of a compaction at a place in the output. */
+function compacted(output_index: number) {
+  return [
+    { type: "response.output_item.added", output_index, item: { ...summary, encrypted_content: "" } },
+    { type: "response.compaction.compacting", output_index, item_id: summary.id },
+    { type: "response.output_item.done", output_index, item: summary },
+  ];
+}
+
+/** Runs an agent for two prompts with these responses of OpenAI. Returns the bodies of its requests, and the edits of its turns. */
+async function compactedRun(...streams: readonly string[]) {
+  const { sent, fetch } = recordRequests(...streams);
+  const model = openaiResponses({ model: "gpt-6-astra", fetch, compaction: { at: 200_000 } });
+  const assistant = agent({ model, tools: [weather] });
+  const run = assistant.run("First");
+  const events = await Array.fromAsync(run.events);
+  await assistant.run({ messages: [...(await run.result).messages, user("Second")] }).result;
+  const edits = events.flatMap((event) => event.type === "model.finished" ? [event.edits] : []);
+  return { bodies: sent.map(({ body }) => body), edits };
+}
+
+Deno.test("openaiResponses() asks OpenAI to compact, reports it, and sends the compaction in place of what it replaces", async () => {
+  const { bodies, edits } = await compactedRun(
+    responseStream([
+      ...compacted(0),
+      ...message(1, "Hello!"),
+      ...functionCall(2, "call_a", "weather", '{"city":"Oslo"}'),
+    ]),
+    responseStream(message(0, "It is sunny.")),
+    responseStream(message(0, "Again.")),
+  );
+  assertEquals(
+    bodies.map(({ context_management }) => context_management),
+    Array(3).fill([
+      { type: "compaction", compact_threshold: 200_000 },
+    ]),
+  );
+  assertEquals(edits, [[{ type: "compaction" }], undefined]);
+  const call = { type: "function_call", call_id: "call_a", name: "weather", arguments: '{"city":"Oslo"}' };
+  const since = [
+    summary,
+    { role: "assistant", content: "Hello!" },
+    call,
+    { type: "function_call_output", call_id: "call_a", output: "Sunny in Oslo" },
+  ];
+  assertEquals(bodies.map(({ input }) => input), [
+    [{ role: "user", content: "First" }],
+    since,
+    [...since, { role: "assistant", content: "It is sunny." }, { role: "user", content: "Second" }],
+  ]);
+});
+
+Deno.test("openaiResponses() keeps what a compaction replaces while an answer after it belongs to a call before it", async () => {
+  const { bodies } = await compactedRun(
+    responseStream([...functionCall(0, "call_a", "weather", '{"city":"Oslo"}'), ...compacted(1)]),
+    responseStream(message(0, "It is sunny.")),
+  );
+  assertEquals(bodies[1].input.map(({ type, role }: Record<string, unknown>) => type ?? role), [
+    "user",
+    "function_call",
+    "compaction",
+    "function_call_output",
+  ]);
+});
+
+Deno.test("openaiResponses() leaves the compaction of another model out, and sends the whole conversation", async () => {
+  const { sent, fetch } = recordRequests(responseStream([...compacted(0), ...message(1, "Hello!")]));
+  const { messages } = await agent({ model: openaiResponses({ model: "gpt-6-astra", fetch, compaction: {} }) }).run(
+    "Hi",
+  ).result;
+  await readAll(openaiResponses({ model: "gpt-6-sol", fetch }), { messages });
+  assertEquals(sent.map(({ body }) => [body.context_management, body.input]), [
+    [[{ type: "compaction" }], [{ role: "user", content: "Hi" }]],
+    [undefined, [{ role: "user", content: "Hi" }, { role: "assistant", content: "Hello!" }]],
+  ]);
+  assertThrows(
+    () => openaiResponses({ model: "m", compaction: { threshold: 1 } as object }),
+    TypeError,
+    "threshold",
+  );
 });

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Model, ModelRequest, ToolDefinition } from "../model.ts";
+import { streamBackground } from "./background.ts";
 import { approvalItem, builtInItem } from "./built_in_tools.ts";
 import { responseParser } from "./response_parser.ts";
 import { provider, type ProviderOptions, requestBody, streamResponse } from "../provider.ts";
@@ -20,7 +21,7 @@ import {
 } from "../request.ts";
 import { type CallResult, type Message, providerResultOf, textOf } from "../../protocol/message.ts";
 import type { AnswerPart, ContentPart, ProviderCallPart, ProviderResultPart } from "../../protocol/part.ts";
-import { isObject, type UnknownObject } from "../../protocol/shape.ts";
+import { expectNames, isObject, type UnknownObject } from "../../protocol/shape.ts";
 export type { ProviderOptions } from "../provider.ts";
 
 // Converts the options of requests to fields of the Responses API.
@@ -96,7 +97,7 @@ function inputOf(messages: readonly Message[], model: string, canSearch: boolean
   const isSent = (part: AnswerPart) => canSearch || !isSearch(Object(readNote(part, model).item));
   /** The provider's ids of its questions, by the ids of the calls that they became. */
   const questions = new Map<string, string>();
-  return messages.flatMap((message) => {
+  return sinceCompaction(messages.flatMap((message): readonly UnknownObject[] => {
     switch (message.role) {
       case "user":
         return [{ role: "user", content: contentOf(message.parts) }];
@@ -108,7 +109,19 @@ function inputOf(messages: readonly Message[], model: string, canSearch: boolean
           return question === undefined ? resultItem(result) : approvalItem(question, result);
         });
     }
-  });
+  }));
+}
+
+/** Leaves out the items that the last compaction replaces. All are kept if one of them is a call whose answer follows it. */
+function sinceCompaction(items: readonly UnknownObject[]): readonly UnknownObject[] {
+  const at = items.findLastIndex(({ type }) => type === "compaction");
+  if (at <= 0) return items;
+  const rest = items.slice(at);
+  const calls = new Set(rest.flatMap(({ type, call_id, id }) => type === "function_call" ? [call_id] : [id]));
+  const isWhole = rest.every(({ type, call_id, approval_request_id: question }) =>
+    type === "function_call_output" ? calls.has(call_id) : question === undefined || calls.has(question)
+  );
+  return isWhole ? rest : items;
 }
 
 /** Converts what the model wrote. The API rejects a reasoning item that nothing follows. */
@@ -188,6 +201,13 @@ function partFields(part: ContentPart): UnknownObject {
 export interface OpenAIResponsesOptions extends ProviderOptions {
   /** Requests summaries of the reasoning, which are streamed as reasoning. Default: none. */
   readonly summary?: "auto" | "concise" | "detailed";
+  /**
+   * Whether OpenAI goes on with a response if the connection is lost, so that a new connection receives the rest. OpenAI keeps such a response for about ten
+   * minutes. If the request is aborted, it is cancelled. Default: false.
+   */
+  readonly background?: boolean;
+  /** Lets OpenAI replace the conversation so far by a summary from `at` tokens on. `model.finished` reports it, as `edits`. Default: it does not. */
+  readonly compaction?: { readonly at?: number };
 }
 
 /**
@@ -196,6 +216,8 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
  * - The provider stores nothing (`store: false`). Reasoning items, encrypted by the provider, and the items of tools that it runs are kept with the
  *   conversation and sent back to the same model. It asks before it calls a remote MCP server if the agent has guards.
  * - Images and PDFs are sent, also in the results of tools.
+ * - With `background`, a response survives a lost connection. With `compaction`, OpenAI summarizes a long conversation; the summary, which only OpenAI can
+ *   read, is kept with the conversation and sent back to the same model.
  * - A refusal is streamed as text and ends with the finish reason `refusal`.
  * - A rejected request, a failed response or a cut stream throws a `ModelError`, which states whether and when to retry.
  * - `src/model/README.md` lists the servers whose forms it was tried in, and what is not supported.
@@ -222,12 +244,13 @@ export interface OpenAIResponsesOptions extends ProviderOptions {
  * assertEquals(text, "Hello!");
  * ```
  */
-export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions): Model {
+export function openaiResponses({ summary, background, compaction, ...options }: OpenAIResponsesOptions): Model {
   const { model, apiKey, maxTokens, temperature } = options;
+  expectNames("Cannot create openaiResponses()", compaction ?? {}, ["at"]);
   const server = provider(options, {
     name: "openaiResponses",
     provider: "openai",
-    options: ["summary"],
+    options: ["summary", "background", "compaction"],
     base: "https://api.openai.com/v1",
     path: "/responses",
     adapterHeaders: apiKey ? { authorization: `Bearer ${apiKey}` } : {},
@@ -244,6 +267,8 @@ export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions)
         ...optionFields(split.request, model, summary),
         temperature: request.options.temperature ?? temperature,
         max_output_tokens: request.options.maxTokens ?? maxTokens,
+        ...(compaction && { context_management: [{ type: "compaction", compact_threshold: compaction.at }] }),
+        ...(background && { background }),
       };
       const include = request.options.logprobs === undefined ? {} : { include: ["message.output_text.logprobs"] };
       const body = requestBody(
@@ -251,7 +276,8 @@ export function openaiResponses({ summary, ...options }: OpenAIResponsesOptions)
         options.options,
         request.options.provider,
       );
-      return streamResponse({ ...server, headers: split.headers }, body, responseParser(model, server.errors), signal);
+      const stream = background ? streamBackground : streamResponse;
+      return stream({ ...server, headers: split.headers }, body, responseParser(model, server.errors), signal);
     },
   };
 }

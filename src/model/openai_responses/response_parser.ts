@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FinishReason } from "../../protocol/event.ts";
+import type { ContextEdit, FinishReason } from "../../protocol/event.ts";
 import { addUsage, noUsage, type Usage } from "../../protocol/message.ts";
 import type { TokenLogprob } from "../../protocol/part.ts";
 import { isObject, type UnknownObject } from "../../protocol/shape.ts";
@@ -75,6 +75,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   let isComplete = false;
   let refusal = "";
   const tokens: TokenLogprob[] = [];
+  const edits: ContextEdit[] = [];
   const warn = unreadWarnings(model);
   let finish: Extract<ModelEvent, { type: "finish" }> | undefined;
 
@@ -275,6 +276,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
   function addOther(type: string, item: UnknownObject, events: ModelEvent[]): void {
     const builtIn = builtInEvents({ model }, item);
     events.push(...builtIn ?? [noteEvent(model, { item })]);
+    if (type === "compaction") edits.push({ type });
     if (type === "mcp_approval_request") return ask(item, events);
     if (/_call$/.test(type) && !builtIn && item.call_id) pending.set(item.call_id, type);
     else if (type.endsWith("_output")) pending.delete(item.call_id);
@@ -318,7 +320,7 @@ export function responseParser(model: string, errors: ProviderErrors): ResponseP
       : complete;
     const { usage } = response;
     const counts = usage ? { usage: usageOf(objectIn(response, "usage")) } : {};
-    finish = { type: "finish", reason, ...counts, ...idField(response.id) };
+    finish = { type: "finish", reason, ...counts, ...idField(response.id), ...(edits.length > 0 && { edits }) };
     return true;
   }
 

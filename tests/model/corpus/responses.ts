@@ -53,6 +53,26 @@ const annotation = {
 /** The cases. */
 export const responsesCorpus: readonly CorpusCase[] = [
   {
+    name: "a background response that waits, and compacts first",
+    source: "https://developers.openai.com/api/docs/guides/background",
+    stream: stream([
+      { type: "response.queued", response: { ...response, status: "queued", background: true, output: [] } },
+      {
+        type: "response.output_item.added",
+        output_index: 0,
+        item: { type: "compaction", id: "cmp_1", encrypted_content: "" },
+      },
+      { type: "response.compaction.compacting", output_index: 0, item_id: "cmp_1" },
+      {
+        type: "response.output_item.done",
+        output_index: 0,
+        item: { type: "compaction", id: "cmp_1", encrypted_content: "gAAAAABq" },
+      },
+      ...message(1, "Hi", " there!"),
+    ]),
+    expected: { text: "Hi there!", calls: [], finish: "stop" },
+  },
+  {
     name: "a text",
     source: reference,
     stream: stream(message(0, "Hi", " there! How can I assist you today?")),
