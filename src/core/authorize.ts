@@ -125,13 +125,14 @@ export async function authorize(
 /** Returns the decision about a call that was allowed before the process died, or a hook paused the run. It is not asked about again. */
 async function savedDecision(
   ctx: ToolContext,
-  { record, scope: { engine } }: OpenCall,
+  call: OpenCall,
   proposed: ToolResult | undefined,
 ): Promise<CallDecision> {
+  const { record, scope: { engine } } = call;
   if (record.state === "ran") return { type: "answer", result: proposed ?? record.raw };
-  const { name, input, steps } = record as Extract<CallRecord, { state: "running" }>; // the other state that was allowed
+  const { name, input } = record as Extract<CallRecord, { state: "running" }>; // the other state that was allowed
   const tool = engine.settings.toolsByName.get(name);
-  if (!tool || !(tool.idempotent || steps)) return { type: "answer", result: { ...interrupted, input } };
+  if (!tool || !call.mayRepeat(tool)) return { type: "answer", result: { ...interrupted, input } };
   const parsed = await parseToolInput(engine, { ...ctx, tool, name }, input);
   if ("invalid" in parsed) return { type: "answer", result: { ...parsed.invalid, input } };
   return { type: "execute", tool, input: parsed.input, json: input, scope: ctx };

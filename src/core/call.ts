@@ -29,6 +29,7 @@ import type { ToolChange, ToolContext } from "./points.ts";
 import { type PointPolicy, policyOf } from "./policy.ts";
 import type { CallRecord, ReviewedResult, SavedApproval } from "./position.ts";
 import type { StepScope } from "./run.ts";
+import type { AnyTool } from "./tool.ts";
 import { repairInput, toolResultOf } from "./tool_io.ts";
 import type { InnerCalls, ToolResult } from "../protocol/message.ts";
 import type { Question } from "../protocol/question.ts";
@@ -195,6 +196,10 @@ export class OpenCall {
   /** Those steps as its record has them. */
   get savedSteps(): CallRecord["steps"] {
     return this.#steps ? this.#steps.saved : this.record.steps;
+  }
+  /** Returns true if the tool may run again within this call, also after a crash. */
+  mayRepeat({ idempotent }: AnyTool): boolean {
+    return idempotent === true || this.savedSteps !== undefined;
   }
   /** The questions that a waiting call asks. */
   get questions(): readonly Question[] {
@@ -484,7 +489,7 @@ function isPause(error: unknown): error is Pause {
 /** The policy of `tool`. */
 const toolPolicy: PointPolicy<ToolContext, ToolChange, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("tool", {
   core: (ctx, call) => call.decide(ctx),
-  hint: ": retry at execute",
+  hint: () => "retry at execute",
   late: true,
   derive: (inner, outer, call, hook) => inner.name === outer.name ? inner : call.rename(inner, hook),
   finalize: ({ name, returned, ctx, locals: call }) => call.answer(ctx, toolResultOf(name, "tool", returned)),

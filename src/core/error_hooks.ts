@@ -32,9 +32,14 @@ function defaultDecision({ source }: ErrorContext): Promise<ErrorDecision> {
   return Promise.resolve(source === "execute" || source === "compact" ? skip() : abortRun());
 }
 
-/** Throws if a hook returned no decision, or a time for which no timer waits. */
+/** Returns the reason why a tool does not run again. */
+export function runsOnce(tool = "it"): string {
+  return `${tool} runs once; expected a tool with \`idempotent: true\`, or one that has begun a step`;
+}
+
+/** Throws if a hook returned no decision, a time for which no timer waits, or repeats a tool that runs once. */
 function checkDecision(
-  { name, returned }: HookAnswer<ErrorContext, ErrorDecision, undefined>,
+  { name, ctx, returned }: HookAnswer<ErrorContext, ErrorDecision, undefined>,
 ): ErrorDecision {
   const type: unknown = returned?.type; // hooks written without types may return anything
   if (type !== "retry" && type !== "skip" && type !== "abort") {
@@ -44,6 +49,9 @@ function checkDecision(
     throw new RangeError(
       `Cannot try again: "${name}" returned \`after: ${returned.after}\`; expected milliseconds below ${2 ** 31}`,
     );
+  }
+  if (returned.type === "retry" && ctx.source === "execute" && !ctx.recoverable) {
+    throw new TypeError(`Cannot try again in "${name}": ${runsOnce(ctx.name)}`);
   }
   return returned;
 }

@@ -100,7 +100,7 @@ export function declined(reason: string): Compaction {
   return { type: "declined", reason };
 }
 
-/** At `error`: tries again after `after` milliseconds: fewer than 2 ** 31, which a timer can wait for. Default: 0. */
+/** At `error`: tries again after `after` milliseconds: fewer than 2 ** 31, which a timer can wait for. Default: 0. At `execute`, only if `recoverable`. */
 export function tryAgain({ after = 0 }: { readonly after?: number } = {}): ErrorDecision {
   return { type: "retry", after };
 }

@@ -51,7 +51,8 @@ export interface ToolHooks<V = unknown, I = unknown> {
   /** Decides whether a call runs. A deny is final, and an error denies. */
   readonly approval?: Hook<ApprovalContext<V, I>, Change, Approval>;
   /**
-   * Around the work itself, in parallel: timing, retry, timeout, cache, locks. `next()` rejects with the error of a tool that throws, and may be called again.
+   * Around the work itself, in parallel: timing, retry, timeout, cache, locks. `next()` rejects with the error of a tool that throws, and may be called again after
+   * it has settled if the tool is `idempotent` or has begun a step.
    * A hook at `tool` receives a result with the status "error" instead.
    */
   readonly execute?: Hook<ExecuteContext<V, I>, Change, ToolResult>;

@@ -82,8 +82,8 @@ function layerOf<C, D, R>(name: string, hook: Hook<C, D, R>, inner: Onion<C, D, 
       if (hasLeft) return Promise.reject(misuse("after it had returned", name, policy));
       try {
         if (unsettled > 0) throw misuse("again before the first call has settled", name, policy);
-        if (called && !policy.retry) throw misuse("twice", name, policy, policy.hint);
-        const whole = called && policy.retry ? policy.retry(ctx, locals) : ctx;
+        const whole = called ? policy.retry?.(ctx, locals) : ctx;
+        if (whole === undefined) throw misuse("twice", name, policy, policy.hint?.(ctx));
         called = true;
         const changed = change ? policy.change(whole, change, name, locals) : whole;
         result = inner(changed, locals, policy, awaitedCore);
@@ -133,8 +133,8 @@ function awaitedCore<C, R, E>(ctx: C, locals: E, policy: PointPolicy<C, never, R
   return policy.late ? result : settleLater(result);
 }
 
-function misuse(how: string, name: string, { point }: { readonly point: string }, hint = ""): TypeError {
-  return new TypeError(`Cannot call next() ${how} at ${point} in "${name}"${hint}`);
+function misuse(how: string, name: string, { point }: { readonly point: string }, reason = ""): TypeError {
+  return new TypeError(`Cannot call next() ${how} at ${point} in "${name}"${reason && ": "}${reason}`);
 }
 
 /** Returns a promise that settles a few microtasks after `promise`. */

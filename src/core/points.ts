@@ -368,7 +368,7 @@ export interface ErrorContext<V = unknown> extends Scope<V> {
   readonly error: unknown;
   /** The point where it was thrown. */
   readonly source: Point;
-  /** True if another attempt may succeed. */
+  /** True if another attempt may succeed; at `execute`, if the tool may run again: it is `idempotent`, or has begun a step. */
   readonly recoverable: boolean;
   /** The number of failures in a row, from 1. */
   readonly attempt: number;

@@ -51,10 +51,10 @@ export interface PointPolicy<C, D, R, E> {
   readonly point: Point;
   /** The innermost function. */
   readonly core: (ctx: C, locals: E) => Promise<R>;
-  /** Set if `next()` may be called again after the first call has settled. Returns the context for that call. */
-  readonly retry?: (ctx: C, locals: E) => C;
-  /** Advice in the error about a second `next()`. */
-  readonly hint?: string;
+  /** Returns the context of a second `next()`, after the first one has settled. Undefined, as by default, if it may not be called. */
+  readonly retry?: (ctx: C, locals: E) => C | undefined;
+  /** Returns advice for the error about a second `next()`. */
+  readonly hint?: (ctx: C) => string;
   /** True if a hook that does not await `next()` always returns before the core settles. Otherwise the fold delays the core, to notice such a hook. Default: false. */
   readonly late?: boolean;
   /** True if hooks return nothing. Default: false. */

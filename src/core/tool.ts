@@ -146,7 +146,7 @@ export interface Tool<I, O, V> {
   readonly definition: ToolDefinition;
   /** Whether a person must approve: every call, or those for which the function does not return false. */
   readonly ask?: boolean | ((input: I, scope: Scope<V>) => boolean | Promise<boolean>);
-  /** True if a call may run again, with the same idempotency key, after its process died. */
+  /** True if a call may run again, with the same idempotency key. */
   readonly idempotent?: boolean;
   /** Whether a call may overlap with others of its response. A function decides by the input that the model gave. */
   readonly parallel?: boolean | ((input: I) => boolean | Promise<boolean>);
@@ -200,8 +200,8 @@ export interface ToolOptions<S extends Schema, O, V> {
   /** Whether a person must approve a call before it runs. A call runs without approval only if the function returns exactly false. Default: false. */
   readonly ask?: boolean | ((input: NoInfer<Infer<S>>, scope: Scope<V>) => boolean | Promise<boolean>);
   /**
-   * True if a call may run again, with the same `idempotencyKey`, after its process died. Default: false, and the model reads that the call was
-   * interrupted.
+   * True if a call may run again, with the same `idempotencyKey`: after its process died, or because a hook decides so. Default: false. The model then reads
+   * that the call was interrupted, and a hook at `execute` that calls `next()` again gets an error.
    */
   readonly idempotent?: boolean;
   /**

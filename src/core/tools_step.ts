@@ -9,7 +9,7 @@
 import type { Execution } from "./authorize.ts";
 import { type Halt, haltOf, OpenCall } from "./call.ts";
 import { stopped, unfinished, withheld, withoutAdditions } from "./call_results.ts";
-import { decideOnError } from "./error_hooks.ts";
+import { decideOnError, runsOnce } from "./error_hooks.ts";
 import { skipped } from "./hook_answers.ts";
 import { stepOf } from "./call_steps.ts";
 import { isInterrupt, Pause } from "./interrupt.ts";
@@ -258,12 +258,13 @@ function pause({ position }: Batch, waiting: readonly OpenCall[], halt: Halt | u
 
 const executePolicy: PointPolicy<ExecuteContext, Change, ToolResult, OpenCall> = /* @__PURE__ */ policyOf("execute", {
   core: runTool,
-  retry: (ctx) => ctx,
+  retry: (ctx, call) => call.mayRepeat(ctx.tool) ? ctx : undefined,
+  hint: ({ tool }) => runsOnce(tool.name),
   derive: (inner, outer, call) => inner.emit === outer.emit ? inner : { ...inner, progress: progressOf(inner, call) },
   finalize: ({ name, returned }) => toolResultOf(name, "execute", returned),
 });
 
-/** Executes the tool, again if the `error` hooks decide so. Returns a failure as a result. Throws only an interrupt. */
+/** Executes the tool, again if the `error` hooks decide so and it may run again. Returns a failure as a result. Throws only an interrupt. */
 async function executeTool(call: OpenCall, decision: Execution): Promise<ToolResult> {
   const { engine } = call.scope;
   const { scope: { signal }, json } = decision;
@@ -313,13 +314,20 @@ function progressOf({ emit }: Scope, call: OpenCall): (data: unknown) => void {
 /** Runs the `error` hooks for a failed attempt. Returns the result of the failure, or the decision to try again. Throws an interrupt. */
 async function afterFailure(
   call: OpenCall,
-  { tool: { name }, scope }: Execution,
+  { tool, tool: { name }, scope }: Execution,
   { error, attempt }: { readonly error: unknown; readonly attempt: number },
 ): Promise<ToolResult | Extract<ErrorDecision, { type: "retry" }>> {
   const { scope: { engine }, record: { call: requestedCall } } = call;
   if (isInterrupt(error)) throw error;
   if (engine.control.aborted) return stopped;
-  const failure = { error, source: "execute", recoverable: true, attempt, name, call: requestedCall } as const;
+  const failure = {
+    error,
+    source: "execute",
+    recoverable: call.mayRepeat(tool),
+    attempt,
+    name,
+    call: requestedCall,
+  } as const;
   const decision = await decideOnError({ ...scope, engine }, failure);
   if (decision.type === "abort") call.fail(error);
   return decision.type === "retry" && !scope.signal.aborted ? decision : { ...resultOfError(name, error), error };

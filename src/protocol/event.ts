@@ -220,6 +220,7 @@ export type Event =
   | { readonly type: "turn.finished"; readonly turn: number }
   | { readonly type: "steering.injected"; readonly messages: readonly UserMessage[] }
   | { readonly type: "steering.interrupted" }
+  /** A text for the person, which is no part of the answer. */
   | { readonly type: "notice"; readonly text: string }
   | { readonly type: "data"; readonly name: string; readonly data: Json }
   | {

@@ -83,7 +83,7 @@ Deno.test("a retry enters execute again, under the same key and with a fresh sig
     tries.push(`${city} ${idempotencyKey.split(":")[2]} ${signal.aborted}`);
     if (city === "b" && tries.filter((line) => line.startsWith("b")).length < 3) throw new Error("flaky");
     return city;
-  });
+  }, { idempotent: true });
   const retry: Middleware = {
     name: "retry",
     async execute(_, next) {
@@ -101,12 +101,63 @@ Deno.test("a retry enters execute again, under the same key and with a fresh sig
   assertEquals(tries, ["a 0 false", "b 1 false", "c 2 false", "b 1 false", "b 1 false"]);
 });
 
+for (const [when, fails] of [["has failed", true], ["has succeeded", false]] as const) {
+  const once = "weather runs once; expected a tool with `idempotent: true`, or one that has begun a step";
+  const tries = async (use: Middleware, options?: { idempotent: boolean }, withStep = false) => {
+    let runs = 0;
+    const flaky = weather(async (_, { step }) => {
+      if (withStep) await step("reads", () => 1);
+      if (++runs === 1 && fails) throw new Error("flaky");
+      return `run ${runs}`;
+    }, options);
+    const { lines, errors } = await runBatch([call("a")], { tools: [flaky], use: [use] });
+    return { runs, line: lines[1], errors: errors.map(String) };
+  };
+  const twice: Middleware = {
+    name: "twice",
+    async execute(_, next) {
+      await next().catch(() => {});
+      return await next();
+    },
+  };
+
+  Deno.test(`next() runs a tool that ${when} again only if it is idempotent or has begun a step`, async () => {
+    const refused = {
+      runs: 1,
+      line: "error weather failed.",
+      errors: [`TypeError: Cannot call next() twice at execute in "twice": ${once}`],
+    };
+    assertEquals(await tries(twice), refused);
+    assertEquals(await tries(twice, { idempotent: false }), refused);
+    assertEquals(await tries(twice, { idempotent: true }), { runs: 2, line: "ok run 2", errors: [] });
+    assertEquals(await tries(twice, undefined, true), { runs: 2, line: "ok run 2", errors: [] });
+  });
+
+  if (!fails) continue;
+  Deno.test("tryAgain() runs a tool again only if it is idempotent or has begun a step", async () => {
+    const recoverable: boolean[] = [];
+    const again: Middleware = {
+      name: "again",
+      error: (ctx) => (recoverable.push(ctx.recoverable), Promise.resolve(tryAgain())),
+    };
+    const refused = { runs: 1, line: "error weather failed." };
+    assertEquals(await tries(again), {
+      ...refused,
+      errors: [`TypeError: Cannot try again in "again": ${once}`, "Error: flaky"],
+    });
+    assertEquals(await tries(again, { idempotent: true }), { runs: 2, line: "ok run 2", errors: ["Error: flaky"] });
+    assertEquals(await tries(again, undefined, true), { runs: 2, line: "ok run 2", errors: ["Error: flaky"] });
+    assertEquals(recoverable, [false, true, true]);
+  });
+}
+
 Deno.test("if a tool throws, next() rejects at execute, and returns a result at tool", async () => {
   let attempts = 0;
   const flaky = tool({
     name: "flaky",
     description: "Fails once",
     input: z.object({}),
+    idempotent: true,
     execute: () => ++attempts === 1 ? Promise.reject(new Error("boom")) : "fine",
   });
   const seen: unknown[] = [];
@@ -193,7 +244,7 @@ Deno.test("a slot is held only during the work, not while a retry waits", async 
     order.push(city);
     if (order.length === 1) throw new Error("flaky");
     return city;
-  });
+  }, { idempotent: true });
   const retry: Middleware = {
     name: "retry",
     async execute(_, next) {
@@ -522,7 +573,7 @@ Deno.test("an error hook decides about a failed tool: retry, retry later, or not
   const flaky = weather(({ city }) => {
     if (city === "b" && ++tries < 3 || city === "c") throw new Error(`flaky ${city}`);
     return `sun in ${city}`;
-  });
+  }, { idempotent: true });
   const running = batch(three, { tools: [flaky], use: [decide] }).run();
   await time.tickAsync(100);
   await time.tickAsync(100);
@@ -564,7 +615,7 @@ Deno.test("a failure is not retried after its signal has aborted", async () => {
     tools: [weather(() => {
       tries++;
       throw new Error("flaky");
-    })],
+    }, { idempotent: true })],
     use: [
       { name: "stubborn", error: () => Promise.resolve(tryAgain({ after: 30 })) },
       {
@@ -586,7 +637,7 @@ Deno.test("a tool that is tried again at once blocks neither the process nor the
   }];
   const broken = weather(() => {
     throw new Error("broken");
-  });
+  }, { idempotent: true });
   const { lines, result } = await runBatch([call("a")], { tools: [broken], use, limits: { time: 20 } });
   assertEquals([result.status, result.reason], ["limit", "deadline"]);
   assertEquals(lines, ["call weather", "aborted Stopped before it was done."]);
@@ -596,7 +647,7 @@ Deno.test("a run stopped while a retry waits answers the call", async () => {
   const running = batch([call("a")], {
     tools: [weather(() => {
       throw new Error("flaky");
-    })],
+    }, { idempotent: true })],
     use: [{ name: "patient", error: () => Promise.resolve(tryAgain({ after: 60_000 })) }],
   }).run();
   await settled();

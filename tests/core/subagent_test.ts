@@ -325,6 +325,7 @@ Deno.test("a child may retry a failed tool", async () => {
     name: "flaky",
     description: "Fails once",
     input: z.object({}),
+    idempotent: true,
     execute: () => {
       if (tries++ === 0) throw new ToolError("not yet");
       return "Now.";

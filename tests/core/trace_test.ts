@@ -24,6 +24,7 @@ const look = tool({
   name: "look",
   description: "Looks",
   input: z.object({ at: z.string() }),
+  idempotent: true,
   execute: ({ at }) => `Seen ${at}`,
 });
 

@@ -691,7 +691,7 @@ Deno.test("Copilot: a call is retried, and a skipped call is answered", async ()
   const flaky = weather(({ city }) => {
     if (city === "b" || ++tries < 3) throw new Error("broken");
     return "sun";
-  });
+  }, { idempotent: true });
   const seen: string[] = [];
   const { lines, status } = await runWith([{ calls: [call("a"), call("b")] }, "Done."], {
     onErrorOccurred: ({ errorContext }) => {
@@ -701,6 +701,13 @@ Deno.test("Copilot: a call is retried, and a skipped call is answered", async ()
   }, { tools: [flaky] });
   assertEquals([status, lines.slice(2)], ["done", ["ok sun", "error weather failed.", "assistant Done."]]);
   assertEquals(new Set(seen), new Set(["tool_execution"]));
+});
+
+Deno.test("Copilot: a call of a tool that is not idempotent is not retried", async () => {
+  let tries = 0;
+  const tools = [weather(() => Promise.reject(new Error(`broken ${++tries}`)))];
+  const { lines } = await runWith([...one], { onErrorOccurred: () => ({ errorHandling: "retry" }) }, { tools });
+  assertEquals([tries, lines[2]], [1, "error weather failed."]);
 });
 
 Deno.test("Copilot: abort fails the run, skip continues, and no answer changes nothing", async () => {

@@ -11,6 +11,7 @@ const echo = tool({
   name: "echo",
   description: "Says it again",
   input: z.object({ text: z.string() }),
+  idempotent: true,
   execute: ({ text }) => text,
 });
 

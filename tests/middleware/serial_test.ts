@@ -16,6 +16,7 @@ function workshop(execute: (n: number, signal: AbortSignal) => Promise<void> = s
       name,
       description: "Works",
       input: z.object({ n: z.number() }),
+      idempotent: true,
       async execute({ n }, { signal }) {
         gauge.running++;
         gauge.peak = Math.max(gauge.peak, gauge.running);

@@ -98,9 +98,10 @@ type Execute = (input: { city: string }, ctx: ToolExecutionContext) => unknown;
 /** A tool about cities. */
 export function weather(
   execute: Execute = ({ city }) => `sun in ${city}`,
-  { name = "weather", ask = false }: { readonly name?: string; readonly ask?: boolean } = {},
+  { name = "weather", ...options }: { readonly name?: string; readonly ask?: boolean; readonly idempotent?: boolean } =
+    {},
 ): AnyTool {
-  return tool({ name, ask, description: "About a city", input: z.object({ city: z.string() }), execute });
+  return tool({ name, ...options, description: "About a city", input: z.object({ city: z.string() }), execute });
 }
 
 /** A tool that asks a person, and logs its effects. */

@@ -89,7 +89,8 @@ function call(tool: AnyTool): Scene {
 
 /** A tool. `ask` returns whether a person must approve. */
 function work(execute: () => string, ask: () => boolean = () => false): AnyTool {
-  return tool({ name: "work", description: "Works", input: z.object({ n: z.number() }), execute, ask });
+  const input = z.object({ n: z.number() });
+  return tool({ name: "work", description: "Works", input, idempotent: true, execute, ask });
 }
 
 function asked(core: () => void): boolean {

@@ -304,7 +304,8 @@ export function callHooks(
       const { errorHandling, retryCount = 1, userNotification, suppressOutput } = output;
       if (userNotification) ctx.emit({ type: "notice", text: userNotification });
       if (suppressOutput && ctx.call) hidden.add(ctx.call);
-      const mayRetry = (ctx.source === "model" || ctx.source === "execute") && ctx.attempt <= retryCount;
+      const mayRetry = (ctx.source === "model" || ctx.source === "execute" && ctx.recoverable) &&
+        ctx.attempt <= retryCount;
       if (errorHandling === "retry" && mayRetry) return tryAgain({ after: waitFor(ctx.error) });
       if (errorHandling === "skip") return skip();
       return errorHandling === "abort" ? abortRun() : await next();

@@ -7,7 +7,7 @@ import { eachHook } from "../../core/each_hook.ts";
 import { End, isInterrupt, Pause } from "../../core/interrupt.ts";
 import { freeze, isFrozenWrite } from "../../core/strict.ts";
 import type { Hook } from "../../core/onion.ts";
-import type { ModelResponse, TurnResult } from "../../core/points.ts";
+import type { ModelResponse, RunResult, TurnResult } from "../../core/points.ts";
 import type { Middleware } from "../../core/middleware.ts";
 import type { Change, Scope } from "../../core/scope.ts";
 import type { Emit, Point } from "../../protocol/event.ts";
@@ -81,7 +81,8 @@ function inspect<C extends Scope, D extends Change, R>(
       if (returned === undefined && point !== "abort") report("passes", "it returned nothing");
       const [was, is] = [below, returned].map((result) => responseTexts[point]?.(Object(result)));
       const isStreamed = inside.text !== "" && inside.text === was; // else another hook has changed it
-      if (isStreamed && is !== undefined && is !== outside.text) {
+      const isHeld = outside.text === "" && (point === "prompt" || point === "session"); // its deltas follow later, if at all
+      if (isStreamed && !isHeld && is !== undefined && is !== outside.text) {
         report("streams", `it streamed ${JSON.stringify(outside.text)} and returned ${JSON.stringify(is)}`);
       }
       return returned;
@@ -95,11 +96,14 @@ function inspect<C extends Scope, D extends Change, R>(
 }
 
 /** Returns the text of the response that a hook returns, by point. Undefined if it is withdrawn. */
-const responseTexts: { readonly [P in Point]?: (returned: Partial<ModelResponse & TurnResult>) => string | undefined } =
-  {
-    model: ({ parts = [], finish }) => finish === "filter" ? undefined : textOf({ parts }),
-    turn: ({ response = {} }) => responseTexts.model?.(response),
-  };
+const responseTexts: {
+  readonly [P in Point]?: (returned: Partial<ModelResponse & TurnResult & RunResult>) => string | undefined;
+} = {
+  model: ({ parts = [], finish }) => finish === "filter" ? undefined : textOf({ parts }),
+  turn: ({ response = {} }) => responseTexts.model?.(response),
+  prompt: ({ status, text }) => status === "cancelled" ? undefined : text,
+  session: (returned) => responseTexts.prompt?.(returned),
+};
 
 /** Tracks the text of the last response in a stream of events. */
 class LastStream {

@@ -16,20 +16,24 @@ const laws = {
   clean: "leaves no listener and no timer behind",
   stops: "stops when its signal aborts",
   apart: "keeps one run apart from another",
+  clock: "reads the time with ctx.run.now()",
 } as const;
 
 /** The fix for a broken law, as reports name it. */
 const fixes: Readonly<Record<keyof typeof laws, string>> = {
   passes: "Return the result of next(), and rethrow what it throws, unless the hook answers itself.",
   unwinds: "Rethrow an error for which isInterrupt() is true.",
-  next: "Await next(), and call it again only at model and execute, after it has settled.",
+  next:
+    "Await next(), and call it again only after it has settled: at model, and at execute for a tool with idempotent: true.",
   readonly: "Pass a change to next(), or return a new object such as { ...result, parts }.",
   streams: "Change the deltas too: use rewrite() at model, or pass next({ emit }) a filter that changes text.delta.",
   valid: "Keep each call of the transcript together with its result.",
   clean: "Clear timers and remove listeners in a finally block.",
   stops: "Pass ctx.signal to what the hook waits for, and stop when it aborts.",
-  apart: "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }. " +
-    "If the results or events contain the time, give the middleware a fixed clock.",
+  apart:
+    "Keep the data of a run in state(), not in the closure or the module. If runs share data on purpose, such as a cache, pass { shares: true }. " +
+    "If the results or events contain the time, use ctx.run.now().",
+  clock: "Use ctx.run.now() in place of Date, so that a test or a replay sets the time. The option `now` sets it here.",
 };
 
 /** The observations of a hook that reads vars which the test does not have. */
@@ -147,6 +151,21 @@ export function watchLeaks(): LeakWatch {
       ].map((finding) => finding()).filter((finding) => finding !== undefined),
     end: () => restore.forEach((back) => back()),
   };
+}
+
+/** Moves the time of `Date` by more than a year while `work` runs. Call it within `exclusively()`. */
+export async function aYearLater<R>(work: () => Promise<R>): Promise<R> {
+  const original = globalThis.Date;
+  const now = () => original.now() + 400 * 86_400_000;
+  globalThis.Date = new Proxy(original, {
+    get: (target, key) => key === "now" ? now : Reflect.get(target, key),
+    construct: (target, args, type) => Reflect.construct(target, args.length > 0 ? args : [now()], type),
+  });
+  try {
+    return await work();
+  } finally {
+    globalThis.Date = original;
+  }
 }
 
 /** Describes a timer or a listener that is left. Undefined if it belongs to the runtime, such as a timer of the connections of `fetch()`. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Agent, RunHandle } from "../../core/agent.ts";
+import { type Agent, type RunHandle, runHandle } from "../../core/agent.ts";
 import { isInterrupt } from "../../core/interrupt.ts";
 import { memory } from "../../core/memory.ts";
 import type { Middleware } from "../../core/middleware.ts";
@@ -14,7 +14,7 @@ import type { ModelRequest } from "../../model/model.ts";
 import type { Event } from "../../protocol/event.ts";
 import { collect } from "../collect.ts";
 import { carries, checkedMiddleware } from "./checked_hooks.ts";
-import { type Report, watchLeaks } from "./findings.ts";
+import { aYearLater, type Report, watchLeaks } from "./findings.ts";
 import { defaultCalls, type Scenario, type Scene, testAgent, type TestCall } from "./scenarios.ts";
 import { outline } from "../outline.ts";
 
@@ -30,6 +30,8 @@ export interface TestSetup {
   readonly calls: readonly TestCall[];
   /** Milliseconds that a run may take. */
   readonly time: number;
+  /** The clock of the runs. */
+  readonly now: () => number;
 }
 
 /** The outcome of a scenario. */
@@ -102,7 +104,7 @@ function sceneFor(report: Report): LiveScene {
 async function execute(
   { cast, person: type = "approve", twice = false }: Scenario,
   scene: LiveScene,
-  { vars, use, tools, calls: more, time }: TestSetup,
+  { vars, use, tools, calls: more, time, now }: TestSetup,
   make: () => readonly Middleware[],
 ): Promise<Outcome> {
   const { outer, inner, calls = defaultCalls, first, limits, tools: sceneTools = [] } = cast?.(scene) ?? {};
@@ -119,6 +121,7 @@ async function execute(
       calls: calls.length > 0 ? [...calls, ...more] : [],
       first: results.length === 0 ? first : undefined,
       limits: { time, grace: 200, ...limits },
+      now,
       onRequest: ({ messages }) => check(messages, "the model was sent ", scene.report),
     });
 
@@ -163,44 +166,67 @@ function compare({ law }: Scenario, { trouble, report }: Scene, outcome: Outcome
 
 // Isolation: a run beside other runs must do the same as alone.
 
-const prompts = ["Alpha", "Beta"];
+const prompts = ["Alpha", "Beta"] as const;
 
-/** Executes two runs alone, then in parallel and one after another on one agent, and reports differences. */
-export async function checkIsolation(setup: TestSetup, report: Report): Promise<void> {
+/** Executes a run of an agent of its own, and returns it as lines. */
+export async function recordRun(setup: TestSetup, report: Report, prompt: string = prompts[0]): Promise<Lines> {
+  return await recordedLines(testGroup(setup, report), prompt);
+}
+
+/** Executes two runs alone, then in parallel and one after another on one agent. Reports differences, also to `first`: a run before all others. */
+export async function checkIsolation(setup: TestSetup, first: Lines, output: Report): Promise<void> {
+  let isApart = false;
+  const report: Report = (law, ...finding) => {
+    isApart ||= law === "apart";
+    output(law, ...finding);
+  };
   const alone = [];
-  for (const prompt of prompts) alone.push(await recordedLines(testGroup(setup, report), prompt));
+  for (const prompt of prompts) alone.push(await recordRun(setup, report, prompt));
+  compareRuns({ law: "apart", when: "after runs of other agents" }, first, alone[0], report);
   const shared = testGroup(setup, report);
   const beside = await Promise.all(prompts.map((prompt) => recordedLines(shared, prompt)));
   for (const [index, prompt] of prompts.entries()) {
-    compareRuns("beside another one", alone[index], beside[index], report);
-    compareRuns("after another one", alone[index], await recordedLines(shared, prompt), report);
+    compareRuns({ law: "apart", when: "beside another one" }, alone[index], beside[index], report);
+    const after = await recordedLines(shared, prompt);
+    compareRuns({ law: "apart", when: "after another one" }, alone[index], after, report);
   }
+  if (isApart) return; // the runs differ anyway
+  const later = await aYearLater(() => recordRun(setup, () => {}));
+  compareRuns({ law: "clock", when: "a year later" }, first, later, report);
 }
+
+/** A run as lines: first its outline, then everything. */
+type Lines = readonly string[];
 
 interface TestGroup {
   readonly assistant: Agent<unknown, unknown>;
   readonly vars: unknown;
+  readonly startedAt: number;
   /** The requests to the model, by session. */
   readonly requests: ReadonlyMap<string, readonly unknown[]>;
 }
 
-function testGroup({ make, vars, use, tools, calls, time }: TestSetup, report: Report): TestGroup {
+function testGroup({ make, vars, use, tools, calls, time, now }: TestSetup, report: Report): TestGroup {
   const requests = new Map<string, unknown[]>();
   const assistant = testAgent({
     use: [...use, checkedMiddleware(make(), report, () => {})],
     tools,
     calls: [...defaultCalls, ...calls],
     limits: { time },
+    now,
     onRequest({ instructions, messages, tools, options }: ModelRequest, session) {
       requests.set(session, [...requests.get(session) ?? [], { instructions, messages, tools, options }]);
     },
   });
-  return { assistant, vars, requests };
+  return { assistant, vars, startedAt: now(), requests };
 }
 
-/** Executes a run, and returns it as lines: first its outline, then everything. */
-async function recordedLines({ assistant, vars, requests }: TestGroup, prompt: string): Promise<readonly string[]> {
-  const handle = assistant.run({ prompt, vars, onError: () => {} }); // some calls fail on purpose
+async function recordedLines(
+  { assistant, vars, startedAt, requests }: TestGroup,
+  prompt: string,
+): Promise<Lines> {
+  const options = { prompt, vars, startedAt, onError: () => {} }; // some calls fail on purpose
+  const handle = runHandle((sink) => assistant.start(options, sink));
   const { events: mixed, result: { status, text, messages } } = await collect(handle, { repairs: true });
   const events = mixed.toSorted((a, b) => workOf(a).localeCompare(workOf(b)));
   const asked = requests.get(handle.session) ?? [];
@@ -213,10 +239,15 @@ function workOf(event: Event): string {
   return works && "call" in event && typeof event.call === "string" ? event.call : "";
 }
 
-function compareRuns(when: string, alone: readonly string[] = [], other: readonly string[] = [], report: Report): void {
+function compareRuns(
+  { law, when }: { readonly law: "apart" | "clock"; readonly when: string },
+  alone: Lines = [],
+  other: Lines = [],
+  report: Report,
+): void {
   const index = alone.findIndex((line, index) => line !== other[index]);
   const [was, is] = [alone[index] ?? "nothing more", other[index] ?? "nothing more"];
-  if (index >= 0) report("apart", `${when}, a run has ${shown(is, was)}, and alone ${shown(was, is)}`);
+  if (index >= 0) report(law, `${when}, a run has ${shown(is, was)}, and alone ${shown(was, is)}`);
 }
 
 /** Returns the part of a line that differs from `other`. */

@@ -29,13 +29,14 @@ interface TestAgentOptions {
   /** The model's first response, in place of these calls. */
   readonly first?: ScriptedStep | undefined;
   readonly limits: Partial<Limits>;
+  readonly now: () => number;
   /** Receives every request to the model, with its session. */
   readonly onRequest?: (request: ModelRequest, session: string) => void;
 }
 
-/** Parallel calls: of a tool that works, one that fails, an agent, an unknown tool, and with an input that is not JSON. */
+/** Parallel calls: of an idempotent tool, one that fails, an agent, an unknown tool, and with an input that is not JSON. */
 export const defaultCalls: readonly TestCall[] = [
-  ["echo", { text: "Again" }],
+  ["repeat", { text: "Again" }],
   ["fail", {}],
   ["helper", { prompt: "Help" }],
   ["missing", {}],
@@ -43,14 +44,17 @@ export const defaultCalls: readonly TestCall[] = [
 ];
 
 /** Creates an agent that calls its tools, reads their results, and answers. */
-export function testAgent({ use, tools, calls, first, limits, onRequest }: TestAgentOptions): Agent<unknown, unknown> {
+export function testAgent(
+  { use, tools, calls, first, limits, now, onRequest }: TestAgentOptions,
+): Agent<unknown, unknown> {
   return agent({
     name: "test",
     model: ({ run }) => testModel({ calls, first, onRequest: (request) => onRequest?.(request, run.session) }),
     instructions: "Play your part.",
-    tools: [echo, fail, careful, helper, ...tools.map((tool) => Object.freeze({ ...tool }))],
+    tools: [echo, repeat, fail, careful, helper, ...tools.map((tool) => Object.freeze({ ...tool }))],
     use: [{ name: "test.compaction", ...compactionHooks }, ...use],
     limits,
+    now,
     strict: true,
   });
 }
@@ -83,16 +87,23 @@ function testModel({ calls, first, onRequest }: TestModelOptions): Model {
 /** A schema that accepts every input. */
 export const anyInput: Schema = schemaOf({ type: "object" });
 
-const echo = tool({
-  name: "echo",
-  description: "Repeats its input",
-  input: anyInput,
-  async execute(input, { progress }) {
-    progress("on it");
-    await Promise.resolve();
-    return JSON.stringify(input);
-  },
-});
+/** Returns a tool that returns its input. */
+function echoing(name: string, idempotent: boolean): AnyTool {
+  return tool({
+    name,
+    description: "Returns its input",
+    input: anyInput,
+    idempotent,
+    async execute(input, { progress }) {
+      progress("on it");
+      await Promise.resolve();
+      return JSON.stringify(input);
+    },
+  });
+}
+
+const echo = echoing("echo", false);
+const repeat = echoing("repeat", true);
 
 const fail = tool({
   name: "fail",

@@ -200,7 +200,7 @@ Deno.test("Table: error hooks observe failures, and Copilot retries, skips or ab
     return [weather(({ city }) => {
       if (left-- > 0) throw new Error("no tool");
       return city;
-    })];
+    }, { idempotent: true })];
   };
   const outcome = await under(systems, async (hooks) => {
     const { result, lines } = await ended(hooks, [{ calls: [call("a")] }, busy, "Done."], { tools: failing() });

@@ -2,8 +2,11 @@
  * `testMiddleware()` finds each broken law: next(), errors, interrupts, frozen values, transcripts, signals, leaks and isolation.
  */
 import {
+  type Change,
   compacted,
   denied,
+  deny,
+  type Emit,
   End,
   finish,
   isInterrupt,
@@ -14,11 +17,13 @@ import {
   type Question,
   reply,
   rewrite,
+  type RunResult,
+  type Scope,
   state,
   text,
 } from "@jizai/jizai";
 import { testMiddleware } from "@jizai/jizai/testing";
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
 import { advanceUntilSettled } from "../../support/fake_time.ts";
 import { everywhere, fixesOf, reportOf } from "../../support/middleware_report.ts";
@@ -485,4 +490,81 @@ Deno.test("testMiddleware() finds run state that does not survive a pause in ano
     '"keeping" breaks the law that a middleware passes on the results and errors of the inner layers:',
     "- at tool, it threw TypeError: begun.get(...).getTime is not a function (when a person agrees)",
   ]);
+});
+
+Deno.test("testMiddleware() finds a second next() at execute for a tool that is not idempotent", async () => {
+  const law = '"twice" breaks the law that a middleware calls next() as the point allows, and awaits it:';
+  const runsOnce = (name: string) =>
+    `- at execute, Cannot call next() twice at execute in "twice": ${name} runs once; ` +
+    "expected a tool with `idempotent: true`, or one that has begun a step (in a plain run)";
+  const afterSuccess: Middleware = { name: "twice", execute: async (_, next) => (await next(), await next()) };
+  const [named, first] = (await reportOf(() => afterSuccess)).slice(-5);
+  assertEquals([named, first], [law, runsOnce("echo")]);
+  const afterFailure: Middleware = { name: "twice", execute: (_, next) => next().catch(() => next()) };
+  assertEquals((await reportOf(() => afterFailure)).filter((line) => line === runsOnce("fail")), [runsOnce("fail")]);
+  await testMiddleware((): Middleware => ({
+    execute: async ({ tool }, next) => {
+      const result = await next();
+      return tool.idempotent ? await next() : result;
+    },
+  }));
+});
+
+for (const point of ["prompt", "session"] as const) {
+  Deno.test(`testMiddleware() finds a text that is changed only in the result, at ${point}`, async () => {
+    const loud = async <R extends { readonly text: string }>(_: unknown, next: () => Promise<R>) => {
+      const result = await next();
+      return { ...result, text: result.text.toUpperCase() };
+    };
+    const report = await reportOf((): Middleware => ({ name: "loud", [point]: loud }));
+    assertEquals(report.slice(0, 2), [
+      '"loud" breaks the law that a middleware streams the text that it returns:',
+      `- at ${point}, it streamed "That is all." and returned "THAT IS ALL." (in a plain run)`,
+    ]);
+    await testMiddleware((): Middleware => ({
+      [point]: async ({ emit }: Scope, next: (change: Change) => Promise<RunResult>) => {
+        const filter: Emit = (event) =>
+          emit(event.type === "text.delta" ? { ...event, text: event.text.toUpperCase() } : event);
+        return await loud(undefined, () => next({ emit: filter }));
+      },
+    }));
+  });
+}
+
+Deno.test("testMiddleware() finds state of the module, which all agents share", async () => {
+  let asked = 0;
+  const report = await reportOf((): Middleware => ({
+    name: "shared",
+    approval: async (_, next) => ++asked > 4 ? deny("Enough.") : await next(),
+  }));
+  assertEquals(report.slice(0, 1), ['"shared" breaks the law that a middleware keeps one run apart from another:']);
+  assertEquals(/^- after runs of other agents, a run has .*deny policy Enough/.test(report[1] ?? ""), true, report[1]);
+});
+
+Deno.test("testMiddleware() finds a request that depends on Date, and none that depends on the clock of the run", async () => {
+  const dated = (today: (ctx: Scope) => Date): () => Middleware => () => ({
+    name: "dated",
+    turn: (ctx, next) => next({ context: [...ctx.context, `It is ${today(ctx).getFullYear()}.`] }),
+  });
+  for (const today of [() => new Date(), () => new Date(Date.now())]) {
+    const report = await reportOf(dated(today));
+    assertEquals(report[0], '"dated" breaks the law that a middleware reads the time with ctx.run.now():');
+    assertEquals(/^- a year later, a run has .*It is \d{4}\..* \(in several runs\)$/.test(report[1] ?? ""), true);
+    assertEquals(report.length, 2);
+  }
+  const { Date: before } = globalThis;
+  await testMiddleware(dated(({ run }) => new Date(run.now())));
+  await testMiddleware(dated(({ run }) => new Date(run.startedAt)));
+  await testMiddleware(dated(({ run }) => new Date(run.now())), { now: () => 0 });
+  assertStrictEquals(globalThis.Date, before);
+});
+
+Deno.test("testMiddleware() sets the clock of its runs", async () => {
+  const times = new Set<number>();
+  const reading = (): Middleware => ({ tool: ({ run }, next) => (times.add(run.now()), next()) });
+  await testMiddleware(reading, { now: () => 5 });
+  assertEquals([...times], [5]);
+  times.clear();
+  await testMiddleware(reading);
+  assertEquals(times.size, 1);
 });

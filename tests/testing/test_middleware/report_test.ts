@@ -39,7 +39,7 @@ Deno.test("testMiddleware() accepts answers, changes and decisions by the rules"
       try {
         return await next({ signal: AbortSignal.any([ctx.signal, late.signal]) });
       } catch (error) {
-        if (isInterrupt(error) || ctx.signal.aborted) throw error;
+        if (isInterrupt(error) || ctx.signal.aborted || !ctx.tool.idempotent) throw error;
         return await next();
       } finally {
         clearTimeout(timer);
@@ -69,7 +69,15 @@ Deno.test("testMiddleware() uses the tools, calls, companions and vars of its op
     requires: ["first"],
     execute: async ({ vars, tool }, next) => (seen.add(`${vars.user} ${tool.name}`), await next()),
   }), { vars: { user: "Ada" }, tools: [weather], calls: [["weather", { city: "Kyoto" }]], use: [{ name: "first" }] });
-  assertEquals([...seen].sort(), ["Ada careful", "Ada echo", "Ada fail", "Ada helper", "Ada stopper", "Ada weather"]);
+  assertEquals([...seen].sort(), [
+    "Ada careful",
+    "Ada echo",
+    "Ada fail",
+    "Ada helper",
+    "Ada repeat",
+    "Ada stopper",
+    "Ada weather",
+  ]);
 });
 
 Deno.test("testMiddleware() reports every broken law", async () => {
@@ -91,14 +99,14 @@ Deno.test("testMiddleware() reports every broken law", async () => {
   ]);
 });
 
-Deno.test("testMiddleware() advises state(), shares: true or a fixed clock where runs differ", async () => {
+Deno.test("testMiddleware() advises state(), shares: true or the clock of the run where runs differ", async () => {
   const counting = (): Middleware => {
     let count = 0;
-    return { name: "counting", prompt: async (_ctx, next) => ({ ...await next(), text: `${++count}` }) };
+    return { name: "counting", turn: (_, next) => next({ context: [`${++count}`] }) };
   };
   assertEquals(await fixesOf(counting), [
-    "Keep the data of a run in state(). If runs share data on purpose, such as a cache, pass { shares: true }. " +
-    "If the results or events contain the time, give the middleware a fixed clock.",
+    "Keep the data of a run in state(), not in the closure or the module. If runs share data on purpose, such as a cache, " +
+    "pass { shares: true }. If the results or events contain the time, use ctx.run.now().",
   ]);
   await testMiddleware(counting, { shares: true });
 });
@@ -106,7 +114,7 @@ Deno.test("testMiddleware() advises state(), shares: true or a fixed clock where
 Deno.test("testMiddleware() advises vars for a hook that reads them", async () => {
   const greeting = (): Middleware<{ user: { name: string } }> => ({
     name: "greeting",
-    prompt: async ({ vars }, next) => ({ ...await next(), text: `Hello, ${vars.user.name}` }),
+    turn: ({ vars }, next) => next({ context: [`Greet ${vars.user.name}`] }),
   });
   assertEquals(await fixesOf(greeting), ['If the hook reads ctx.vars, pass them: { vars: { user: "ann" } }.']);
   await testMiddleware(greeting, { vars: { user: { name: "Ann" } } });
