@@ -53,10 +53,10 @@ export function queriesOf({ name, instrument, attributes }: ServerMetric): reado
   return [{ expr: `sum by (${by.join(", ")}) (${value})`, legendFormat }];
 }
 
-/** Returns the title of a panel: the end of the name, and the unit of a counter's rate. */
-function titleOf({ name, instrument }: ServerMetric): string {
+/** Returns the title of a metric: the end of its name. */
+export function titleOf({ name }: ServerMetric): string {
   const words = name.replace("jizai.server.", "").replaceAll(/[._]/g, " ");
-  return `${words[0]?.toUpperCase()}${words.slice(1)}${instrument === "counter" ? " per minute" : ""}`;
+  return `${words[0]?.toUpperCase()}${words.slice(1)}`;
 }
 
 function panelOf(metric: ServerMetric, id: number, gridPos: Place): object {
@@ -64,7 +64,7 @@ function panelOf(metric: ServerMetric, id: number, gridPos: Place): object {
   return {
     id,
     type: "timeseries",
-    title: titleOf(metric),
+    title: metric.instrument === "counter" ? `${titleOf(metric)} per minute` : titleOf(metric),
     description: metric.description,
     datasource,
     gridPos,

@@ -10,9 +10,10 @@
  */
 import { localOnly } from "../listen.ts";
 import { type Member, startFleet } from "./fleet.ts";
-import { page } from "./page.ts";
-import { roundRobin } from "./proxy.ts";
+import { readMetrics } from "./metrics.ts";
+import { roundRobin, type Target } from "./proxy.ts";
 
+const page = await Deno.readTextFile(new URL("page.html", import.meta.url));
 let shown = "";
 const fleet = await startFleet(["one", "two", "three"], show);
 const forward = roundRobin(fleet.targets);
@@ -32,8 +33,15 @@ async function handle(request: Request): Promise<Response> {
   const [, killed] = pathname.match(/^\/fleet\/(\w+)\/kill$/) ?? [];
   if (pathname === "/") return new Response(page, { headers: { "content-type": "text/html; charset=utf-8" } });
   if (pathname === "/fleet") return Response.json(fleet.members());
+  if (pathname === "/fleet/metrics") return Response.json(await readMetrics(fleet.targets()));
+  if (pathname === "/fleet/targets") return Response.json(fleet.targets().map(discovered));
   if (request.method === "POST" && killed) return new Response(null, { status: await fleet.kill(killed) ? 204 : 404 });
   return await forward(request);
+}
+
+/** Returns a process as Prometheus discovers it, with `http_sd_configs`. */
+function discovered({ name, url }: Target): object {
+  return { targets: [new URL(url).host], labels: { process: name } };
 }
 
 const server = Deno.serve({

@@ -9,6 +9,7 @@ import { Hono } from "hono";
 import { localOnly } from "../listen.ts";
 import { type Customer, shop } from "../shop/shop.ts";
 import { openDatabase } from "./database.ts";
+import { processMetrics } from "./metrics.ts";
 
 const { store, keyValue } = await openDatabase({
   DATABASE_URL: Deno.env.get("DATABASE_URL"),
@@ -33,6 +34,8 @@ const holder: Middleware = {
 /** Counts the prompts of a user over all processes. */
 const limit = rateLimit({ per: ({ vars }: Scope<Customer>) => vars.user, limit: 100, window: 60_000, keyValue });
 
+const metrics = processMetrics();
+
 const served = serve<{ Variables: Customer }, Customer>(
   shop({ pace: Number(Deno.env.get("PACE") ?? 200), use: [holder, limit] }),
   {
@@ -43,11 +46,15 @@ const served = serve<{ Variables: Customer }, Customer>(
     onClientGone: "detach",
     recoveryVars: ({ owner = "guest" }) => ({ user: owner }),
     signal: closing.signal,
+    observe: metrics.observe,
     onError: (error, { id }) => console.error(id, error),
   },
 );
 
+metrics.watch(served);
+
 const app = new Hono<{ Variables: Customer }>()
+  .get("/metrics", async (c) => c.text(await metrics.text()))
   .use(async (c, next) => {
     c.set("user", c.req.header("x-user") ?? "guest"); // your login
     await next();

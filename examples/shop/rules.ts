@@ -4,7 +4,7 @@
  * @module
  */
 import { type Call, callsOf, type Message, type Model, type ModelEvent, textOf } from "@jizai/jizai";
-import { delay } from "@jizai/jizai/kit";
+import { delay, estimateTokens } from "@jizai/jizai/kit";
 
 /** The answer if there is nothing to do. */
 const introduction =
@@ -29,7 +29,9 @@ export function ruleBased(pace: number): Model {
         yield [{ type: "text", text }];
         await delay(pace, signal);
       }
-      yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop" }];
+      const written: Message = { role: "assistant", parts: [{ type: "text", text: words.join("") }] };
+      const usage = { input: estimateTokens(messages), output: estimateTokens([written]) };
+      yield [{ type: "finish", reason: calls.length > 0 ? "calls" : "stop", usage }];
     },
   };
 }
