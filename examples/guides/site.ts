@@ -39,7 +39,7 @@ export const sections: readonly Section[] = [
     title: "Agents, tools, tests",
     files: guides("tools several_agents mcp_servers skills your_own_middleware test_offline"),
   },
-  { title: "Clients", files: guides("use_chat ag_ui openai_clients event_source nothing_streams") },
+  { title: "Clients", files: guides("use_chat ag_ui openai_clients mcp_server event_source nothing_streams") },
   {
     title: "Concepts",
     files: guides("concepts/onion concepts/events concepts/sessions concepts/guards concepts/recovery"),

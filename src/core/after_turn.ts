@@ -9,7 +9,7 @@ import { finish } from "./hook_answers.ts";
 import { isReached } from "./limits.ts";
 import type { Answer, Stop, StopContext, TurnResult } from "./points.ts";
 import { type PointPolicy, policyOf, requireChoice } from "./policy.ts";
-import type { Counters, Move, Position, Step } from "./position.ts";
+import { type Counters, directCall, type Move, type Position, type Step } from "./position.ts";
 import { finishOf } from "./response.ts";
 import type { EngineRun, StepScope } from "./run.ts";
 import type { Change } from "./scope.ts";
@@ -31,6 +31,9 @@ export function afterTurn(
   const finish = finishOf(response.parts, response.finish);
   if (isLast) {
     return { add: added, finish, to: endWith({ status: "done", text: textOf(response), reason: "interrupted" }) };
+  }
+  if (engine.state.has(directCall)) {
+    return { add: added, finish, to: endWith({ status: "done", text: textOf(response) }) };
   }
   const called = callsOf(response).length > 0;
   const counters = called ? { continuations: 0 } : {};

@@ -167,6 +167,7 @@ const serverOptionNames = [
   "startedAt",
   "pausedAt",
   "rewind",
+  "call",
   "firstEvents",
   "detailed",
   "check",

@@ -9,6 +9,8 @@ import { isTraceparent } from "./lib/traceparent.ts";
 import { matchAnswers, validateEdits } from "./persons_answers.ts";
 import {
   type AnsweredQuestion,
+  type DirectCall,
+  directCall,
   type Exit,
   noCounters,
   type RunSnapshot,
@@ -116,6 +118,8 @@ export interface ClaimOptions extends ClaimConditions {
   readonly startedAt?: number | undefined;
   /** A new prompt: messages of which the last is the person's. */
   readonly messages?: readonly Message[] | undefined;
+  /** A call to make for the prompt, in place of asking the model. The run ends with its result. Default: the model is asked. */
+  readonly call?: DirectCall | undefined;
   /** Returns how many messages of the session stay when the prompt, the last of `messages`, is accepted; undefined for all. Default: all. */
   readonly rewind?: ((session: Session, messages: readonly Message[]) => number | undefined) | undefined;
   /** Answers to a paused run. Empty for a run whose process died. */
@@ -254,8 +258,13 @@ function leftBehind(stored: Session | undefined): readonly Message[] {
 /** Returns the snapshot of a new run. The id of one in a named session tells its place there. */
 function fresh(
   { key, opened }: SessionPart,
-  { run = key && runIdOf({ key, run: (opened?.head.run ?? 0) + 1 }), requestId, startedAt = Date.now(), traceparent }:
-    ClaimOptions,
+  {
+    run = key && runIdOf({ key, run: (opened?.head.run ?? 0) + 1 }),
+    requestId,
+    startedAt = Date.now(),
+    traceparent,
+    call,
+  }: ClaimOptions,
   place: Pick<RunSnapshot, "position" | "before">,
 ): RunSnapshot {
   return {
@@ -264,7 +273,7 @@ function fresh(
     ...place,
     counters: noCounters,
     usage: noUsage,
-    state: [],
+    state: call ? [[directCall, call]] : [],
     answers: [],
     events: 0,
     ...(requestId !== undefined && { request: requestId }),

@@ -9,7 +9,7 @@ import { reply } from "./hook_answers.ts";
 import { type Cancellation, withGracePeriod } from "./lib/cancellation.ts";
 import type { ModelChange, ModelContext, ModelResponse } from "./points.ts";
 import { merged, type PointPolicy, policyOf, requireField } from "./policy.ts";
-import type { CallRecord, Position, Step } from "./position.ts";
+import { type CallRecord, type DirectCall, directCall, type Position, type Step } from "./position.ts";
 import { finishOf, renameCalls, ResponseAccumulator, ShownText, uniqueId } from "./response.ts";
 import type { EngineRun, EngineScope, StepScope } from "./run.ts";
 import { contextMessages } from "./transcript.ts";
@@ -21,7 +21,7 @@ import type { Call } from "../protocol/part.ts";
 /** The instruction for a run that should end with one more answer. */
 const finishNow = "Finish now: answer with what you have, without tools.";
 
-/** Asks the model. Calls lead to `tools`, a plain answer to `turnEnd`. */
+/** Asks the model, unless the run makes a direct call. Calls lead to `tools`, a plain answer to `turnEnd`. */
 export const askModel: Step<"model"> = async (scope, position) => {
   const { engine, engine: { steering } } = scope;
   const { turn } = position;
@@ -29,7 +29,7 @@ export const askModel: Step<"model"> = async (scope, position) => {
     const messages = steering.take();
     return { to: position, add: messages, events: [injected(messages)] };
   }
-  const response = await respond(scope, turn, position.shown);
+  const response = directResponse(scope, turn) ?? await respond(scope, turn, position.shown);
   if (scope.turn) scope.turn.response = response;
   const { finish } = response;
   const message = messageOf(response);
@@ -42,6 +42,15 @@ export const askModel: Step<"model"> = async (scope, position) => {
   const to: Position = { at: "turnEnd", turn, added: message ? 1 : 0 };
   return { to, ...(message && { add: [message] }), counters: { cuts }, finish };
 };
+
+/** Returns the response of a run that only makes a direct call. */
+function directResponse({ engine, emit }: StepScope, turn: number): ModelResponse | undefined {
+  const call = engine.state.get(directCall) as DirectCall | undefined; // claim() has set it
+  if (!call) return undefined;
+  const identified = { id: uniqueId(engine, "call", new Set()), name: call.name, input: call.input };
+  engine.events.emitThrough(emit, { type: "call.ready", turn, call: identified });
+  return { ...reply(""), parts: [{ type: "call", ...identified }], finish: "calls" };
+}
 
 /** Counts the responses in a row that ended within a call for the same reason, with the calls of the last one. */
 function cutsWith(calls: readonly Call[], finish: FinishReason, { loop }: EngineRun): number {

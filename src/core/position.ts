@@ -341,5 +341,16 @@ export interface Move {
   readonly error?: { readonly thrown: unknown };
 }
 
+/** A call that a run makes in place of asking its model. The run ends with the result. */
+export interface DirectCall {
+  /** The name of the tool. */
+  readonly name: string;
+  /** The input, before the tool's schema. */
+  readonly input: unknown;
+}
+
+/** The name under which the state of a run has its direct call. */
+export const directCall = "jizai.call";
+
 /** The counters of a new run. */
 export const noCounters: Counters = { turns: 0, calls: 0, continuations: 0, batches: 0, outputs: 0, cuts: 0 };

@@ -84,7 +84,7 @@ export function errorResponse(
   const wireError = requestErrorOf(error) ?? failureOf(error, receivers);
   const { status, code } = wireError;
   observe(status, code);
-  return c.json(errorBody(wireError), status, status === 503 ? { "retry-after": `${retryAfter}` } : {});
+  return c.json(errorBody(wireError, c), status, status === 503 ? { "retry-after": `${retryAfter}` } : {});
 }
 
 /** Reports an error that is not meant for the client, and returns what the client reads of it. */

@@ -71,9 +71,9 @@ async function handleDelete(
   return c.body(null, 204);
 }
 
-/** Responds with static JSON. */
-function handleJson({ c }: RequestScope, { body }: OperationOf<"json">): Response {
-  return c.json(body);
+/** Responds with the body that a wire has made. */
+function handleJson({ c }: RequestScope, { body, status = 200 }: OperationOf<"json">): Response {
+  return body ? c.json(body, status) : c.body(null, status);
 }
 
 // Operations on a run while it continues, in this process or in another: a message, finish, and stop.

@@ -15,7 +15,7 @@ import type { Idempotency, SessionQueue } from "./queue.ts";
 import type { ResponseFormat } from "./respond.ts";
 import type { AnswersBody, PromptBody } from "./routes.ts";
 import type { RunAddress } from "../session/record/run_host.ts";
-import type { ChatInput, Prompt, RunParts, WireError } from "../wire/wire.ts";
+import type { ChatInput, ParsedRequest, Prompt, RunParts, WireError } from "../wire/wire.ts";
 
 // The parts of a server that its requests share.
 
@@ -39,7 +39,7 @@ export interface RequestScope {
 // The operation that a request asks for. Native routes and wires parse requests to the same operations.
 
 /** The prompt of a run, and the parts of the run that its client decides. */
-type PromptInput = PromptBody & RunParts & Pick<Prompt, "replaces">;
+type PromptInput = PromptBody & RunParts & Pick<Prompt, "replaces" | "call">;
 
 /** Begins a run. */
 export interface PromptOperation {
@@ -95,7 +95,7 @@ export type Operation =
   | RunAddress & { readonly type: "finish" }
   | RunAddress & { readonly type: "stop"; readonly rollback: boolean }
   | { readonly type: "stopSession"; readonly session: string }
-  | { readonly type: "json"; readonly body: object };
+  | Extract<ParsedRequest, { readonly type: "json" }>;
 
 /** An operation of one type. */
 export type OperationOf<T extends Operation["type"]> = Extract<Operation, { readonly type: T }>;
@@ -127,5 +127,5 @@ export interface Route {
   /** Step 1 of the request path. Throws a `ShapeError` or a `RequestError` if the request cannot be read. */
   parse(c: Context): Operation | Promise<Operation>;
   /** Makes the body of an error response. Default: `{ error }`. */
-  readonly errorBody?: ((error: WireError) => object) | undefined;
+  readonly errorBody?: ((error: WireError, c: Context) => object) | undefined;
 }

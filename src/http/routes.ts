@@ -175,21 +175,24 @@ const compactBody = /* @__PURE__ */ lazy(() =>
 
 /** Returns a route of a wire as a route of the server. */
 export function wireRoute({ method, path, parse, encodeError }: WireRoute, options: ServerOptions): Route {
+  const bodies = new WeakMap<Context, unknown>();
   return {
     method,
     path,
-    errorBody: encodeError,
+    errorBody: encodeError && ((error, c) => encodeError(error, bodies.get(c))),
     async parse(c) {
       const body = method === "POST" ? await readJson(c, json, options.maxBody) : undefined;
+      if (encodeError) bodies.set(c, body);
       const session = await addressedSession(c, options);
-      return operationOf(parse({ params: c.req.param(), body, session }), session);
+      const header = (name: string) => c.req.header(name);
+      return operationOf(parse({ params: c.req.param(), body, session, header }), session);
     },
   };
 }
 
 /** Returns the operation that a wire's request asks for. The session in the URL replaces the one that the client names. */
 function operationOf(parsed: ParsedRequest, addressed: string | undefined): Operation {
-  if (parsed.type === "json") return { type: "json", body: parsed.body };
+  if (parsed.type === "json") return parsed;
   if (parsed.type === "chat") {
     const { mustExist = false, resumeToken, input, reply } = parsed;
     const create = !mustExist || addressed !== undefined;

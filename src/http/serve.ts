@@ -137,7 +137,9 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     allowed.set(path, [...allowed.get(path) ?? [], method]);
   }
 
-  const wireRoutes = options.wires.flatMap((wire) => wire.routes(agent.name)).map((route) => wireRoute(route, options));
+  const wireRoutes = options.wires.flatMap((wire) => wire.routes(agent.name, agent)).map((route) =>
+    wireRoute(route, options)
+  );
   for (const route of [...wireRoutes, ...nativeRoutes(options)]) {
     add(route.method, route.path, requestPath(route, server));
   }

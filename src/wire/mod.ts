@@ -37,8 +37,10 @@ export type {
   ResponseCollector,
   RunParts,
   Wire,
+  WireAgent,
   WireError,
   WireRequest,
   WireRoute,
 } from "./wire.ts";
 export type { AnswerFormat } from "../core/definition.ts";
+export type { DirectCall } from "../core/position.ts";

@@ -5,6 +5,7 @@
  * @module
  */
 import type { AnswerFormat } from "../core/definition.ts";
+import type { DirectCall } from "../core/position.ts";
 import type { Session } from "../core/session.ts";
 import type { AnyTool } from "../core/tool.ts";
 import type { Event } from "../protocol/event.ts";
@@ -41,6 +42,12 @@ export function questionId(callId = "", pause: Pause): string {
   return `${callId}@${pauseId(pause)}`;
 }
 
+/** Returns a question as text: what is asked, and the call that would run. */
+export function askedText({ tool, input, questions }: Question): string {
+  const text = questions.join("\n");
+  return tool === undefined ? text : `${text}\n${tool} ${JSON.stringify(input)}`;
+}
+
 /** Returns the fields of each kind of answer, without the id of the call that it answers. */
 export function answerFields(): Variants<"type", Suggestion> {
   return {
@@ -52,10 +59,16 @@ export function answerFields(): Variants<"type", Suggestion> {
 
 // The port of wires: the routes of a client dialect, and the translation of its requests and our events.
 
+/** The agent that a wire serves. */
+export interface WireAgent {
+  /** The definition, for features of the engine. */
+  readonly "~definition": object;
+}
+
 /** A client dialect. */
 export interface Wire {
-  /** Returns the routes for the agent of this name. */
-  routes(agent: string): readonly WireRoute[];
+  /** Returns the routes for the agent of this name. `served` is the agent itself, for wires of this package. */
+  routes(agent: string, served: WireAgent): readonly WireRoute[];
 }
 
 /** One route of a dialect. */
@@ -66,8 +79,8 @@ export interface WireRoute {
   readonly path: string;
   /** Parses a request. Throws a `ShapeError` for an invalid request, which the server answers with 400. */
   parse(request: WireRequest): ParsedRequest;
-  /** Returns the body of an error response. Default: `{ error }`. */
-  readonly encodeError?: (error: WireError) => object;
+  /** Returns the body of an error response. `body` is that of the request; undefined if it could not be read. Default: `{ error }`. */
+  readonly encodeError?: (error: WireError, body: unknown) => object;
 }
 
 /** The reason why a request was not served. */
@@ -92,15 +105,23 @@ export interface WireRequest {
   readonly body: unknown;
   /** The session that the server derives from the URL, if it does. It replaces the session that the client names. */
   readonly session: string | undefined;
+  /** Returns a header, by its name in lower case. */
+  header(name: string): string | undefined;
 }
 
-/** A parsed request: input for a session, the rest of its run, stopping that run, the session itself, or static JSON. */
+/** A parsed request: input for a session, the rest of its run, stopping that run, the session itself, or the response, which the wire has made. */
 export type ParsedRequest =
   | ChatInput
   | { readonly type: "follow"; readonly session: string; readonly reply: Reply }
   | { readonly type: "stop"; readonly session: string }
   | { readonly type: "session"; readonly session: string; body(session: Session): object }
-  | { readonly type: "json"; readonly body: object };
+  | {
+    readonly type: "json";
+    /** Default: an empty body. */
+    readonly body?: object;
+    /** Default: 200. */
+    readonly status?: 200 | 202 | 400 | 403 | 404;
+  };
 
 /** Messages for a session, or answers to its questions. */
 export interface ChatInput {
@@ -154,6 +175,8 @@ export interface Prompt {
   readonly replaces?: "id" | "id-or-content" | undefined;
   /** Whether a new session is created, because the client holds the whole history. Default: false. */
   readonly newSession?: boolean | undefined;
+  /** A call to make in place of asking the model, with every hook of calls. The run ends with its result. Default: the model is asked. */
+  readonly call?: DirectCall | undefined;
 }
 
 /** Encodes one event of a run; `id` is its number in the run. Returns frames, or an empty string if the dialect has no frame for the event. */

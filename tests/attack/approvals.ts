@@ -24,7 +24,7 @@ async function payByChance({ below, one }: Chance): Promise<number> {
   const { app, paid } = payingApp(scripted(...Array.from({ length: 100 }, () => step)));
   const approvals: Approval[] = [];
   const isPaused = async () => "run" in await (await app.request("/sessions/s")).json();
-  const send = async ({ path, body }: ClientRequest) => await (await post(app, path, body)).text();
+  const send = async ({ path, body, headers }: ClientRequest) => await (await post(app, path, body, headers)).text();
 
   async function ask(): Promise<void> {
     const { prompt, approve } = one(Object.values(dialects) as [(typeof dialects)[string]]);

@@ -42,6 +42,7 @@ import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { asTool } from "@jizai/jizai/subagents";
 import { webhook } from "@jizai/jizai/webhook";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { aiSdkMessages, aiSdkObject, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertRejects, assertThrows } from "@std/assert";
@@ -91,6 +92,7 @@ for (const [make, complaint] of misspelt) {
 /** Each factory with an option that it does not have. */
 const unknown: Readonly<Record<string, (options: never) => unknown>> = {
   agUi,
+  mcpWire,
   aiSdk: (options) => aiSdk({ modelId: "m" } as never, options),
   aiSdkMessages,
   aiSdkObject,

@@ -7,15 +7,19 @@ import { agent, type AnyTool, memory, serve, tool } from "@jizai/jizai";
 import { type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
+import { accept, requestOf } from "./mcp_calls.ts";
 import { type App, post } from "./requests.ts";
 
 /** A request of a client. */
 export interface ClientRequest {
   readonly path: string;
   readonly body: object;
+  /** Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A dialect: its request for a prompt, and its request that approves the call which a response asks about. */
@@ -39,6 +43,12 @@ const chatPrompt = {
   path: "/chat",
   body: { id: "s", messages: [userMessage({ parts: [{ type: "text", text: "Pay" }] })] },
 };
+
+/** Returns the request of an MCP client that calls the agent. */
+function mcpCall(params: object = {}): ClientRequest {
+  const { headers, body } = requestOf("tools/call", { name: "agent", arguments: { prompt: "Pay" }, ...params });
+  return { path: "/mcp", headers: Object(headers), body: JSON.parse(String(body)) };
+}
 
 /** The dialects. */
 export const dialects: Readonly<Record<string, Dialect>> = {
@@ -79,6 +89,13 @@ export const dialects: Readonly<Record<string, Dialect>> = {
       return { path: "/v1/responses", body: { input } };
     },
   },
+  "mcpWire()": {
+    prompt: mcpCall(),
+    approve(response) {
+      const { result } = JSON.parse(response.slice("data: ".length));
+      return mcpCall({ requestState: result.requestState, inputResponses: accept(result) });
+    },
+  },
   "chatCompletions()": {
     prompt: { path: "/v1/chat/completions", body: { messages: [{ role: "user", content: "Pay" }] } },
     approve(response) {
@@ -94,7 +111,7 @@ export function servedEverywhere(model: ScriptedModel, tools: readonly AnyTool[]
   return serve(agent({ model, tools }), {
     store: memory(),
     session: () => "s",
-    wires: [aiSdkUi(), aiSdkMessages(), agUi(), responses(), chatCompletions()],
+    wires: [aiSdkUi(), aiSdkMessages(), agUi(), mcpWire(), responses(), chatCompletions()],
   });
 }
 

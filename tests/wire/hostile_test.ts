@@ -2,6 +2,7 @@ import { agent, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
@@ -21,7 +22,7 @@ function scene() {
     },
   });
   const app = serve(agent({ model: scripted({ calls: [["drop", { table: "a" }]] }, "Done."), tools: [drop] }), {
-    wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
+    wires: [aiSdkUi(), aiSdkMessages(), agUi(), mcpWire({ tools: ["drop"] }), chatCompletions(), responses()],
     maxBody: 10_000,
     onError: (error) => troubles.push(error),
   });
@@ -58,6 +59,7 @@ const requests: Readonly<Record<string, object>> = {
     runId: "r",
     messages: [{ id: "m", role: "user", content: [{ type: "text", text: "Go" }] }],
   },
+  "/mcp": { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "agent", arguments: { prompt: "Go" } } },
   "/v1/chat/completions": { messages: [{ role: "user", content: [{ type: "text", text: "Go" }] }] },
   "/v1/responses": { input: [{ role: "user", content: [{ type: "input_text", text: "Go" }] }] },
 };

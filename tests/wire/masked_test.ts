@@ -6,13 +6,14 @@ import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { assertEquals } from "@std/assert";
 import * as z from "zod";
 import { post } from "../support/requests.ts";
 import { lines } from "../support/transcript_lines.ts";
 
-const wires = [chatCompletions(), responses(), agUi(), aiSdkUi(), aiSdkMessages()];
+const wires = [mcpWire(), chatCompletions(), responses(), agUi(), aiSdkUi(), aiSdkMessages()];
 const chat = [{ role: "user", content: "Go" }];
 
 /** The path of each wire, and a request that begins a run and streams it. */
@@ -20,6 +21,12 @@ const requests = {
   "/runs": { prompt: "Go" },
   "/v1/chat/completions": { messages: chat, stream: true },
   "/v1/responses": { input: "Go", stream: true },
+  "/mcp": {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "agent", arguments: { prompt: "Go" }, _meta: { progressToken: 1 } },
+  },
   "/ag-ui": { threadId: "t", runId: "r", messages: [{ id: "1", ...chat[0] }] },
   "/chat": { id: "c", messages: [{ id: "1", role: "user", parts: [{ type: "text", text: "Go" }] }] },
 };

@@ -180,8 +180,13 @@ Deno.test("useChat and AG-UI show the calls that the provider runs for a subagen
 });
 
 Deno.test("Responses encode the calls of a provider in the log of an earlier version", () => {
-  const [route] = responses().routes("agent");
-  const request = route?.parse({ params: {}, body: { input: "Hi", stream: true }, session: undefined });
+  const [route] = responses().routes("agent", { "~definition": {} });
+  const request = route?.parse({
+    params: {},
+    body: { input: "Hi", stream: true },
+    session: undefined,
+    header: () => undefined,
+  });
   if (request?.type !== "chat" || request.reply.type !== "stream") throw new Error("Expected a streamed run");
   const encode = request.reply.encoder();
   const frames = [call, result].map((content, part) => {

@@ -73,7 +73,7 @@ const declaring: Readonly<Record<string, Dialect>> = {
   },
 };
 
-const send = (app: App, { path, body }: ClientRequest) => post(app, path, body);
+const send = (app: App, { path, body, headers }: ClientRequest) => post(app, path, body, headers);
 const textOf = async (app: App, request: ClientRequest) => await (await send(app, request)).text();
 
 /** The model asks to pay 1 and then 1,000 under the same call id. */

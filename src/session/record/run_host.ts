@@ -54,6 +54,7 @@ export interface LaunchInput extends
       | "tools"
       | "messages"
       | "rewind"
+      | "call"
       | "answerFormat"
       | "firstEvents"
       | "traceparent"

@@ -6,37 +6,11 @@
 import type { Event } from "../../protocol/event.ts";
 import { user } from "../../protocol/message.ts";
 import { expectNames, json } from "../../protocol/shape.ts";
-import { failedResponse } from "../failed_response.ts";
-import { finishOfRun } from "../finish_reason.ts";
+import { failedResponse, type TextFailure, textFailure } from "../failed_response.ts";
 import { appendJson } from "../json_answer.ts";
 import { type EventEncoder, type ParsedRequest, type Reply, tableEncoder, type Wire } from "../wire.ts";
 
 // Responses of plain text: a failed run is an error by the status, or a broken stream.
-
-/** The end of a run without an answer, with a message for the person. */
-interface TextFailure {
-  readonly end: Event;
-  readonly message: string;
-}
-
-/** Returns the failure that an event means for a client that waits for an answer. */
-function textFailure(end: Event): TextFailure | undefined {
-  switch (end.type) {
-    case "run.failed":
-      return { end, message: end.message };
-    case "run.aborted":
-      return { end, message: `The run was stopped: ${end.reason}` };
-    case "run.paused":
-      return { end, message: "The run waits for an answer of a person." };
-    case "run.finished": {
-      if (end.status === "cancelled") return { end, message: end.reason ?? "The prompt was refused." };
-      const isWhole = end.output !== undefined || /^(stop|calls|other)$/.test(finishOfRun(end, end.finish ?? "other"));
-      return isWhole ? undefined : { end, message: `The answer is not complete: ${end.reason ?? end.finish}` };
-    }
-    default:
-      return undefined;
-  }
-}
 
 /**
  * Sends a response once its first text is there. If the run has failed before, the response is an error with a status. If it fails later, the stream breaks.

@@ -20,6 +20,7 @@ import {
 } from "./conversation.ts";
 import { encodeTokens, type EndEvent, errorOf, refusalIn, responseName } from "./run_error.ts";
 import {
+  askedText,
   type EventEncoder,
   type EventOf,
   type JsonResponse,
@@ -44,9 +45,7 @@ const idStart = "(request ";
 function questionText({ session, questions, ...pause }: AskedQuestions): string {
   const asked = questions.filter((question) => !isForClient(question));
   if (asked.length === 0) return "";
-  const texts = asked.map(({ tool, input, questions }) =>
-    tool === undefined ? questions.join("\n") : `${questions.join("\n")}\n${tool} ${JSON.stringify(input)}`
-  );
+  const texts = asked.map(askedText);
   const isApproval = asked.some(({ tool }) => tool !== undefined);
   const hint = isApproval ? `Reply "yes" to approve, or "no" and a reason.` : "Reply with your answer.";
   return `${texts.join("\n\n")}\n\n${hint} ${idStart}${session}.${pauseId(pause)}.${session.length})`;
