@@ -4,6 +4,17 @@ import { served as servedHere } from "../support/mcp_server.ts";
 import { folder } from "./folder.ts";
 import { bundled, served } from "./workerd.ts";
 
+Deno.test("in workerd, mcpWire() serves an agent, and mcp() asks a person what a server asks", async () => {
+  await using disk = await folder();
+  const script = await bundled("tests/platforms/mcp_questions_worker.ts");
+  await using worker = await served(script, { className: "Nothing" }, disk.path);
+  const response = await worker.request("/", { method: "POST", body: `${worker.url}mcp` });
+  assertEquals(await response.json(), {
+    asked: [['The MCP server "shop" asks: Run pay?\npay {"amount":7}']],
+    results: [[{ type: "text", text: "Paid 7." }]],
+  });
+});
+
 for (const sessions of [false, true]) {
   const which = sessions ? "with sessions" : "without sessions";
 
