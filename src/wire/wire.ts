@@ -42,6 +42,11 @@ export function questionId(callId = "", pause: Pause): string {
   return `${callId}@${pauseId(pause)}`;
 }
 
+/** Whether a tool asks a question while its call runs, so that an approval has the content of a form. The id is that of the call, and a number. */
+export function isForm({ callId = "" }: Question): boolean {
+  return /\/\d+$/.test(callId);
+}
+
 /** Returns a question as text: what is asked, and the call that would run. */
 export function askedText({ tool, input, questions }: Question): string {
   const text = questions.join("\n");

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, type AnyTool, memory, serve, tool } from "@jizai/jizai";
+import { agent, type AnyTool, memory, type Middleware, serve, tool } from "@jizai/jizai";
 import { type ScriptedModel } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
@@ -56,7 +56,7 @@ export const dialects: Readonly<Record<string, Dialect>> = {
     prompt: { path: "/runs", body: { prompt: "Pay" } },
     approve(response) {
       const [, run] = /"run":"([^"]+)"/.exec(response) ?? [];
-      const [, callId] = /"call":\{"id":"([^"]+)"/.exec(response) ?? [];
+      const [, callId] = /"questions":\[\{"callId":"([^"]+)"/.exec(response) ?? [];
       const [, at] = /id: (\d+)\ndata: \{"type":"run.paused"/.exec(response) ?? [];
       return { path: "/sessions/s/answers", body: { answers: [{ type: "approve", callId }], run, at: Number(at) } };
     },
@@ -107,8 +107,12 @@ export const dialects: Readonly<Record<string, Dialect>> = {
 };
 
 /** Serves an agent in every dialect, with one session. */
-export function servedEverywhere(model: ScriptedModel, tools: readonly AnyTool[] = []): App {
-  return serve(agent({ model, tools }), {
+export function servedEverywhere(
+  model: ScriptedModel,
+  tools: readonly AnyTool[] = [],
+  use: readonly Middleware[] = [],
+): App {
+  return serve(agent({ model, tools, use }), {
     store: memory(),
     session: () => "s",
     wires: [aiSdkUi(), aiSdkMessages(), agUi(), mcpWire(), responses(), chatCompletions()],

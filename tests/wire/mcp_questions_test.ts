@@ -282,7 +282,9 @@ Deno.test("mcpWire() shows the form of a tool that asks while its call runs, rou
   });
   const again = (waiting: JsonObject, content?: JsonObject) =>
     call(app, "book", { ...params, requestState: waiting.requestState, inputResponses: accept(waiting, content) });
-  assertEquals(Object((await again(first)).error).code, -32602); // without its content
+  for (const content of [undefined, {}, { night: 2 }]) {
+    assertEquals(Object((await again(first, content)).error).code, -32602);
+  }
   const second = await again(first, { nights: 2 });
   assertEquals([second.resultType, second.requestState === first.requestState], ["input_required", false]);
   assertEquals(textsOf(await again(second, {})), ['Kyoto: {"nights":2} approve']);

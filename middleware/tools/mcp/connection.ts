@@ -13,6 +13,7 @@ import {
   type Tool,
 } from "@modelcontextprotocol/client";
 import { boundedFetch, type McpBounds, type McpTransport, mendMessage, tooLarge } from "./bounded_fetch.ts";
+import { resultOf } from "./content.ts";
 import { answered, questionsOf, retryOf, roundOf, type SavedRound } from "./questions.ts";
 import {
   type Freshness,
@@ -23,112 +24,18 @@ import {
   type ServerTool,
   type UnusableTool,
 } from "./tool.ts";
-import {
-  type Artifact,
-  type ContentPart,
-  type Scope,
-  ToolError,
-  type ToolExecutionContext,
-  type ToolResult,
-} from "../../../mod.ts";
+import { type Scope, ToolError, type ToolExecutionContext, type ToolResult } from "../../../mod.ts";
 import {
   answersOf,
   anySignal,
   askDuring,
-  canonicalJson,
   expectNames,
   expectTime,
   isObject,
+  schemaOf,
   startTimer,
   type UnknownObject,
 } from "../../../src/core/kit.ts";
-
-// Converts the results of MCP tools. Content of an unknown type becomes text for the model, and so does the reason why a file is left out.
-
-/** Converts a result. A link becomes a text for the model and an artifact for the client. */
-function resultOf(
-  { content, structuredContent, isError, _meta, resultType: _, ...rest }: UnknownObject,
-): ToolResult {
-  const blocks: readonly unknown[] = Array.isArray(content) ? content : [content ?? []].flat();
-  const parts = blocks.flatMap(partOf);
-  const artifacts = blocks.flatMap(artifactOf);
-  const isFailure = isError !== undefined && isError !== null && isError !== false && isError !== "false";
-  const hasOther = parts.length === 0 && Object.keys(rest).length > 0; // older servers have other members
-  const structured = structuredContent ?? (hasOther ? rest : undefined);
-  if (structured !== undefined && !hasText(parts, structured)) parts.push(textOf(structured));
-  if (parts.length === 0 && isFailure) parts.push(textOf("The tool failed, and its MCP server gives no reason.")); // providers reject an error without content
-  return { type: "result", status: isFailure ? "error" : "ok", parts, ...(artifacts.length > 0 && { artifacts }) };
-}
-
-/**
- * Whether the texts of a result are the text form of its structured content, as servers should send it. Some servers put a value that is no object into a member
- * `result`, and send a list as one text for each element.
- */
-function hasText(parts: readonly ContentPart[], structured: unknown): boolean {
-  const texts = parts.flatMap((part) => part.type === "text" ? [part.text] : []);
-  const wrapped = isObject(structured) && Object.keys(structured).length === 1 ? structured.result : undefined;
-  return [structured, wrapped].some((value) =>
-    value !== undefined && (texts.some((text) => isTextOf(text, value)) ||
-      (Array.isArray(value) && value.length === texts.length &&
-        texts.every((text, index) => isTextOf(text, value[index]))))
-  );
-}
-
-function isTextOf(text: string, value: unknown): boolean {
-  if (text === value) return true;
-  try {
-    return canonicalJson(JSON.parse(text)) === canonicalJson(value);
-  } catch {
-    return false; // a text that is not JSON
-  }
-}
-
-function partOf(block: unknown): readonly ContentPart[] {
-  if (!isObject(block)) return block === null || block === undefined ? [] : [textOf(block)];
-  const { type, text, data, mimeType, uri, name, title } = block;
-  if (type === "resource" && isObject(block.resource)) return [resourcePart(block.resource)];
-  if (typeof text === "string") return [textOf(text)];
-  if (type === "resource_link" && typeof uri === "string") {
-    return [textOf(`${[title, name].find((each) => typeof each === "string") ?? uri}: ${uri}`)];
-  }
-  if (typeof data === "string") return [mediaPart(data, mimeType, String(type))];
-  return [textOf(type === "text" ? text ?? "" : block)];
-}
-
-/** Converts an embedded resource. */
-function resourcePart(resource: UnknownObject): ContentPart {
-  const { text, blob, mimeType, uri } = resource;
-  if (typeof text === "string") return textOf(text);
-  if (typeof blob === "string") {
-    return mediaPart(blob, mimeType ?? "application/octet-stream", `resource ${uri ?? ""}`.trim());
-  }
-  return textOf(resource);
-}
-
-/** Converts a file. Providers reject a request with one that is no base64 or has no type, so such a file becomes a text. */
-function mediaPart(base64: string, type: unknown, subject: string): ContentPart {
-  const [, named, encoded = base64] = base64.match(/^data:([^;,]*)[^,]*;base64,(.*)$/s) ?? []; // some servers send a data URL
-  const data = encoded.replaceAll(/\s/g, "");
-  const mediaType = typeof type === "string" && type !== "" ? type : named;
-  if (!mediaType) return textOf(`(The ${subject} cannot be shown: it has no media type.)`);
-  try {
-    atob(data);
-  } catch {
-    return textOf(`(The ${subject} cannot be shown: its data is not base64.)`);
-  }
-  return { type: "media", mediaType, data };
-}
-
-function textOf(value: unknown): ContentPart {
-  return { type: "text", text: typeof value === "string" ? value : JSON.stringify(value) };
-}
-
-function artifactOf(block: unknown): readonly Artifact[] {
-  const { type, uri, name, mimeType }: UnknownObject = Object(block);
-  if (type !== "resource_link" || typeof uri !== "string") return [];
-  const named = typeof name === "string" ? name : uri;
-  return [{ uri, name: named, ...(typeof mimeType === "string" && { mediaType: mimeType }) }];
-}
 
 // The options of an MCP server, and their checks.
 
@@ -139,6 +46,11 @@ export type McpServer<V = unknown> = McpServerOptions & (McpHttpServer<V> | McpC
 export interface McpServerOptions {
   /** The server's own names of the tools to add. A name that the server does not have fails the run. Default: all tools. */
   readonly tools?: readonly string[];
+  /**
+   * True to add tools that list and read the resources of the server: `mcp__docs__list_resources`, with an optional `cursor`, and `mcp__docs__read_resource`,
+   * with a `uri`. Default: false.
+   */
+  readonly resources?: boolean;
   /** Milliseconds that the server has to connect, to list its tools, and to answer each call. Default: 30,000. */
   readonly time?: number;
   /** Largest answer in bytes, with the notifications before it, and largest list of tools. A process whose message is larger is stopped. Default: 10,000,000. */
@@ -175,9 +87,22 @@ export function expectServer<V>(name: string, server: McpServer<V>): void {
   if (!/^(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/.test(name)) {
     throw new TypeError(`${subject}: its name is invalid; expected 1 to 32 of A-Z a-z 0-9 - and single _`);
   }
-  expectNames(subject, server, ["url", "headers", "auth", "transport", "tools", "time", "maxBytes", "type"]); // files of other clients have a type
+  expectNames(subject, server, [
+    "url",
+    "headers",
+    "auth",
+    "transport",
+    "tools",
+    "resources",
+    "time",
+    "maxBytes",
+    "type",
+  ]); // files of other clients have a type
   expectAddress(subject, server);
-  const { time = 1, maxBytes = 1, tools } = server;
+  const { time = 1, maxBytes = 1, tools, resources = false } = server;
+  if (typeof resources !== "boolean") {
+    throw new TypeError(`${subject}: \`resources\` is ${JSON.stringify(resources)}; expected true or false`);
+  }
   if (tools !== undefined && !Array.isArray(tools)) {
     throw new TypeError(`${subject}: \`tools\` is ${JSON.stringify(tools)}; expected a list of names`);
   }
@@ -220,6 +145,8 @@ export interface Connection extends Listed {
   readonly fresh?: { readonly known: KnownServer; readonly freshness: Freshness } | undefined;
   /** Calls a tool of the server. Pauses the call if the server needs the input of a person, and continues it with the answers. */
   call(tool: string, input: Record<string, unknown>, ctx: ToolExecutionContext): Promise<ToolResult>;
+  /** Sends another request, and returns its result as it is. */
+  request(method: string, params: object, ctx: ToolExecutionContext): Promise<UnknownObject>;
   /** Closes the connection. Never rejects. */
   close(): Promise<void>;
 }
@@ -252,6 +179,8 @@ export interface ConnectOptions {
 
 /** The questions of a server that a person can answer. */
 const capabilities = { elicitation: { form: {}, url: {} } };
+/** The schema of a result that the client does not check: every object. */
+const anyResult = /* @__PURE__ */ schemaOf<UnknownObject>({});
 /** The most answers in a row with which a server asks to be called again, without a question. */
 const maxRounds = 10;
 
@@ -334,7 +263,7 @@ export async function connect(
     const prior = { kind: "modern", discover: known.greeting } as const;
     await within(signal, (signal) => client.connect(transport, { ...limits, signal, prior }));
     adaptMessages(transport, () => {}, adapters);
-    return { ...known, call, close };
+    return { ...known, call, request, close };
   }
 
   async function call(name: string, input: UnknownObject, ctx: ToolExecutionContext): Promise<ToolResult> {
@@ -365,6 +294,12 @@ export async function connect(
     throw new ToolError(`Cannot finish the call: the MCP server asked ${maxRounds} times to be called again.`);
   }
 
+  async function request(method: string, params: object, { signal }: ToolExecutionContext): Promise<UnknownObject> {
+    return await within(signal, (signal) => {
+      return client.request({ method, params: { ...params } }, anyResult, { ...limits, signal });
+    });
+  }
+
   async function close(): Promise<void> {
     const timer = setTimeout(() => transport.close(), closeTime);
     // a failure to end the session is ignored: the server ends it by itself
@@ -383,7 +318,13 @@ export async function connect(
     await within(signal, (signal) => client.connect(transport, { ...limits, signal }));
     const { freshness, ...listed } = await listTools();
     const greeting = client.getDiscoverResult();
-    return { ...listed, call, close, fresh: greeting && freshness && { known: { ...listed, greeting }, freshness } };
+    return {
+      ...listed,
+      call,
+      request,
+      close,
+      fresh: greeting && freshness && { known: { ...listed, greeting }, freshness },
+    };
   } catch (error) {
     await close();
     throw error;

@@ -14,6 +14,7 @@ import {
   type McpHttpServer,
   type McpServer,
 } from "./connection.ts";
+import { listedResources, readResource } from "./content.ts";
 import { inputOf } from "./input.ts";
 import { type KnownServers, knownServers, prefixOf, type ServerTool, toolNames } from "./tool.ts";
 
@@ -45,7 +46,7 @@ export interface McpOptions<V = unknown> {
  * fit its form is asked for again. Servers before 2026 would wait for the answer, so they are not offered one.
  *
  * It was tried with servers of the official package, and with lists, results and messages in the forms of public reports, as JSON and as streams; no stream
- * was recorded from a real server. Not supported: sampling and roots, which the protocol has deprecated, resources and prompts of servers, tasks, and a list that
+ * was recorded from a real server. Not supported: sampling and roots, which the protocol has deprecated, prompts and templates of resources of servers, tasks, and a list that
  * changes during a run. A process must write messages in the exact form of JSON-RPC, or its call takes until `time`.
  *
  * Throws a `TypeError` for an unknown option, for an invalid name or URL of a server, and for a server without a URL or a transport, and a `RangeError` if
@@ -156,7 +157,7 @@ interface Connected<V> {
 /** Adds the tools of a server to `tools`. Throws a `TypeError` if the server lacks a tool that its options name. */
 function addTools<V>(
   tools: AnyTool<never>[],
-  { name: server, server: { tools: wanted }, connection }: Connected<V>,
+  { name: server, server: { tools: wanted, resources }, connection }: Connected<V>,
   ctx: Scope,
 ) {
   const isWanted = (name: string | undefined) => !wanted || (name !== undefined && wanted.includes(name));
@@ -180,19 +181,31 @@ function addTools<V>(
   for (const [ownTool, serverTool] of offered) {
     if (!isWanted(ownTool)) continue;
     const name = names.get(ownTool);
-    const other = tools.findIndex((tool) => tool.name === name);
-    if (name === undefined || (other >= 0 && !tools[other]?.["~client"])) {
-      ctx.run.report(new Error(`Cannot add ${subjectOf(ownTool, server)}: its name is in use`));
-      continue;
-    }
-    if (other >= 0) {
-      ctx.run.report(
-        new Error(`Cannot add tool "${name}" of a client: the MCP server "${server}" has a tool of its name`),
-      );
-      tools.splice(other, 1);
-    }
-    tools.push(toolOf(name, serverTool, connection));
+    addTool(tools, name === undefined ? undefined : toolOf(name, serverTool, connection), { ownTool, server, ctx });
   }
+  for (const tool of resources ? resourceTools(server, connection) : []) {
+    addTool(tools, tool, { ownTool: tool.name.slice(prefixOf(server).length), server, ctx });
+  }
+}
+
+/** Adds a tool, unless it has no name, or another tool has it. */
+function addTool(
+  tools: AnyTool<never>[],
+  added: AnyTool<never> | undefined,
+  { ownTool, server, ctx }: { readonly ownTool: string; readonly server: string; readonly ctx: Scope },
+): void {
+  const other = tools.findIndex(({ name }) => name === added?.name);
+  if (!added || (other >= 0 && !tools[other]?.["~client"])) {
+    ctx.run.report(new Error(`Cannot add ${subjectOf(ownTool, server)}: its name is in use`));
+    return;
+  }
+  if (other >= 0) {
+    ctx.run.report(
+      new Error(`Cannot add tool "${added.name}" of a client: the MCP server "${server}" has a tool of its name`),
+    );
+    tools.splice(other, 1);
+  }
+  tools.push(added);
 }
 
 function subjectOf(tool: string | undefined, server: string): string {
@@ -207,4 +220,25 @@ function toolOf(name: string, serverTool: ServerTool, connection: Connection): A
     readOnly: serverTool.annotations?.readOnlyHint === true,
     execute: (input, ctx) => connection.call(serverTool.name, input, ctx),
   });
+}
+
+/** Creates the tools that list and read the resources of a server. */
+function resourceTools(server: string, connection: Connection): readonly AnyTool<never>[] {
+  const inputWith = (name: string, description: string, required: readonly string[]) =>
+    inputOf({ type: "object", properties: { [name]: { type: "string", description } }, required });
+  const list = tool({
+    name: `${prefixOf(server)}list_resources`,
+    description: `Lists the resources of the MCP server "${server}"`,
+    input: inputWith("cursor", "The `nextCursor` of the page before", []),
+    readOnly: true,
+    execute: async (input, ctx) => listedResources(await connection.request("resources/list", input, ctx)),
+  });
+  const read = tool({
+    name: `${prefixOf(server)}read_resource`,
+    description: `Reads a resource of the MCP server "${server}"`,
+    input: inputWith("uri", "The address of the resource", ["uri"]),
+    readOnly: true,
+    execute: async (input, ctx) => readResource(await connection.request("resources/read", input, ctx)),
+  });
+  return [list, read];
 }

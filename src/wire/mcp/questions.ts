@@ -10,7 +10,7 @@ import type { EventOf } from "../wire.ts";
 import type { PersonAnswer, Question, Suggestion } from "../../protocol/question.ts";
 import { invalid, isObject, jsonOrText, type UnknownObject } from "../../protocol/shape.ts";
 import { isForClient } from "../client_tool.ts";
-import { askedText, type Pause, pauseId, type PendingQuestions, questionId } from "../wire.ts";
+import { askedText, isForm, type Pause, pauseId, type PendingQuestions, questionId } from "../wire.ts";
 
 // The state of a call that waits: the pause and its session, with a hash over them and over the call.
 
@@ -65,25 +65,20 @@ function schemaOf({ schema }: Question, kind: Suggestion["type"]): UnknownObject
   return Object(kinds.find((each) => Object(Object(Object(each).properties).type).const === kind));
 }
 
-/** Whether a tool asks while its call runs: an approval brings the content of a form. Its id is that of its call, and a number. */
-function isForm({ callId = "" }: Question): boolean {
-  return /\/\d+$/.test(callId);
-}
-
 /** Returns the fields of a form; none if the person only accepts or declines. */
 function formOf(question: Question): UnknownObject {
   const { tool, input } = question;
   if (tool === undefined || isForClient(question)) {
     return { type: "object", properties: textFields, required: [answerField] };
   }
-  const { properties, required = [] }: UnknownObject = isForm(question)
+  const { properties, required }: UnknownObject = isForm(question)
     ? Object(Object(schemaOf(question, "approve").properties).input)
     : {};
   const fields = Object.entries(Object(properties)).map(([name, field]) => {
     const proposed: unknown = Object(input)[name];
     return [name, proposed === undefined ? field : { ...Object(field), default: proposed }];
   });
-  return { type: "object", properties: Object.fromEntries(fields), required };
+  return { type: "object", properties: Object.fromEntries(fields), required: Array.isArray(required) ? required : [] };
 }
 
 /** The questions of a pause, and the session itself if the server keeps none. */
@@ -137,6 +132,9 @@ function answerOf(question: Question, { action, content }: UnknownObject): Sugge
     const text = Object(content)[answerField];
     return typeof text === "string" ? { type: "reply", text } : undefined;
   }
-  if (!isForm(question)) return { type: "approve" };
-  return isObject(content) ? { type: "approve", input: content } : undefined;
+  const { properties, required }: UnknownObject = formOf(question);
+  if (Object.keys(Object(properties)).length === 0) return { type: "approve" };
+  const isWhole = isObject(content) && Array.isArray(required) &&
+    required.every((name) => Object.hasOwn(content, name));
+  return isWhole ? { type: "approve", input: content } : undefined;
 }

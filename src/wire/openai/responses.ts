@@ -47,6 +47,7 @@ import { itemEncoder } from "./response_items.ts";
 import { encodeError, type EndEvent, errorOf, refusalIn, responseName } from "./run_error.ts";
 import {
   type EventEncoder,
+  isForm,
   type JsonResponse,
   type ParsedRequest,
   questionId,
@@ -193,7 +194,8 @@ function responseEncoder(model: string, onEnd: (response: JsonResponse) => void 
     if (name === undefined) return items.wholeText(questions.join("\n"));
     const call_id = encodeCallId({ session, call: questionId(callId, { run, pausedAt }) });
     const call = { name, arguments: JSON.stringify(input) };
-    return items.add(
+    const asked = isForm(question) ? items.wholeText(questions.join("\n")) : ""; // the call does not tell it
+    return asked + items.add(
       isForClient(question)
         ? { id: `fc_${call_id}`, type: "function_call", call_id, ...call }
         : { id: call_id, type: "mcp_approval_request", server_label: model, ...call },
