@@ -14,6 +14,7 @@ import { migrate, sqliteStore } from "@jizai/jizai/session/sqlite";
 import { trace } from "@jizai/jizai/trace";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
@@ -35,7 +36,7 @@ const model = chooseModel();
 const closing = new AbortController();
 const served = serve(assistant(model, { use: [logger()], trace }), {
   page: playground({ prompts, switches }),
-  wires: [aiSdkUi(), aiSdkMessages(), agUi(), chatCompletions(), responses()],
+  wires: [aiSdkUi(), aiSdkMessages(), agUi(), mcpWire(), chatCompletions(), responses()],
   store: sqliteStore(database),
   singleProcess: true, // a run that this process does not execute was left by the one before
   vars: (c) => ({ off: c.req.header("x-off")?.split(",") ?? [] }), // the page sends what its user turned off

@@ -16,7 +16,7 @@ import {
   tool,
   type ToolDefinition,
 } from "../../mod.ts";
-import { expectCount, expectNames, schemaOf } from "../../src/core/kit.ts";
+import { directCall, expectCount, expectNames, schemaOf } from "../../src/core/kit.ts";
 
 /** Options of `toolSearch()`. */
 export interface ToolSearchOptions {
@@ -136,7 +136,8 @@ export function toolSearch(options: ToolSearchOptions = {}): Middleware {
       return await next({ request: { tools: ctx.request.tools.filter(({ name }) => shown.has(name)) } });
     },
     async tool(ctx, next) {
-      if (!ctx.tool || shownAt(ctx).has(ctx.name)) return await next();
+      const isActive = ctx.run.state.has(directCall) || shownAt(ctx).has(ctx.name); // clients call tools by name
+      if (!ctx.tool || isActive) return await next();
       return failed(`The tool "${ctx.name}" is not active. Find it with ${searchTool} first.`);
     },
   };

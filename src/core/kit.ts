@@ -10,6 +10,7 @@ export { type AnsweredCall, answersOf, askDuring, type CallQuestion } from "./fe
 export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";
 export { type Division, groupMessages, splitTranscript } from "./compaction.ts";
+export { directCall } from "./position.ts";
 export { Cleanups } from "./state.ts";
 export { reviewText } from "./input_hooks.ts";
 export { eachHook, points, type WrapHook } from "./each_hook.ts";

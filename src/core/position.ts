@@ -349,7 +349,7 @@ export interface DirectCall {
   readonly input: unknown;
 }
 
-/** The name under which the state of a run has its direct call. */
+/** The name under which the state of a run has its direct call, if its client has called a tool in place of the model. */
 export const directCall = "jizai.call";
 
 /** The counters of a new run. */

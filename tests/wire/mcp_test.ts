@@ -1,6 +1,7 @@
 import { agent, failed, memory, type Middleware, refused, serve, tool } from "@jizai/jizai";
 import { rateLimit } from "@jizai/jizai/middleware/rate_limit";
 import { redact } from "@jizai/jizai/middleware/redact";
+import { toolSearch } from "@jizai/jizai/middleware/tool_search";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { assertEquals, assertThrows } from "@std/assert";
@@ -374,6 +375,13 @@ Deno.test("mcpWire() calls only the tools that are named", async () => {
     });
   }
   assertEquals(ran, 0);
+});
+
+Deno.test("mcpWire() calls tools that toolSearch() hides from the model", async () => {
+  const app = serve(agent({ model: scripted(), tools: [add], use: [toolSearch()] }), {
+    wires: [mcpWire({ tools: ["add"] })],
+  });
+  assertEquals(textsOf(await call(app, "add", { arguments: { a: 1, b: 2 } })), ["3"]);
 });
 
 Deno.test("mcpWire() counts calls in the limits of prompts, and masks what clients receive", async () => {
