@@ -1,8 +1,9 @@
-import { agent, type AnyTool, ask, deny, memory, type Middleware, serve, textOf, tool } from "@jizai/jizai";
+import { agent, type AnyTool, ask, deny, memory, type Middleware, serve, type Store, textOf, tool } from "@jizai/jizai";
 import { approvalLinks } from "@jizai/jizai/approval_links";
 import { askDuring } from "@jizai/jizai/kit";
 import { redact } from "@jizai/jizai/middleware/redact";
 import { scripted } from "@jizai/jizai/model/scripted";
+import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { asTool } from "@jizai/jizai/subagents";
 import { webhook } from "@jizai/jizai/webhook";
@@ -302,6 +303,38 @@ Deno.test("a link waits ten seconds for the answer to another question, and deci
   assertEquals(did, ["a"]);
 });
 
+Deno.test("a link continues the run whose process died while it worked on the answer to another question", async () => {
+  const began = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<string>();
+  const slow = tool({
+    name: "slow",
+    description: "Waits",
+    input: z.object({}),
+    ask: true,
+    execute() {
+      began.resolve();
+      return end.promise;
+    },
+  });
+  const did: string[] = [];
+  const among = shared();
+  const calls = [["slow", {}], ["drop", { table: "a" }]] as const;
+  const waiting = () => agent({ model: scripted({ calls }, "Done."), tools: [slow, dropping(did)] });
+  const dead = linked(waiting(), { ...among, onError() {} });
+  const { questions: [first, second] } = await dead.start();
+  assertEquals(await decide(dead.app, linksOf(first).approve), [200, "Approved"]);
+  await began.promise;
+  const { app, served } = linked(agent({ model: scripted("Done."), tools: [slow, dropping(did)] }), {
+    ...among,
+    singleProcess: true,
+  });
+  assertEquals(await decide(app, linksOf(second).approve), [200, "Approved"]);
+  await served.settled();
+  assertEquals(did, ["a"]);
+  end.resolve("Done");
+  await dead.served.settled();
+});
+
 Deno.test("links work in another process, after a restart, and when a key was replaced", async () => {
   const did: string[] = [];
   const among = shared();
@@ -399,6 +432,51 @@ Deno.test("a link for a session that was deleted and created again is closed, al
   assertEquals(await decide(app, linksOf(before.questions[0]).approve), closed);
   assertEquals(await decide(app, linksOf(after.questions[0]).deny), [200, "Denied"]);
   assertEquals(did, []);
+});
+
+Deno.test("a link for a run that was rolled back is closed, although the next run asks about a call with the same id", async () => {
+  const did: string[] = [];
+  const among = shared();
+  const before = linked(dropper(did), among);
+  const { session, run, questions: [old] } = await before.start();
+  await post(before.app, `/runs/${run}/stop?session=${session}&rollback`);
+  await before.served.settled();
+  const { app, served, reports } = linked(dropper(did), among);
+  await eventsOf(post(app, "/runs", { prompt: "Go", session }));
+  await served.settled();
+  assertEquals([old?.callId, reports[0]?.[0]?.callId], ["call_1", "call_1"]);
+  assertEquals(await decide(app, linksOf(old).approve), closed);
+  assertEquals(did, []);
+});
+
+Deno.test("a link approves no other form of its call that is asked about between its check and its answer", async () => {
+  const did: string[] = [];
+  let table = "a";
+  const changing: Middleware = {
+    name: "changing",
+    tool: (ctx, next) => ctx.call.id === "call_1" ? next({ input: { table } }) : next(),
+  };
+  const { journal } = memory();
+  let between: (() => Promise<unknown>) | undefined;
+  const store: Store = durable({
+    ...journal,
+    async read(...place) {
+      const page = await journal.read(...place);
+      const [act, rest] = [between, undefined];
+      between = rest;
+      await act?.();
+      return page;
+    },
+  });
+  const { app, served, start } = linked(dropper(did, ["x", "y"], [changing]), { store });
+  const { questions: [a, other] } = await start();
+  between = async () => {
+    table = "b";
+    assertEquals(await decide(app, linksOf(other).deny), [200, "Denied"]);
+    await served.settled();
+  };
+  assertEquals(await decide(app, linksOf(a).approve), [409, "This question has changed"]);
+  assertEquals([between, did], [undefined, []]);
 });
 
 Deno.test("a link cannot approve what a guard denies, and approves only the input that was shown", async () => {

@@ -8,10 +8,10 @@ import { delay } from "../../core/lib/cancellation.ts";
 import { canonicalJson, hashOf } from "../../core/lib/json.ts";
 import { SessionError } from "../../core/session.ts";
 import { shuttingDown } from "../error_response.ts";
-import { RequestClient } from "../identify.ts";
+import { type Client, RequestClient } from "../identify.ts";
 import type { Server } from "../operation.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
-import type { RecoveredRun } from "../../session/record/run_host.ts";
+import type { LaunchInput, RecoveredRun } from "../../session/record/run_host.ts";
 import { lastEventNumber, type QuestionAddress, questionState } from "../../session/record/run_state.ts";
 
 // A link: the question that it answers, and the decision.
@@ -62,7 +62,7 @@ const patience = 10_000;
 
 /** Answers a question. Returns how it stood at last: "open" if this answer counts. */
 export async function answer(c: Context, server: Server, link: Link, reason: string): Promise<Standing> {
-  const { runs, admissions, options: { signal, recoveryVars } } = server;
+  const { runs, options: { signal, recoveryVars } } = server;
   const { session, run, owner, callId, decision } = link;
   const vars = await recoveryVars?.({ run, session, ...(owner !== undefined && { owner }) });
   const client = new RequestClient(c, owner, vars);
@@ -74,27 +74,29 @@ export async function answer(c: Context, server: Server, link: Link, reason: str
       if (signal?.aborted) throw shuttingDown();
       const standing = await standingOf(server, link);
       if (standing.state === "working" && !tired.signal.aborted) {
-        await runs.records?.untilOver(run, client, tired.signal);
-        continue;
-      }
-      if (standing.state !== "open") return standing;
-      const endWait = admissions.admit(false);
-      try {
-        await runs.launch({ run, session, answers: [answer], pausedAt: standing.at }, client);
+        const events = await runs.records?.follow({ run, after: link.at }, client, tired.signal); // continues a run whose process has died
+        for await (const _ of events ?? []);
+      } else if (standing.state !== "open") return standing;
+      else if (await launched(server, { run, session, answers: [answer], pausedAt: standing.at }, client)) {
         return standing;
-      } catch (error) {
-        if (tired.signal.aborted || !hasMovedOn(error)) throw error;
-        await delay(20, tired.signal).catch(() => {}); // another answer is being saved
-      } finally {
-        endWait();
-      }
+      } else if (tired.signal.aborted) return { ...standing, state: "working" };
+      await delay(20, tired.signal).catch(() => {}); // the session is being saved
     }
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** True if another answer was faster. */
-function hasMovedOn(error: unknown): boolean {
-  return error instanceof SessionError && ["busy", "not-paused", "unasked"].includes(error.code);
+/** Launches a run with an answer, if the process has room. Returns false if another answer was faster. */
+async function launched({ runs, admissions }: Server, input: LaunchInput, client: Client): Promise<boolean> {
+  const endWait = admissions.admit(false);
+  try {
+    await runs.launch(input, client);
+    return true;
+  } catch (error) {
+    if (error instanceof SessionError && ["busy", "not-paused", "unasked"].includes(error.code)) return false;
+    throw error;
+  } finally {
+    endWait();
+  }
 }
