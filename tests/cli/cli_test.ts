@@ -9,9 +9,11 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { templates } from "../../src/cli/create.ts";
+import { d1On } from "../support/growth.ts";
 import { target, templatesAsJson } from "../support/templates.ts";
 import "../../examples/templates/app/tests/agent_test.ts";
 import conversations from "../../examples/templates/durable-objects/src/worker.ts";
+import worker from "../../examples/templates/workers/src/worker.ts";
 
 /** A terminal on which a person types `lines`, and then ends the input. */
 function typing(...lines: readonly string[]): Terminal & { readonly screen: () => string } {
@@ -368,4 +370,17 @@ Deno.test("the template for Durable Objects says where a run of a conversation b
   const response = await conversations.request("/runs", { method: "POST", body: "{}" }, env);
   const message = "Cannot POST /runs: a path begins with a conversation; expected /my-conversation/runs";
   assertEquals([response.status, await response.json()], [404, { error: { code: "unknown", message } }]);
+});
+
+Deno.test("the template for Workers shows no request to the model where others connect", async () => {
+  const DB = d1On(new DatabaseSync(":memory:"));
+  const ctx = { waitUntil: () => {}, passThroughOnException: () => {}, props: {} };
+  const request = new Request("http://agent.example/runs", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "Weather in Kyoto?" }),
+  });
+  const text = await (await worker.fetch(request, { DB }, ctx)).text();
+  const shown = ["It is sunny in Kyoto.", "model.requested", "You know the weather"].map((part) => text.includes(part));
+  assertEquals(shown, [true, false, false]);
 });

@@ -50,16 +50,23 @@ export const demo: Model = {
   await Deno.writeTextFile(`${path}/src/demo_model.ts`, model);
 }
 
-/** Starts the app of the template for Deno in a folder, as its own task does. */
-function start(path: string) {
+/** Starts the app of the template for Deno in a folder, as its own task does, or as it runs when it is deployed. */
+function start(path: string, { deployed = false } = {}) {
   const { tasks } = JSON.parse(filesOf("deno")["deno.json"] ?? "");
-  const [, command, ...args] = tasks.start.replace("8000", "0").replace("main.ts", `${path}/main.ts`).split(" ");
+  const task = deployed ? tasks.start.replace(" --local", "") : tasks.start;
+  const [, command, ...args] = task.replace("8000", "0").replace("main.ts", `${path}/main.ts`).split(" ");
   return started([command, ...here, ...args], "stderr");
 }
 
+/** Starts the server of the template for Node with Deno. */
+function startNode(host?: string) {
+  const main = "examples/templates/node/src/main.ts";
+  return started(["run", ...here, "--allow-net", "--allow-env", main], "stdout", host);
+}
+
 /** Starts a server with Deno, which prints its address. */
-async function started(args: readonly string[], printsTo: "stdout" | "stderr") {
-  const env = { NO_COLOR: "1", PORT: "0", HOST: "127.0.0.1" };
+async function started(args: readonly string[], printsTo: "stdout" | "stderr", host = "127.0.0.1") {
+  const env = { NO_COLOR: "1", PORT: "0", HOST: host };
   const command = new Deno.Command(Deno.execPath(), { args: [...args], env, [printsTo]: "piped" });
   const process = command.spawn();
   const kill = killing(process);
@@ -70,7 +77,8 @@ async function started(args: readonly string[], printsTo: "stdout" | "stderr") {
     if (done) throw new Error(`Cannot start deno ${args.join(" ")}: it printed no address`);
     printed += value;
   }
-  const [url = ""] = printed.match(/http:\S+/) ?? [];
+  const [address = ""] = printed.match(/http:\S+/) ?? [];
+  const url = address.replace("0.0.0.0", "127.0.0.1");
   const app: App = { request: (path, init) => fetch(new URL(path, url), init) };
   return {
     ...app,
@@ -129,7 +137,7 @@ Deno.test("in workerd, the alarm of the template for Durable Objects continues t
   {
     await using worker = await served(slowly, bindings, disk.path);
     const pieces = piecesOf(await post(worker, "/tea/runs", { prompt: "Hi" }));
-    await pieces.until("text.delta");
+    assertEquals((await pieces.until("text.delta")).includes("model.requested"), false); // this machine is not the only one
     await pieces.cancel();
     assertEquals((await refusalOf(post(worker, "/tea/runs", { prompt: "Hi" })))[0], 409);
   }
@@ -150,7 +158,7 @@ Deno.test("the servers that the templates start on this machine serve no other h
   const servers = [
     ["/", () => start(`${root}/deno`)],
     ["/", () => served(worker, { settings }, disk.path)],
-    ["/", () => started(["run", ...here, "--allow-net", "--allow-env", `${root}/node/src/main.ts`], "stdout")],
+    ["/", () => startNode()],
     ["/tea", () => served(objects, { className: "Conversation", settings }, disk.path)],
   ] as const;
   for (const [path, open] of servers) {
@@ -158,9 +166,28 @@ Deno.test("the servers that the templates start on this machine serve no other h
     const statusOf = async (host?: string) => await statusFor(new URL(path, app.url), host);
     assertEquals(await statusOf("evil.example"), 403);
     assertEquals(await statusOf("localhost.evil.example:80"), 403);
-    if (open !== servers[1][1]) assertEquals(await statusOf(), 200); // this Worker has no database here
+    if (open === servers[1][1]) continue; // this Worker has no database here
+    assertEquals(await statusOf(), 200);
+    assertEquals(await showsRequests(app, path), true);
   }
 });
+
+Deno.test("the templates for Deno and Node show no request to the model where others connect", async () => {
+  const root = "examples/templates";
+  for (const open of [() => start(`${root}/deno`, { deployed: true }), () => startNode("0.0.0.0")]) {
+    await using app = await open();
+    assertEquals(await showsRequests(app), false);
+  }
+});
+
+/** Returns true if a client of a server receives the requests to the model, with their instructions. */
+async function showsRequests(app: App, path = "/"): Promise<boolean> {
+  const response = await post(app, `${path === "/" ? "" : path}/runs`, { prompt: "Weather in Kyoto?" });
+  const text = await response.text();
+  assert(text.includes("It is sunny in Kyoto."), text);
+  assertEquals(text.includes("You know the weather"), text.includes("model.requested"));
+  return text.includes("model.requested");
+}
 
 /** Requests a URL as another host. Returns the status. */
 async function statusFor({ hostname, port, pathname, host }: URL, asHost = host): Promise<number> {

@@ -145,7 +145,7 @@ function countedDatabase(path = ":memory:"): { readonly database: SqliteDatabase
 }
 
 /** Returns a stand-in for D1: a batch is a transaction. */
-function d1On(database: SqliteDatabase): D1 {
+export function d1On(database: SqliteDatabase): D1 {
   type Bound = D1Statement & { readonly run: () => { readonly results: readonly unknown[] } };
   const prepare = (sql: string, ...values: (string | number | null)[]): Bound => ({
     bind: (...values) => prepare(sql, ...values as (string | number | null)[]), // the adapters bind nothing else

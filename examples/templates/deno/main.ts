@@ -17,7 +17,9 @@ for (const signal of Deno.build.os === "windows" ? ["SIGINT"] as const : ["SIGIN
   Deno.addSignalListener(signal, () => closing.abort());
 }
 
-const app = serve(assistant, {
+const isLocal = Deno.args.includes("--local"); // as `deno task start` passes it
+
+const app = serve(assistant({ isLocal }), {
   vars: () => ({
     OPENAI_API_KEY: Deno.env.get("OPENAI_API_KEY"),
     ANTHROPIC_API_KEY: Deno.env.get("ANTHROPIC_API_KEY"),
@@ -28,8 +30,6 @@ const app = serve(assistant, {
   capacity: { bytes: 400 * 2 ** 20 }, // of the 512 MB of Deno Deploy
   signal: closing.signal,
 });
-
-const isLocal = Deno.args.includes("--local"); // as `deno task start` passes it
 
 export default {
   fetch(request: Request, info: Deno.ServeHandlerInfo): Response | Promise<Response> {

@@ -25,13 +25,21 @@ const sendPostcard = tool({
   execute: ({ text }) => `Sent a postcard of ${text.length} characters.`,
 });
 
-/** The agent. Its vars are the API keys. */
-export const assistant = agent({
-  name: "assistant",
-  vars: vars<Keys>(),
-  model: ({ vars }) => chooseModel(vars),
-  instructions: "You know the weather, and send postcards.",
-  tools: [weather, sendPostcard],
-  use: [retry()],
-  trace, // the page shows what each middleware did
-});
+/** Options of `assistant()`. */
+interface AssistantOptions {
+  /** True if only this machine reaches the server: clients then receive each request to the model, with its instructions. Default: false. */
+  readonly isLocal?: boolean;
+}
+
+/** Creates the agent. Its vars are the API keys. */
+export function assistant({ isLocal = false }: AssistantOptions = {}) {
+  return agent({
+    name: "assistant",
+    vars: vars<Keys>(),
+    model: ({ vars }) => chooseModel(vars),
+    instructions: "You know the weather, and send postcards.",
+    tools: [weather, sendPostcard],
+    use: [retry()],
+    ...(isLocal && { trace }), // the page shows what each middleware did
+  });
+}

@@ -15,6 +15,8 @@ import type { Keys } from "../../app/src/model.ts";
 export interface Settings extends Keys {
   /** At least 32 characters that no one else knows. The Worker signs with it the requests that it forwards. */
   readonly FORWARD_SECRET: string;
+  /** Set by `npm start`: only this machine may connect. */
+  readonly LOCAL_ONLY?: string;
 }
 
 /** Returns the keys with which the Worker signs, and the object verifies. */
@@ -35,7 +37,7 @@ export class Conversation {
 
   constructor(ctx: ObjectContext, settings: Settings) {
     const claims = forwarded<{ user: string }>({ keys: keysOf(settings) });
-    this.#served = serve(assistant, {
+    this.#served = serve(assistant({ isLocal: !!settings.LOCAL_ONLY }), {
       vars: () => settings,
       recoveryVars: () => settings,
       owner: async (c) => (await claims(c)).user,

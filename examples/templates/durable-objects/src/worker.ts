@@ -12,8 +12,6 @@ export { Conversation } from "./conversation.ts";
 
 interface Env extends Settings {
   readonly CONVERSATION: { getByName(name: string): Stub };
-  /** Set by `npm start`: only this machine may connect. */
-  readonly LOCAL_ONLY?: string;
 }
 
 export default new Hono<{ Bindings: Env }>()

@@ -10,8 +10,11 @@ import process from "node:process";
 import { assistant } from "../../app/src/agent.ts";
 import { refuseOtherHosts } from "../../app/src/local.ts";
 
+const hostname = process.env.HOST ?? "localhost";
+const isLocal = ["localhost", "127.0.0.1", "::1"].includes(hostname);
+
 const closing = new AbortController();
-const app = serve(assistant, {
+const app = serve(assistant({ isLocal }), {
   vars: () => ({
     OPENAI_API_KEY: process.env.OPENAI_API_KEY,
     ANTHROPIC_API_KEY: process.env.ANTHROPIC_API_KEY,
@@ -20,9 +23,6 @@ const app = serve(assistant, {
   onClientGone: "detach", // a run continues when its client disconnects
   signal: closing.signal,
 });
-
-const hostname = process.env.HOST ?? "localhost";
-const isLocal = ["localhost", "127.0.0.1", "::1"].includes(hostname);
 
 function fetch(request: Request): Response | Promise<Response> {
   const refusal = isLocal ? refuseOtherHosts(request) : undefined;

@@ -25,7 +25,7 @@ export default {
     const refusal = env.LOCAL_ONLY ? refuseOtherHosts(request) : undefined;
     if (refusal) return refusal;
     if (!app) await migrate(env.DB); // creates the tables that are missing
-    app ??= serve(assistant, {
+    app ??= serve(assistant({ isLocal: !!env.LOCAL_ONLY }), {
       vars: () => env,
       store: d1Store(env.DB), // a client that reconnects receives the events that it missed
       onClientGone: "detach", // a run continues for half a minute when its client disconnects
