@@ -291,6 +291,27 @@ Deno.test("mcpWire() shows the form of a tool that asks while its call runs, rou
   assertEquals(Object((await again(first, { nights: 3 })).error).data.code, "unasked");
 });
 
+Deno.test("mcpWire() asks for a text where a tool wants what no form can have", async () => {
+  const schema = { type: "object", properties: { rooms: { type: "object" } } };
+  const book = tool({
+    name: "book",
+    description: "Books rooms",
+    input: z.object({}),
+    execute(_, ctx) {
+      const [answer] = answersOf(ctx)?.answers ?? [];
+      if (!answer) throw askDuring(ctx, [{ name: "form", question: "Which rooms?", schema }]);
+      return JSON.stringify(answer);
+    },
+  });
+  const app = serve(agent({ model: scripted(), tools: [book] }), { wires: [mcpWire({ tools: ["book"] })] });
+  const { requestState, ...waiting } = await call(app, "book");
+  const [request] = Object.values(Object(waiting.inputRequests));
+  assertEquals(Object.keys(Object(request).params.requestedSchema.properties), ["answer"]);
+  const inputResponses = accept(waiting, { answer: '{"rooms":{}}' });
+  const [text] = textsOf(await call(app, "book", { requestState, inputResponses }));
+  assertEquals(JSON.parse(String(text)), { callId: "call/1", type: "reply", text: '{"rooms":{}}' });
+});
+
 Deno.test("mcpWire() keeps the questions open that a client does not answer", async () => {
   const paid: number[] = [];
   const pay = tool({

@@ -276,7 +276,9 @@ Deno.test("mcpWire() sends the end of a run without an answer as an error, and n
     return [result.isError, ...textsOf(result).map((text) => String(text).replace(String(reported[0]), "E1"))];
   };
   assertEquals(await ends(scripted({ error: new Error("key sk-secret") })), [true, "The run failed. Error id: E1"]);
-  assertEquals(await ends(scripted({ calls: [["none", {}]] })), [true, "The answer is not complete: turns"]);
+  const why = "The answer is not complete: turns";
+  assertEquals(await ends(scripted({ calls: [["none", {}]] })), [true, why]);
+  assertEquals(await ends(scripted({ text: ["Half."], calls: [["none", {}]] })), [true, "Half.", why]);
   const refusing: Middleware = { name: "no", input: () => Promise.resolve(refused("Not here.")) };
   assertEquals(await ends(scripted("Hello!"), [refusing]), [true, "Not here."]);
 });

@@ -120,13 +120,16 @@ function callEncoder({ request, call, served }: ServedCall, isAddressed: boolean
   }
 
   const send = (result: UnknownObject) => frameOf(resultMessage(request, result, served.server));
-  const fail = (text: string) => send({ content: [{ type: "text", text }], isError: true });
+  const fail = (...texts: readonly string[]) =>
+    send({ content: texts.filter((text) => text !== "").map((text) => ({ type: "text", text })), isError: true });
 
   /** Sends the end of a run. */
   function end(event: EventOf<"run.finished" | "run.failed" | "run.aborted">): string {
     const failed = textFailure(event);
     if (failed) {
-      return fail(event.type === "run.failed" ? `${failed.message} Error id: ${event.error}` : failed.message);
+      return event.type === "run.failed"
+        ? fail(`${failed.message} Error id: ${event.error}`)
+        : fail(event.text, failed.message);
     }
     if (result) return send(encodeResult(result));
     return event.type === "run.finished" ? finish(event) : "";

@@ -56,7 +56,14 @@ export function pausedCallOf(state: unknown, call: CalledTool): PausedCall | und
 
 /** The name of the field of a form that asks for a text. */
 const answerField = "answer";
-const textFields: UnknownObject = { [answerField]: { type: "string", title: "Answer" } };
+/** The form that asks for a text. */
+const textForm: UnknownObject = {
+  type: "object",
+  properties: { [answerField]: { type: "string", title: "Answer" } },
+  required: [answerField],
+};
+/** The types of fields that forms may have. */
+const fieldTypes: readonly unknown[] = ["string", "number", "integer", "boolean", "array"];
 
 /** Returns the schema of the answer of one kind. */
 function schemaOf({ schema }: Question, kind: Suggestion["type"]): UnknownObject {
@@ -65,16 +72,16 @@ function schemaOf({ schema }: Question, kind: Suggestion["type"]): UnknownObject
   return Object(kinds.find((each) => Object(Object(Object(each).properties).type).const === kind));
 }
 
-/** Returns the fields of a form; none if the person only accepts or declines. */
+/** Returns the form of a question. It has no fields if the person only accepts or declines, and one for a text if forms cannot have the fields. */
 function formOf(question: Question): UnknownObject {
   const { tool, input } = question;
-  if (tool === undefined || isForClient(question)) {
-    return { type: "object", properties: textFields, required: [answerField] };
-  }
+  if (tool === undefined || isForClient(question)) return textForm;
   const { properties, required }: UnknownObject = isForm(question)
     ? Object(Object(schemaOf(question, "approve").properties).input)
     : {};
-  const fields = Object.entries(Object(properties)).map(([name, field]) => {
+  const all = Object.entries(Object(properties));
+  if (all.some(([, field]) => !fieldTypes.includes(Object(field).type))) return textForm;
+  const fields = all.map(([name, field]) => {
     const proposed: unknown = Object(input)[name];
     return [name, proposed === undefined ? field : { ...Object(field), default: proposed }];
   });
@@ -100,7 +107,8 @@ export function inputRequired(
 /** Returns the text for a client that cannot show the questions. */
 export function unaskedText({ questions, resumeToken }: AskedPause, session: string): string {
   const asked = questions.map(askedText).join("\n\n");
-  const elsewhere = resumeToken === undefined ? `, or an answer to POST /sessions/${session}/answers` : "";
+  const place = `/sessions/${encodeURIComponent(session)}/answers`;
+  const elsewhere = resumeToken === undefined ? `, or an answer to POST ${place}` : "";
   const expected = `expected a client of MCP 2026-07-28 with the capability elicitation${elsewhere}`;
   return `The call waits for a person, whom this client cannot ask; ${expected}.\n\n${asked}`;
 }
@@ -123,16 +131,16 @@ export function answersOf(responses: UnknownObject, pending: PendingQuestions): 
 
 /** Returns the answer that a response means. A dismissed question counts as declined: nothing runs without a clear yes. */
 function answerOf(question: Question, { action, content }: UnknownObject): Suggestion | undefined {
-  const isText = question.tool === undefined || isForClient(question);
   if (action === "decline" || action === "cancel") {
     return question.tool === undefined ? { type: "reply", text: "" } : { type: "deny" };
   }
   if (action !== "accept") return undefined;
-  if (isText) {
+  const form = formOf(question);
+  if (form === textForm) {
     const text = Object(content)[answerField];
     return typeof text === "string" ? { type: "reply", text } : undefined;
   }
-  const { properties, required }: UnknownObject = formOf(question);
+  const { properties, required } = form;
   if (Object.keys(Object(properties)).length === 0) return { type: "approve" };
   const isWhole = isObject(content) && Array.isArray(required) &&
     required.every((name) => Object.hasOwn(content, name));
