@@ -7,6 +7,7 @@ import { agent, memory, serve, tool } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { responses } from "@jizai/jizai/wire/openai";
 import * as z from "zod";
 import { ownedKey } from "../../src/session/owned_key.ts";
@@ -44,7 +45,7 @@ function target() {
   const model = scripted({ calls: [["work", {}]] }, ...Array.from({ length: 90 }, () => "Hello."));
   const app = serve(agent({ model, tools: [work] }), {
     store: memory(),
-    wires: [agUi(), aiSdkUi(), aiSdkMessages(), responses()],
+    wires: [agUi(), aiSdkUi(), aiSdkMessages(), mcpWire(), responses()],
     owner: (c) => decodeURIComponent(c.req.header("x-user") ?? ""),
   });
   const send = async (owner: string, method: string, path: string, body?: unknown) => {
@@ -84,6 +85,12 @@ function restsOf(ada: string, bob: string): readonly string[] {
   if (!ada.startsWith(bob)) return [];
   const rest = ada.slice(bob.length);
   return [rest, rest.slice(1)].flatMap((each) => ["", " ", "/", ":", ","].map((separator) => `${each}${separator}`));
+}
+
+/** Returns the body of an MCP client that continues a session. */
+function mcpPrompt(session: string): object {
+  const params = { name: "agent", arguments: { prompt: "What did I say?", session } };
+  return { jsonrpc: "2.0", id: 1, method: "tools/call", params };
 }
 
 /** Returns requests that create a session under an id. Another owner may have used it: neither owner can know. */
@@ -134,6 +141,7 @@ export const owners: Attack = {
         ["GET", `/chat/${encodeURIComponent(guess)}/stream`] as const,
         ["POST", `/sessions/${encodeURIComponent(guess)}/answers`, { answers: [] }] as const,
         ["POST", "/runs", { prompt: "What did I say?", session: guess }] as const,
+        ["POST", "/mcp", mcpPrompt(guess)] as const,
       ]),
       ...runs.flatMap((guess) => [
         ["GET", `/runs/${encodeURIComponent(guess)}`] as const,

@@ -7,6 +7,7 @@ import { agent, serve } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
+import { mcpWire } from "@jizai/jizai/wire/mcp";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
 import { drop } from "../support/asking.ts";
 import type { Chance } from "../support/seeded.ts";
@@ -57,6 +58,23 @@ const bodies: readonly (readonly [path: string, body: unknown])[] = [
     ],
     tools: [{ type: "function", function: declared }],
     stream: true,
+  }],
+  ["/mcp", {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "agent", arguments: { prompt: "Hi", session: "s1" }, _meta: { progressToken: 1 } },
+  }],
+  ["/mcp", {
+    jsonrpc: "2.0",
+    id: "a",
+    method: "tools/call",
+    params: {
+      name: "drop",
+      arguments: { table: "b" },
+      inputResponses: { "call@r1@5": { action: "accept", content: {} } },
+      requestState: `${"0".repeat(64)}["s1","r1@5"]`,
+    },
   }],
   ["/v1/responses", {
     model: "agent",
@@ -138,7 +156,7 @@ function target() {
   const steps = [{ calls: [["drop", { table: "a" }]] as const }, "Done."];
   const model = scripted(...Array.from({ length: 100 }, () => steps).flat());
   const app = serve(agent({ model, tools: [drop] }), {
-    wires: [agUi(), aiSdkUi(), chatCompletions(), responses()],
+    wires: [agUi(), aiSdkUi(), chatCompletions(), mcpWire({ tools: ["drop"] }), responses()],
     onError: (error) => failures.push(error),
   });
   return { app, failures };
