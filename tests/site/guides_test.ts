@@ -10,6 +10,7 @@ import { journalKey } from "../../src/core/journal.ts";
 import { sections } from "../../examples/guides/site.ts";
 import { chatStream } from "../support/providers/openai.ts";
 import { decide, open } from "../support/linked.ts";
+import { accept, ask, call } from "../support/mcp_calls.ts";
 import { recorder } from "../support/recorder.ts";
 import { type App, eventsOf, first, type Framed, post } from "../support/requests.ts";
 import { filesIn } from "../support/source.ts";
@@ -364,6 +365,17 @@ Deno.test("openai_clients: chat completions and Responses are answered", async (
   assertEquals((await completion.json()).choices[0].message.content, "Sunny in Kyoto.");
   const response = await post(app, "/v1/responses", { model: "a", input: content });
   assertStringIncludes(JSON.stringify(await response.json()), "Sunny in Kyoto.");
+});
+
+Deno.test("mcp_server: an order of an MCP client waits for its person, and belongs to its user", async () => {
+  const { default: app } = await load("mcp_server", demo);
+  const ada = { headers: { "x-user": "ada" } };
+  const params = { arguments: { prompt: "order product=lamp" } };
+  const waiting = await call(app, "buyer", params, ada);
+  const answer = { ...params, requestState: waiting.requestState, inputResponses: accept(waiting) };
+  assertMatch(JSON.stringify((await call(app, "buyer", answer, ada)).content), /Ordered lamp as/);
+  const order = await call(app, "order", { arguments: { product: "lamp" } }, ada);
+  assertEquals([order.resultType, (await ask(app, "tools/list"))[0]], ["input_required", 403]);
 });
 
 Deno.test("event_source: the page starts a run, and GET streams it", async () => {
