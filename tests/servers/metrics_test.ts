@@ -10,7 +10,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
 import { prometheusName, queriesOf } from "../../examples/fleet/dashboard.ts";
-import { processMetrics } from "../../examples/fleet/metrics.ts";
+import { type Measured, processMetrics } from "../../examples/fleet/metrics.ts";
 import { folder } from "../platforms/folder.ts";
 import { started } from "../platforms/program.ts";
 import { eventsOf, first, framesOf, piecesOf, post, refusalOf } from "../support/requests.ts";
@@ -115,6 +115,9 @@ async function checkFleet(): Promise<void> {
   await expectValue('sum(jizai_server_started_total{jizai_cause="prompt"})', 2);
   await expectValue('sum(jizai_server_duration_count{jizai_status="done"})', 1);
   await expectValue('sum(jizai_server_refused_total{error_type="busy",http_route="POST /runs"})', 1);
+  const drawn: readonly Measured[] = await (await program.request("/fleet/metrics")).json();
+  const [refused] = drawn.filter(({ title }) => title === "Refused").flatMap(({ readings }) => readings);
+  assertEquals([refused?.labels, refused?.value], [["POST /runs", "409", "busy"], 1]);
   const members: readonly { name: string; runs: readonly string[] }[] = await (await program.request("/fleet"))
     .json();
   const holder = members.find(({ runs }) => runs.includes(run))?.name;
