@@ -7,6 +7,14 @@
 export { describeIssues, type Issue, schemaOf, type ToolOperation, type Validation } from "./tool.ts";
 export { withoutToolQuestion } from "./approval_hooks.ts";
 export { type AnsweredCall, answersOf, askDuring, type CallQuestion } from "./features/call_questions.ts";
+export {
+  answerElicitation,
+  type Elicitation,
+  type ElicitationAnswer,
+  type ElicitationHooks,
+  hookElicitations,
+  reviewElicitation,
+} from "./features/elicitation.ts";
 export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";
 export { type Division, groupMessages, splitTranscript } from "./compaction.ts";

@@ -70,6 +70,8 @@ export interface ClaudeHooksOptions {
  * | `Stop`, `SubagentStop` | before an agent or a subagent finishes | keep it going |
  * | `PreCompact`, `PostCompact` | around a compaction | decline it, in "claude" |
  * | `MessageDisplay` | for new lines of an answer | show other text |
+ * | `Elicitation` | when a server of `mcp()` asks a person | answer in place of the person |
+ * | `ElicitationResult` | when a person has answered a server | change or refuse the answer |
  * | `WorktreeCreate`, `WorktreeRemove` | for calls of `EnterWorktree` and `ExitWorktree` | create the worktree |
  * | `SubagentStart`, `PostModelSwitch` | when a subagent begins, or another model has answered | add context |
  * | `SessionEnd`, `StopFailure`, `Notification`, `CwdChanged`, `FileChanged`, `InstructionsLoaded` | afterwards | observe |
@@ -107,7 +109,7 @@ export interface ClaudeHooksOptions {
  * | of several answers to a request | a deny counts | the last one counts | a deny counts |
  * | `sequential` | one hook after another, each with the changes of those before it | the same | is ignored |
  * | `suppressOutput` | hides the result and `systemMessage` from the person | the same | has no effect |
- * | `systemMessage` of `Notification`, `PreCompact` and `SessionEnd` | is shown | the same | is discarded |
+ * | `systemMessage` of `Notification`, `PreCompact`, `SessionEnd` and the two events of servers | is shown | the same | is discarded |
  * | `PermissionDenied` | fires for every denial of a guard | the same | fires for a classifier, see `isClassifierDenial` |
  * | `FileChanged` | fires for every file, or for the files in `watchPaths` | the same | fires for names in matchers and files in `watchPaths` |
  * | a callback that is late at `PreToolUse`, `PermissionRequest`, `UserPromptSubmit` | has no effect | the same | blocks; a command of `command_hooks()` does not |
@@ -134,8 +136,9 @@ export interface ClaudeHooksOptions {
  *   and `clear` if it made it without messages. `estimated_cache_write_usd` is 0: no prices are known. A prompt `/mcp__server__prompt` is an `mcp_prompt`.
  * - `reloadSkills`, `terminalSequence`, `suppressOriginalPrompt` and `classifierContext` have no effect.
  * - These events never occur, and a `warning` reports hooks of them: `Setup` and `ConfigChange` (there are no settings files), `DirectoryAdded` (a workspace
- *   has one root), `PreSkillShellCommand` (`skills()` runs no command), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and `TeammateIdle` (there are no task lists and teams),
- *   `Elicitation` and `ElicitationResult` (the questions of an MCP server are questions of its call, which only a person answers).
+ *   has one root), `PreSkillShellCommand` (`skills()` runs no command), `PreModelSwitch` (no person chooses another model), `TaskCreated`, `TaskCompleted` and `TeammateIdle` (there are no task lists and teams).
+ * - An answer of `Elicitation` that does not fit its form is reported, and the person is asked; one of `ElicitationResult` is declined. A server that asks again
+ *   asks the hooks again, an answer of a hook is no `ElicitationResult`, and servers before 2026 are not offered to ask.
  *
  * Throws a `TypeError` if the hooks of an event are not a list of matchers with functions.
  *

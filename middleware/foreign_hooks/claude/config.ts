@@ -70,6 +70,10 @@ export interface HookSpecificOutput {
   readonly worktreePath?: string;
   /** MessageDisplay: the text that the person sees instead. */
   readonly displayContent?: string;
+  /** Elicitation, ElicitationResult: the answer that the server receives. */
+  readonly action?: "accept" | "decline" | "cancel";
+  /** Elicitation, ElicitationResult: the values of the form, for "accept". */
+  readonly content?: Readonly<Record<string, unknown>>;
 }
 
 /** An answer in place of a person. */

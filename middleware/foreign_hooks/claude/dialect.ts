@@ -139,7 +139,7 @@ const dialects: Readonly<Record<DialectName, Dialect>> = {
     voidsInvalid: true,
     wholeOutput: true,
     ignoresExit2: ["PermissionRequest", "PermissionDenied", "Notification"],
-    discardsMessages: ["Notification", "PreCompact", "SessionEnd"],
+    discardsMessages: ["Notification", "PreCompact", "SessionEnd", "Elicitation", "ElicitationResult"],
     lateMessages: "model",
     reportsRules: false,
     watchesNamed: true,

@@ -46,6 +46,8 @@ export const events: Readonly<Record<HookEvent, EventRow>> = {
   PostModelSwitch: { point: "model", matches: "to_model", plainText: true },
   WorktreeCreate: { point: "tool" },
   WorktreeRemove: { point: "tool" },
+  Elicitation: { point: "execute", matches: "mcp_server_name", exit2: "block" },
+  ElicitationResult: { point: "execute", matches: "mcp_server_name", exit2: "block" },
 };
 
 const unsupported: Readonly<Record<UnsupportedEvent, true>> = {
@@ -54,8 +56,6 @@ const unsupported: Readonly<Record<UnsupportedEvent, true>> = {
   TeammateIdle: true,
   TaskCreated: true,
   TaskCompleted: true,
-  Elicitation: true,
-  ElicitationResult: true,
   ConfigChange: true,
   PreSkillShellCommand: true,
   DirectoryAdded: true,
@@ -238,6 +238,23 @@ export type EventFields = {
   WorktreeCreate: { name: string };
   /** After the tool `ExitWorktree` removed a worktree. */
   WorktreeRemove: { worktree_path: string };
+  /** When a server of `mcp()` asks a person. */
+  Elicitation: {
+    mcp_server_name: string;
+    message: string;
+    mode: "form" | "url";
+    url?: string;
+    elicitation_id?: string;
+    requested_schema?: Record<string, unknown>;
+  };
+  /** When a person has answered a server. */
+  ElicitationResult: {
+    mcp_server_name: string;
+    action: "accept" | "decline" | "cancel";
+    content?: Record<string, unknown>;
+    mode: "form" | "url";
+    elicitation_id?: string;
+  };
 };
 
 /** The events that occur here. */
@@ -254,8 +271,6 @@ export type UnsupportedEvent =
   | "TeammateIdle"
   | "TaskCreated"
   | "TaskCompleted"
-  | "Elicitation"
-  | "ElicitationResult"
   | "ConfigChange"
   | "DirectoryAdded"
   | "PreSkillShellCommand";

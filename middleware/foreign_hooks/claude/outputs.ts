@@ -83,6 +83,11 @@ const specific = {
   displayContent: z.string(),
 };
 
+/** The answer to a server, at the two events that have one. */
+const elicited = { action: z.enum(["accept", "decline", "cancel"]), content: object };
+
+const isElicitation = (event: HookEvent) => event === "Elicitation" || event === "ElicitationResult";
+
 const permission = {
   behavior: decisionWord("allow", "deny"),
   updatedInput: object,
@@ -97,7 +102,10 @@ export type Permission = Fields<typeof permission>;
 /** The valid fields of an output. */
 interface Output extends Fields<Omit<typeof common, "hookSpecificOutput">> {
   /** The fields of the event. */
-  readonly specific: Omit<Fields<typeof specific>, "decision"> & { readonly permission?: Permission };
+  readonly specific: Omit<Fields<typeof specific>, "decision"> & {
+    readonly permission?: Permission;
+    readonly elicited?: Fields<typeof elicited>;
+  };
 }
 
 /** The key of the result of a hook that continues in the background and will answer later: a process. */
@@ -131,7 +139,8 @@ export function readAnswer(returned: unknown, input: HookInput, dialect: Dialect
   const known = readMembers(returned, event, dialect.ending.includes(event) && !isVoid);
   const found = guardsCall(event) ? foreignDecision(returned, (member) => known.has(member)) : undefined;
   const ownMembers = [...Object.keys(common), ...Object.keys(specific), ...withoutEffect, ...Object.keys(input)];
-  const ofEvent = [...Object.keys(specific), ...withoutEffect, "hookEventName"];
+  const answerMembers = isElicitation(event) ? Object.keys(elicited) : [];
+  const ofEvent = [...Object.keys(specific), ...answerMembers, ...withoutEffect, "hookEventName"];
   const unknown = unknownMembers(withoutMember(returned, found), ownMembers) ??
     unknownMembers(withoutMember(objectOf(returned).hookSpecificOutput, found), ofEvent);
   if (!found) return { ...read, unknown };
@@ -220,6 +229,7 @@ function specificFields(
     return {};
   }
   const { decision, ...rest } = readFields(specific, members, onInvalid);
+  if (isElicitation(event)) return { ...rest, elicited: readFields(elicited, members, onInvalid) };
   return decision ? { ...rest, permission: readFields(permission, decision, onInvalid) } : rest;
 }
 

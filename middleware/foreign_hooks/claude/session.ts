@@ -28,6 +28,7 @@ import {
   user,
   type UserMessage,
 } from "../../../mod.ts";
+import { type ElicitationAnswer, type ElicitationHooks, hookElicitations, isObject } from "../../../src/core/kit.ts";
 
 // Events of a run that hooks observe in the background: CwdChanged, FileChanged, InstructionsLoaded and Notification.
 
@@ -87,6 +88,49 @@ function watchEvents(hooks: Hooks): ((ctx: SessionContext, event: Event) => void
 /** Returns the file names that matchers of FileChanged contain. */
 function namesIn({ definitions }: Hooks): ReadonlySet<string> {
   return new Set((definitions.get("FileChanged") ?? []).flatMap(({ matcher }) => matcher.split("|")));
+}
+
+// The questions of MCP servers: Elicitation and ElicitationResult.
+
+/** Creates the hooks for the questions of servers; undefined without such hooks. */
+function elicitationHooks(hooks: Hooks): ElicitationHooks | undefined {
+  if (!hooks.has("Elicitation", "ElicitationResult")) return undefined;
+  return {
+    async asked({ server: mcp_server_name, params }, ctx) {
+      const { message, mode, url, elicitationId, requestedSchema } = params;
+      const answers = await hooks.ask("Elicitation", ctx, () => ({
+        mcp_server_name,
+        message: String(message ?? ""),
+        mode: mode === "url" ? mode : "form",
+        ...(typeof url === "string" && { url }),
+        ...(typeof elicitationId === "string" && { elicitation_id: elicitationId }),
+        ...(isObject(requestedSchema) && { requested_schema: requestedSchema }),
+      }));
+      return elicitedOf(answers);
+    },
+    async answered({ server: mcp_server_name, params: { mode, elicitationId } }, answer, ctx) {
+      const answers = await hooks.ask("ElicitationResult", ctx, () => ({
+        mcp_server_name,
+        ...answer,
+        mode: mode === "url" ? mode : "form",
+        ...(typeof elicitationId === "string" && { elicitation_id: elicitationId }),
+      }));
+      return elicitedOf(answers, answer) ?? answer;
+    },
+  };
+}
+
+/** Returns the strictest answer of hooks to a server. A hook that blocks declines. Members that a hook leaves out are those of `before`. */
+function elicitedOf(answers: Answers, before?: ElicitationAnswer): ElicitationAnswer | undefined {
+  if (blockOf(answers) !== undefined) return { action: "decline" };
+  const made = answers.flatMap(({ specific: { elicited: { action = before?.action, content } = {} } }) =>
+    action && (action !== before?.action || content) ? [{ action, content: content ?? before?.content }] : []
+  );
+  for (const action of ["decline", "cancel"] as const) {
+    if (made.some((each) => each.action === action)) return { action };
+  }
+  const { content } = made.at(-1) ?? {};
+  return made.length === 0 ? undefined : { action: "accept", ...(content && { content }) };
 }
 
 // The `stop` and `error` points: Stop, SubagentStop and StopFailure.
@@ -253,6 +297,7 @@ function costOfResuming({ memory }: Hooks, ctx: Scope): Partial<EventFields["Ses
 export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
   const { memory, background } = hooks;
   const watch = watchEvents(hooks);
+  const elicitation = elicitationHooks(hooks);
 
   /** Returns the source of a session. The state of a fork is that of the session that it was made from. One that has lost its messages was cleared. */
   function sourceOf(ctx: SessionContext): SessionSource {
@@ -295,6 +340,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
 
   return {
     async session(ctx, next) {
+      if (elicitation) hookElicitations(ctx, elicitation);
       const context = await beginSession(ctx);
       const isNew = ctx.source === "new";
       if (!isNew) hooks.addLater(ctx, context);

@@ -41,6 +41,7 @@ export function parseHooks<S extends z.core.$ZodType>(event: string, schema: S, 
 /** The events before an action that hooks can prevent. */
 const guards = [
   ...["PreToolUse", "PermissionRequest", "UserPromptSubmit", "UserPromptExpansion", "PreCompact", "WorktreeCreate"],
+  ...["Elicitation", "ElicitationResult"],
 ];
 
 /** Whether a hook can prevent the action that an event announces. Capital letters in its name do not matter. */

@@ -14,7 +14,15 @@ import {
 } from "@modelcontextprotocol/client";
 import { boundedFetch, type McpBounds, type McpTransport, mendMessage, tooLarge } from "./bounded_fetch.ts";
 import { resultOf } from "./content.ts";
-import { answered, questionsOf, retryOf, roundOf, type SavedRound } from "./questions.ts";
+import {
+  answered,
+  answeredByHooks,
+  questionsOf,
+  retryOf,
+  reviewedByHooks,
+  roundOf,
+  type SavedRound,
+} from "./questions.ts";
 import {
   type Freshness,
   freshnessOf,
@@ -279,7 +287,9 @@ export async function connect(
     const toolDefinition = known?.tools.find((tool) => tool.name === name);
     const listed = toolDefinition && { toolDefinition: toolDefinition as Tool }; // readTool() has read it
     const paused = answersOf(ctx);
-    let round = paused && ask(answered(paused.saved as SavedRound, paused.answers)); // ask() saved it
+    const before = (paused?.saved ?? {}) as SavedRound; // ask() saved it
+    let round = paused &&
+      ask(await reviewedByHooks(server, { before, round: answered(before, paused.answers) }, ctx));
     for (let rounds = 0; rounds < maxRounds; rounds++) {
       const params = { name, arguments: input, ...retryOf(round) };
       const called = await within(signal, (signal) => {
@@ -289,7 +299,7 @@ export async function connect(
         throw error;
       });
       if (called.resultType !== "input_required") return resultOf(called.structuredContent as UnknownObject); // adaptMessages() has put the whole result there
-      round = ask(roundOf(called));
+      round = ask(await answeredByHooks(server, roundOf(called), ctx));
     }
     throw new ToolError(`Cannot finish the call: the MCP server asked ${maxRounds} times to be called again.`);
   }

@@ -43,7 +43,8 @@ export interface McpOptions<V = unknown> {
  *
  * If a server of the protocol of 2026 needs the input of a person, the run pauses with its questions: a form is approved with its content as `input`, or
  * answered by a reply in JSON; a page is approved once it was opened. The call continues with the answers, also in another process, and an answer that does not
- * fit its form is asked for again. Servers before 2026 would wait for the answer, so they are not offered one.
+ * fit its form is asked for again. Hooks may answer in place of the person, or change the answer: those of `claude_hooks()`, and `hookElicitations()` of `kit` for
+ * yours. Servers before 2026 would wait for the answer, so they are not offered one.
  *
  * It was tried with servers of the official package, and with lists, results and messages in the forms of public reports, as JSON and as streams; no stream
  * was recorded from a real server. Not supported: sampling and roots, which the protocol has deprecated, prompts and templates of resources of servers, tasks, and a list that

@@ -4,8 +4,15 @@
  * @module
  */
 import { ToolError } from "../../../mod.ts";
-import type { PersonAnswer } from "../../../mod.ts";
-import { type CallQuestion, isObject, type UnknownObject } from "../../../src/core/kit.ts";
+import type { PersonAnswer, Scope } from "../../../mod.ts";
+import {
+  answerElicitation,
+  type CallQuestion,
+  type ElicitationAnswer,
+  isObject,
+  reviewElicitation,
+  type UnknownObject,
+} from "../../../src/core/kit.ts";
 
 /** A result of a call that needs the input of a person, and the answers so far. Saved while a person is asked. */
 export interface SavedRound {
@@ -42,13 +49,16 @@ export function questionsOf(server: string, round: SavedRound): readonly CallQue
   return openRequests(round).map(([, request]) => questionOf(server, request));
 }
 
+/** The method of a question that a person can answer. */
+const elicitation = "elicitation/create";
+
 function openRequests({ inputRequests = {}, inputResponses = {} }: SavedRound): readonly [string, unknown][] {
   return Object.entries(inputRequests).filter(([name]) => !Object.hasOwn(inputResponses, name));
 }
 
 function questionOf(server: string, request: unknown): CallQuestion {
   const { method, params }: UnknownObject = Object(request);
-  if (method !== "elicitation/create") {
+  if (method !== elicitation) {
     throw new ToolError(`Cannot answer the MCP server: it asks for ${method}, which is not supported.`);
   }
   const { mode = "form", message, url }: UnknownObject = Object(params);
@@ -81,7 +91,7 @@ interface Field {
 }
 
 function fieldsOf(request: unknown): readonly Field[] {
-  const { requestedSchema }: UnknownObject = Object(Object(request).params);
+  const { requestedSchema } = paramsOf(request);
   const { properties, required }: UnknownObject = Object(requestedSchema);
   return Object.entries(Object(properties)).map(([name, schema]) => {
     return { name, schema: Object(schema), isRequired: Array.isArray(required) && required.includes(name) };
@@ -104,13 +114,59 @@ export function answered(round: SavedRound, answers: readonly (PersonAnswer | un
   return { ...round, inputResponses: { ...round.inputResponses, ...Object.fromEntries(responses) } };
 }
 
+/** Adds the answers that hooks of the run give in place of a person. An answer that does not fit its form is reported, and the person is asked. */
+export async function answeredByHooks(server: string, round: SavedRound, ctx: Scope): Promise<SavedRound> {
+  const responses: Record<string, unknown> = { ...round.inputResponses };
+  for (const [name, request] of openRequests(round)) {
+    if (Object(request).method !== elicitation) continue;
+    const answer = await answerElicitation({ server, params: paramsOf(request) }, ctx);
+    if (!answer) continue;
+    if (isAnswer(request, answer)) responses[name] = answer;
+    else {ctx.run.report(
+        new Error(`Cannot use the answer of a hook to MCP server "${server}": it does not fit the form`),
+      );}
+  }
+  return { ...round, inputResponses: responses };
+}
+
+/** Lets hooks of the run change the answers that a person has added to `before`. One that does not fit its form then is declined. */
+export async function reviewedByHooks(
+  server: string,
+  { before, round }: { readonly before: SavedRound; readonly round: SavedRound },
+  ctx: Scope,
+): Promise<SavedRound> {
+  const responses: Record<string, unknown> = { ...round.inputResponses };
+  for (const [name, request] of openRequests(before)) {
+    if (!Object.hasOwn(responses, name)) continue;
+    const personsAnswer = responses[name] as ElicitationAnswer; // responseOf() made it
+    const answer = await reviewElicitation({ server, params: paramsOf(request) }, personsAnswer, ctx);
+    const isValid = answer === personsAnswer || isAnswer(request, answer);
+    if (!isValid) {
+      ctx.run.report(new Error(`Cannot send the answer of a hook to MCP server "${server}": it does not fit the form`));
+    }
+    responses[name] = isValid ? answer : { action: "decline" };
+  }
+  return { ...round, inputResponses: responses };
+}
+
+function paramsOf(request: unknown): UnknownObject {
+  return Object(Object(request).params);
+}
+
+/** Whether an answer fits its request. */
+function isAnswer(request: unknown, { action, content }: ElicitationAnswer): boolean {
+  if (action !== "accept" || paramsOf(request).mode === "url") return true;
+  return isObject(content) && fieldsOf(request).every((field) => fits(content, field));
+}
+
 /** Returns the answer of the protocol; undefined if it does not fit the form. */
 function responseOf(request: unknown, answer: PersonAnswer): UnknownObject | undefined {
   if (answer.type === "deny") return { action: "decline" };
-  if (Object(Object(request).params).mode === "url") return { action: answer.type === "approve" ? "accept" : "cancel" };
+  if (paramsOf(request).mode === "url") return { action: answer.type === "approve" ? "accept" : "cancel" };
   const fields = fieldsOf(request);
   const content = answer.type === "approve" ? answer.input ?? defaultsOf(fields) : contentOf(answer.text, fields);
-  return isObject(content) && fields.every((field) => fits(content, field)) ? { action: "accept", content } : undefined;
+  const response = { action: "accept", content: content as UnknownObject } as const; // isAnswer() checks it
+  return isAnswer(request, response) ? response : undefined;
 }
 
 /** Returns the content of a reply: JSON, or the text of the only field. */
