@@ -11,10 +11,11 @@ export {
   answerElicitation,
   type Elicitation,
   type ElicitationAnswer,
-  type ElicitationHooks,
-  hookElicitations,
+  hookServers,
+  noteConnection,
   reviewElicitation,
-} from "./features/elicitation.ts";
+  type ServerHooks,
+} from "./features/server_hooks.ts";
 export { jsonThatRuns } from "./tool_io.ts";
 export { outputInstructions } from "./output.ts";
 export { type Division, groupMessages, splitTranscript } from "./compaction.ts";

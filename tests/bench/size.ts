@@ -78,7 +78,7 @@ const rows: readonly Row[] = [
   { what: "screen", bundle: "features/screen.ts", without: served, budget: 2, ceiling: 2.15 },
   { what: "provider tools", bundle: "features/provider_tools.ts", without: served, budget: 2.5, ceiling: 2.35 },
   { what: "moderation", bundle: "features/moderation.ts", without: "features/screen.ts", budget: 1.5, ceiling: 1.2 },
-  { what: "MCP servers", bundle: "features/mcp.ts", without: served, budget: 70, ceiling: 69.6 },
+  { what: "MCP servers", bundle: "features/mcp.ts", without: served, budget: 70, ceiling: 69.65 },
   { what: "mods", bundle: "features/mods.ts", without: served, budget: 16, ceiling: 20.9 },
   { what: "cache", bundle: "features/cache.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.25 },
   { what: "notes", bundle: "features/notes.ts", without: "features/key_value.ts", budget: 1.5, ceiling: 1.4 },

@@ -28,7 +28,7 @@ import {
   user,
   type UserMessage,
 } from "../../../mod.ts";
-import { type ElicitationAnswer, type ElicitationHooks, hookElicitations, isObject } from "../../../src/core/kit.ts";
+import { type ElicitationAnswer, hookServers, isObject, type ServerHooks } from "../../../src/core/kit.ts";
 
 // Events of a run that hooks observe in the background: CwdChanged, FileChanged, InstructionsLoaded and Notification.
 
@@ -93,7 +93,7 @@ function namesIn({ definitions }: Hooks): ReadonlySet<string> {
 // The questions of MCP servers: Elicitation and ElicitationResult.
 
 /** Creates the hooks for the questions of servers; undefined without such hooks. */
-function elicitationHooks(hooks: Hooks): ElicitationHooks | undefined {
+function elicitationHooks(hooks: Hooks): ServerHooks | undefined {
   if (!hooks.has("Elicitation", "ElicitationResult")) return undefined;
   return {
     async asked({ server: mcp_server_name, params }, ctx) {
@@ -340,7 +340,7 @@ export function sessionHook(hooks: Hooks): Pick<Middleware, "session"> {
 
   return {
     async session(ctx, next) {
-      if (elicitation) hookElicitations(ctx, elicitation);
+      if (elicitation) hookServers(ctx, elicitation);
       const context = await beginSession(ctx);
       const isNew = ctx.source === "new";
       if (!isNew) hooks.addLater(ctx, context);

@@ -238,7 +238,7 @@ function eventOf(kind: Kind, ctx: Scope, turn: number, payload: Payload, { wire,
 }
 
 function severityOf(kind: Kind, { Status, IsError, is_error }: Payload): "info" | "warn" | "error" {
-  if (kind === "error" || Status === "error" || is_error) return "error";
+  if (kind === "error" || kind === "mcp.server.failed" || Status === "error" || is_error) return "error";
   const warns = ["llm_retry", "context_compress", "tool_exec_skipped"].includes(kind);
   return warns || Status === "aborted" || IsError === true ? "warn" : "info";
 }

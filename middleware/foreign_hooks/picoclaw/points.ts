@@ -46,6 +46,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../../mod.ts";
+import { hookServers } from "../../../src/core/kit.ts";
 
 // The other points, for observers: `session`, `prompt`, `compact`, `subagent`, `error` and `abort`.
 
@@ -75,6 +76,14 @@ export function runHooks(
 
   return {
     async session(ctx, next) {
+      if (observers.has("mcp.server.connecting", "mcp.server.failed")) {
+        const { used: { turns } } = ctx.run;
+        hookServers(ctx, {
+          connecting: (server) => observers.notify("mcp.server.connecting", ctx, turns, () => ({ server })),
+          failed: (server, error) =>
+            observers.notify("mcp.server.failed", ctx, turns, () => ({ server, error: messageOf(error) })),
+        });
+      }
       await ready();
       const result = await next();
       const { run } = ctx;

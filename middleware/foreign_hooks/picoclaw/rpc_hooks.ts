@@ -97,7 +97,7 @@ export type RpcHooks = Middleware & AsyncDisposable;
  * - A message that arrives during a batch skips no call of the batch; the model receives it afterwards.
  * - `media` of a result with `response_handled` becomes artifacts of the result: clients receive them as events, not through a channel.
  * - The events `session_summarize`, `follow_up_queued` and `subturn_orphan`, and those of channels, buses and gateways, never occur.
- * - "head": `mcp.server.connected` and `mcp.tool.discovered` occur once per run, before the first request with a tool named `mcp__server__tool`. `mcp.server.connecting` and `mcp.server.failed` never occur.
+ * - "head": `mcp.server.connected` and `mcp.tool.discovered` occur once per run, before the first request with a tool named `mcp__server__tool`; `mcp.server.connecting` and `mcp.server.failed` when `mcp()` after it in `use` connects.
  * - "head": `context.route` and `context.scope` name one account and one rule, "default", and a conversation is a session.
  *
  * Throws a `TypeError` for an invalid configuration, or one that needs an option that is not given.

@@ -4,7 +4,7 @@
  * @module
  */
 import { type AnyTool, type Middleware, type Scope, tool } from "../../../mod.ts";
-import { canonicalJson, Cleanups, expectNames, startError } from "../../../src/core/kit.ts";
+import { canonicalJson, Cleanups, expectNames, noteConnection, startError } from "../../../src/core/kit.ts";
 import type { McpBounds, McpTransport } from "./bounded_fetch.ts";
 import {
   connect,
@@ -43,7 +43,7 @@ export interface McpOptions<V = unknown> {
  *
  * If a server of the protocol of 2026 needs the input of a person, the run pauses with its questions: a form is approved with its content as `input`, or
  * answered by a reply in JSON; a page is approved once it was opened. The call continues with the answers, also in another process, and an answer that does not
- * fit its form is asked for again. Hooks may answer in place of the person, or change the answer: those of `claude_hooks()`, and `hookElicitations()` of `kit` for
+ * fit its form is asked for again. Hooks may answer in place of the person, or change the answer: those of `claude_hooks()`, and `hookServers()` of `kit` for
  * yours. Servers before 2026 would wait for the answer, so they are not offered one.
  *
  * It was tried with servers of the official package, and with lists, results and messages in the forms of public reports, as JSON and as streams; no stream
@@ -114,6 +114,7 @@ async function connectServer<V>(
   { ctx, servers }: { readonly ctx: Scope<V>; readonly servers: KnownServers },
 ): Promise<Connection | undefined> {
   try {
+    noteConnection(name, ctx);
     const bounds = { time: server.time ?? 30_000, maxBytes: server.maxBytes ?? 10_000_000 };
     const { transport, user } = await transportOf(server, ctx, bounds);
     const { signal } = ctx;
@@ -124,6 +125,7 @@ async function connectServer<V>(
     return connection;
   } catch (error) {
     if (ctx.signal.aborted) return undefined; // the run is being stopped
+    noteConnection(name, ctx, { error });
     const cause = startError(name, error);
     ctx.run.report(new Error(`Cannot use MCP server "${name}": it could not be connected`, { cause }));
     ctx.emit({ type: "notice", text: `The tools of ${name} are not available now.` });

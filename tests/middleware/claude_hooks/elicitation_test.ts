@@ -1,6 +1,6 @@
 import { agent, type Event, memory, type Middleware, type PersonAnswer } from "@jizai/jizai";
 import { claude_hooks, type HookConfig } from "@jizai/jizai/middleware/claude_hooks";
-import { hookElicitations } from "@jizai/jizai/kit";
+import { hookServers } from "@jizai/jizai/kit";
 import { mcp } from "@jizai/jizai/middleware/mcp";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { inputRequired } from "@modelcontextprotocol/server";
@@ -198,7 +198,7 @@ Deno.test("Claude: systemMessage and continue of Elicitation are discarded", asy
   assertEquals(events.filter(({ type }) => type === "notice"), []);
 });
 
-Deno.test("hookElicitations() lets any middleware answer, in order, and declines if one throws", async () => {
+Deno.test("hookServers() lets any middleware answer, in order, and declines if one throws", async () => {
   for (const [first, sent] of [[undefined, accept], [new Error("down"), { action: "decline" }]] as const) {
     let received: Fields | undefined;
     await using server = served((server) => {
@@ -212,7 +212,7 @@ Deno.test("hookElicitations() lets any middleware answer, in order, and declines
     const answering = (answer: typeof accept | Error | undefined): Middleware => ({
       session(ctx, next) {
         const asked = () => answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
-        hookElicitations(ctx, { asked });
+        hookServers(ctx, { asked });
         return next();
       },
     });

@@ -1,10 +1,12 @@
 import { assertEquals } from "@std/assert";
 import { agent, compacted, ModelError, type RunHandle, tool, ToolError, user } from "@jizai/jizai";
+import { mcp } from "@jizai/jizai/middleware/mcp";
 import { retry } from "@jizai/jizai/middleware/retry";
 import { type KindForm, rpc_hooks } from "@jizai/jizai/middleware/rpc_hooks";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { FakeTime } from "@std/testing/time";
 import { batch, call, settled, weather } from "../../support/batch.ts";
+import { served } from "../../support/mcp_server.ts";
 import { answering, builtins, programs, warnings } from "../../support/rpc.ts";
 import { asTool } from "@jizai/jizai/subagents";
 import { compacting } from "../../support/compacting.ts";
@@ -384,6 +386,34 @@ Deno.test("PicoClaw: in the version head, observers receive the servers, tools a
     severity: "info",
     attrs: payload,
   });
+});
+
+Deno.test("PicoClaw: in the version head, observers receive that a run connects to a server of MCP, or cannot", async () => {
+  await using server = served((server) => {
+    server.registerTool("read", { description: "Reads" }, () => ({ content: [] }));
+  });
+  for (const wire of ["head", "document"] as const) {
+    const reported: Record<string, unknown>[] = [];
+    const hooks = builtins(
+      { ear: { event: (event) => void reported.push(event) } },
+      { wire, channel: "cli", kinds: "dotted" },
+    );
+    const transport = () => Promise.reject(new Error("no route to host"));
+    const use = [hooks, mcp({ servers: { files: { url: server.url }, gone: { transport } } })];
+    await agent({ model: scripted("Done."), use }).run({ prompt: "Hi", onError: () => {} }).result;
+    await settled();
+    const events = reported.filter(({ kind }) => String(kind).startsWith("mcp."));
+    assertEquals(
+      events.map(({ kind, severity, payload }) => [kind, severity, payload]),
+      wire === "document" ? [] : [
+        ["mcp.server.connecting", "info", { server: "files" }],
+        ["mcp.server.connecting", "info", { server: "gone" }],
+        ["mcp.server.failed", "error", { server: "gone", error: "no route to host" }],
+        ["mcp.server.connected", "info", { server: "files", tool_count: 1 }],
+        ["mcp.tool.discovered", "info", { server: "files", tool: "read" }],
+      ],
+    );
+  }
 });
 
 Deno.test("PicoClaw: the version of the document has no events of MCP", async () => {

@@ -32,7 +32,10 @@ const names = [
 ] as const;
 
 /** The kinds of events about servers of tools. Only later versions of the wire have them. */
-const mcpKinds = ["mcp.server.connected", "mcp.tool.discovered", "mcp.tool.call.start", "mcp.tool.call.end"] as const;
+const mcpKinds = [
+  ...["mcp.server.connecting", "mcp.server.connected", "mcp.server.failed"] as const,
+  ...["mcp.tool.discovered", "mcp.tool.call.start", "mcp.tool.call.end"] as const,
+] as const;
 
 /** The kind of an event about a server of tools. */
 export type McpKind = (typeof mcpKinds)[number];

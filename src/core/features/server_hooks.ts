@@ -1,5 +1,5 @@
 /**
- * Hooks for what a server asks a person during a call (elicitation): they answer in place of the person, or change the person's answer.
+ * Hooks for the servers of tools that a run uses: what a server asks a person during a call (elicitation), and whether it can be reached.
  *
  * @module
  */
@@ -21,33 +21,37 @@ export interface ElicitationAnswer {
   readonly content?: { readonly [name: string]: unknown };
 }
 
-/** Hooks for the questions of servers. If one throws, the question is declined. */
-export interface ElicitationHooks {
+/** Hooks for servers of tools. If one throws about a question, the question is declined. */
+export interface ServerHooks {
   /** Answers in place of a person, or returns undefined. The person is asked if no hook answers. */
   readonly asked?: (question: Elicitation, ctx: Scope) => Promise<ElicitationAnswer | undefined>;
   /** Receives the answer of a person, and returns the answer that the server receives. */
   readonly answered?: (question: Elicitation, answer: ElicitationAnswer, ctx: Scope) => Promise<ElicitationAnswer>;
+  /** Called before the run connects to a server. */
+  readonly connecting?: (server: string, ctx: Scope) => void;
+  /** Called if the run cannot connect to a server, and continues without its tools. */
+  readonly failed?: (server: string, error: unknown, ctx: Scope) => void;
 }
 
-const hooksByRun = /* @__PURE__ */ new WeakMap<Run, readonly ElicitationHooks[]>();
+const hooksByRun = /* @__PURE__ */ new WeakMap<Run, readonly ServerHooks[]>();
 
 /**
- * Adds hooks for the questions of servers to a run, from a hook at `session`: `mcp()` asks them.
+ * Adds hooks for servers of tools to a run, from a hook at `session` outside of `mcp()`, which calls them.
  *
  * ```ts
  * import type { Middleware } from "@jizai/jizai";
- * import { hookElicitations } from "@jizai/jizai/kit";
+ * import { hookServers } from "@jizai/jizai/kit";
  *
  * const declineAll: Middleware = {
  *   name: "decline_all",
  *   session(ctx, next) {
- *     hookElicitations(ctx, { asked: () => Promise.resolve({ action: "decline" }) });
+ *     hookServers(ctx, { asked: () => Promise.resolve({ action: "decline" }) });
  *     return next();
  *   },
  * };
  * ```
  */
-export function hookElicitations({ run }: Scope, hooks: ElicitationHooks): void {
+export function hookServers({ run }: Scope, hooks: ServerHooks): void {
   hooksByRun.set(run, [...hooksByRun.get(run) ?? [], hooks]);
 }
 
@@ -80,6 +84,14 @@ export async function reviewElicitation(
     return current;
   } catch (error) {
     return refuse(error, ctx);
+  }
+}
+
+/** Tells the hooks that a run connects to a server, or that it could not. */
+export function noteConnection(server: string, ctx: Scope, failure?: { readonly error: unknown }): void {
+  for (const { connecting, failed } of hooksByRun.get(ctx.run) ?? []) {
+    if (failure) failed?.(server, failure.error, ctx);
+    else connecting?.(server, ctx);
   }
 }
 
