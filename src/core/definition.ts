@@ -184,6 +184,12 @@ export interface WrapHooks {
   readonly requested?: (ctx: ModelContext) => void;
 }
 
+/** Whether an agent has a trace. */
+export function hasTrace(agent: { readonly "~definition": object }): boolean {
+  const { wrapHooks } = agent["~definition"] as AgentDefinition; // agent() made it
+  return wrapHooks?.requested !== undefined;
+}
+
 /** The parts of an agent. */
 export interface AgentParts {
   /** The agent's name. */

@@ -171,6 +171,9 @@ const compactBody = /* @__PURE__ */ lazy(() =>
   object<{ readonly instructions?: string }>({ instructions: optional(string) })
 );
 
+/** Parses the body of `POST /calls`. */
+const callBody = /* @__PURE__ */ lazy(() => object({ name: id, input: json }));
+
 // The routes of wires. They ask for the same operations as the native routes.
 
 /** Returns a route of a wire as a route of the server. */
@@ -216,8 +219,8 @@ function operationOf(parsed: ParsedRequest, addressed: string | undefined): Oper
 /** The name of the id in a path. An app that mounts the server may have a parameter `id` of its own, which Hono would return in its place. */
 const idName = "jizai_id";
 
-/** Returns the native routes of a server. `serve()` documents them. */
-export function nativeRoutes(options: ServerOptions): readonly Route[] {
+/** Returns the native routes of a server. `serve()` documents them. `canCall`: developers may run calls that no model has made. */
+export function nativeRoutes(options: ServerOptions, canCall: boolean): readonly Route[] {
   const body = <T>(c: Context, shape: Shape<T>) => readJson(c, shape, options.maxBody);
 
   async function prompt(c: Context): Promise<Operation> {
@@ -234,6 +237,12 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
       busy: options.nativeBusy,
       format,
     };
+  }
+
+  async function call(c: Context): Promise<Operation> {
+    const made = await body(c, callBody);
+    const input = { prompt: `Run ${made.name}`, call: made };
+    return { type: "prompt", input, session: undefined, create: false, busy: options.nativeBusy, format };
   }
 
   return [
@@ -273,6 +282,7 @@ export function nativeRoutes(options: ServerOptions): readonly Route[] {
         return { type: "compact", session: idOf(c), instructions, format };
       },
     },
+    ...canCall ? [{ method: "POST", path: "/calls", parse: call } as const] : [],
   ];
 }
 

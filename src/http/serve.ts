@@ -7,6 +7,7 @@ import type { Context, Env } from "hono";
 import { Hono } from "hono/tiny";
 import { Admissions } from "./capacity.ts";
 import { Idempotency, SessionQueue } from "./queue.ts";
+import { hasTrace } from "../core/definition.ts";
 import { expectCount } from "../core/lib/options.ts";
 import type { Recover, SessionName, Sweep } from "../core/store.ts";
 import type { recoveryOf } from "../session/durable/recovery.ts";
@@ -79,6 +80,7 @@ export type ServedApp<E extends Env = DefaultEnv> = Hono<E> & {
  * - `POST /sessions/:id/answers`, `{ answers: [{ callId, type: "approve" | "deny" | "reply" }] }`: the events of the paused run from there on. With `run` and
  *   `at`, the run and the number of its `run.paused` event, a later pause is not answered.
  * - `POST /sessions/:id/compact`, `{}` or `{ instructions }`: the events of a run that compacts the transcript.
+ * - `POST /calls`, `{ name, input }`, only with a `page` and an agent with `trace`: the events of a run that makes this call in place of asking its model.
  * - `GET /health`: 200.
  * - `GET /ready`: 200, or 503 while the store does not answer within a second, no further run is admitted, or the server shuts down.
  * - `GET /`: the `page`, if there is one.
@@ -140,7 +142,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
   const wireRoutes = options.wires.flatMap((wire) => wire.routes(agent.name, agent)).map((route) =>
     wireRoute(route, options)
   );
-  for (const route of [...wireRoutes, ...nativeRoutes(options)]) {
+  for (const route of [...wireRoutes, ...nativeRoutes(options, options.page !== undefined && hasTrace(agent))]) {
     add(route.method, route.path, requestPath(route, server));
   }
   add("GET", "/health", (c) => options.signal?.aborted ? fail(shuttingDown(), c) : c.json({ status: "ok" }));

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AgentParts } from "../core/definition.ts";
+import { type AgentDefinition, hasTrace } from "../core/definition.ts";
 import { script, style } from "./bundle.ts";
 import type { DescribedAgent, PageData, PlaygroundOptions, ProposedPrompt, Switch } from "./page_data.ts";
 import type { Price } from "../protocol/message.ts";
@@ -13,14 +13,19 @@ import { expectNames } from "../protocol/shape.ts";
 
 /** Returns the data of the page of an agent. */
 function pageData(
-  { name, "~definition": definition }: DescribedAgent,
+  agent: DescribedAgent,
   { prompts = [], switches = [], prices = {} }: PlaygroundOptions,
 ): PageData {
-  const { model, tools } = definition as AgentParts; // agent() made it
+  const { model, toolTable: { definitions } } = agent["~definition"] as AgentDefinition; // agent() made it
   return {
-    agent: name,
+    agent: agent.name,
+    runsTools: hasTrace(agent),
     ...(typeof model !== "function" && { model: model.id }),
-    tools: tools.map(({ name, description }) => ({ name, description })),
+    tools: definitions.filter(({ provider }) => !provider).map(({ name, description, schema }) => ({
+      name,
+      description,
+      schema,
+    })),
     prompts: prompts.map((prompt) => typeof prompt === "string" ? { text: prompt } : prompt),
     switches,
     prices,
@@ -65,12 +70,13 @@ export type { DescribedAgent, PlaygroundOptions, Price, ProposedPrompt, Switch }
 
 /**
  * Creates the page for the option `page` of `serve()`. It shows the conversation, and the trace of each run as nested brackets; if the agent has `trace`, also
- * what each middleware did. Its user can approve, change and deny calls, answer in place of a tool, send messages to the run, finish it and stop it. With a
- * `log` and `onClientGone: "detach"`, a reloaded page continues where it was.
+ * each request and what each middleware did and changed. Its user can approve, change and deny calls, answer in place of a tool, send messages to the run, finish
+ * it and stop it. If the agent has `trace`, a tool can be run alone: hooks and the user decide about its call as about one of the model. With
+ * `onClientGone: "detach"`, a reloaded page continues where it was.
  *
  * The page is one document. It loads nothing else, except images of answers on which the user clicks. Its content security policy allows only its own script
  * and style. Answers are shown as Markdown without HTML, everything else as text. The page is for developers and has no login, and it names the tools of the
- * agent: leave it out in production, or mount it behind authentication.
+ * agent and their inputs: leave it out in production, or mount it behind authentication.
  *
  * ```ts
  * import { agent, serve } from "@jizai/jizai";

@@ -51,5 +51,12 @@ export interface PageData extends Required<PlaygroundOptions> {
   readonly agent: string;
   /** Undefined if a function picks the model for each request. */
   readonly model?: string;
-  readonly tools: readonly { readonly name: string; readonly description: string }[];
+  /** Whether the user may run a tool alone. */
+  readonly runsTools: boolean;
+  readonly tools: readonly {
+    readonly name: string;
+    readonly description: string;
+    /** The JSON Schema of its input. */
+    readonly schema: object;
+  }[];
 }

@@ -43,6 +43,7 @@ export interface Box {
 export interface Locator {
   click(): Promise<void>;
   fill(text: string): Promise<void>;
+  selectOption(value: string): Promise<unknown>;
   check(): Promise<void>;
   count(): Promise<number>;
   waitFor(): Promise<void>;

@@ -16,7 +16,7 @@ Deno.test(
     await shows(() => page.locator("#empty h2").textContent(), "planner");
     await shows(() => page.locator("#empty dd >> nth=0").textContent(), "scripted");
     await shows(() => page.locator("#empty .tools li").allTextContents(), ["weather", "order"]);
-    await shows(() => page.locator("#empty .tools li >> nth=0").getAttribute("title"), "Forecasts the weather");
+    await shows(() => page.locator("#empty .tools button >> nth=0").getAttribute("title"), "Forecasts the weather");
     await shows(() => page.locator("#empty .prompts li").allTextContents(), ["Plan a trip", "Say hello"]);
     await page.getByRole("button", { name: "Say hello" }).click();
     await until(page, "done");
@@ -344,5 +344,81 @@ Deno.test("playground: a run is run again in a session of its own, and compared"
     "It is sunny.",
   ]);
   await shows(() => page.locator("#runs button").count(), 2);
+  assertEquals(page.troubles, []);
+});
+
+Deno.test(
+  "playground: all runs of a session are run again in one session, and a person is asked again",
+  inBrowser,
+  async () => {
+    const buy = { calls: [["order", { what: "tea" }]] } as const;
+    const steps = ["Hello, Ada.", buy, "On its way.", "Hello, Bob.", buy, "It is on its way."] as const;
+    await using talk = await open({ steps });
+    const { page } = talk;
+    await send(page, "Hi");
+    await until(page, "done");
+    await send(page, "Tea!");
+    await until(page, "paused");
+    await page.getByRole("button", { name: "Approve" }).click();
+    await until(page, "done");
+    await page.getByRole("button", { name: "All 2 runs again" }).click();
+    await page.locator("aside .question").waitFor();
+    await shows(async () => (await page.locator("#comparison td").allTextContents()).slice(0, 2), ["done", "paused"]);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator("#comparison td:has-text('It is on its way.')").waitFor();
+    await shows(() => page.locator("aside .question").count(), 0);
+    await page.locator("#runs button >> nth=0").click();
+    await page.locator("#comparison td:has-text('Hello, Bob.')").waitFor();
+    await shows(() => page.locator("#comparison ins").allTextContents(), ["Bob"]);
+    assertEquals(page.troubles, []);
+  },
+);
+
+Deno.test("playground: a tool runs alone, past every guard, and asks no model", inBrowser, async () => {
+  const rules = permissions({ deny: ["drop"], allow: ["weather", "order"], otherwise: "deny" });
+  const calls = [["weather", { city: "Rome" }]] as const;
+  await using talk = await open({ steps: [{ calls }, "Done."], tools: [weather, order, drop], use: [rules] });
+  const { page } = talk;
+  const result = () => page.locator("#bench .result").allTextContents();
+  const run = () => page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.locator("#empty .tools button:has-text('weather')").click();
+  await shows(() => page.getByLabel("Input").inputValue(), '{\n  "city": ""\n}');
+  await page.getByLabel("Input").fill("{");
+  await run();
+  await page.locator("#bench .problem:has-text('The input is not JSON')").waitFor();
+  await page.getByLabel("Input").fill('{ "city": "Oslo" }');
+  await run();
+  await shows(result, ["Sunny in Oslo"]);
+  assertEquals((await brackets(page)).slice(1, 4), [
+    " prompt",
+    "  turn 1",
+    "   weather: ok · allowed by policy",
+  ]);
+  await page.locator("#bench select").selectOption("drop");
+  await shows(() => page.getByLabel("Input").inputValue(), '{\n  "table": ""\n}');
+  await run();
+  await page.locator("#bench .label:has-text('denied by policy')").waitFor();
+
+  await page.keyboard.press("Escape");
+  await send(page, "Hi"); // the first answer of the script: no call has asked the model
+  await until(page, "done");
+  await page.locator("#onion button.name:text-is('weather')").click();
+  await page.getByRole("button", { name: "Run alone" }).click();
+  await shows(() => page.getByLabel("Input").inputValue(), '{\n  "city": "Rome"\n}');
+  await page.getByRole("button", { name: "Close" }).click();
+  await shows(() => page.locator("#log .from-you").count(), 1);
+  assertEquals(page.troubles, []);
+});
+
+Deno.test("playground: a tool that runs alone asks the person, who may change its input", inBrowser, async () => {
+  await using talk = await open({});
+  const { page } = talk;
+  await page.locator("#empty .tools button:has-text('order')").click();
+  await page.getByLabel("Input").fill('{ "what": "tea" }');
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByLabel("Input of order").fill('{ "what": "coffee" }');
+  await page.getByRole("button", { name: "Approve" }).click();
+  await shows(() => page.locator("#bench .result").allTextContents(), ["Ordered coffee."]);
+  await page.locator("#bench .label:has-text('Result: ok · approved by a person')").waitFor();
   assertEquals(page.troubles, []);
 });

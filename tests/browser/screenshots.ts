@@ -209,6 +209,24 @@ const scenes: Readonly<Record<string, Scene>> = {
       await page.locator("#onion button.name:has-text('fahrenheit at tool') >> nth=0").click();
     },
   },
+  bench: {
+    app: tour,
+    async play(page) {
+      await page.locator("#empty .tools button:has-text('payment')").click();
+      await page.getByLabel("Input").fill('{ "order": "1042" }');
+      await page.getByRole("button", { name: "Run", exact: true }).click();
+      await page.locator("#bench .result:has-text('Ada paid')").waitFor();
+    },
+  },
+  bench_asks: {
+    app: tour,
+    async play(page) {
+      await page.locator("#empty .tools button:has-text('refund')").click();
+      await page.getByLabel("Input").fill('{ "order": "1042", "amount": 80 }');
+      await page.getByRole("button", { name: "Run", exact: true }).click();
+      await page.getByRole("button", { name: "Approve" }).waitFor();
+    },
+  },
   compared: {
     app: tour,
     async play(page) {

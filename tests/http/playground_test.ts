@@ -159,6 +159,7 @@ Deno.test("the page shows what a hook changed: words, lines, or whole texts that
   assertEquals(marked("Be kind.", "Be very kind."), "Be [+very +]kind.");
   assertEquals(marked("The card is 4111 1111.", "The card is [redacted]."), "The card is [-4111 1111-][+[redacted]+].");
   assertEquals(marked({ city: "Rome" }, { city: "Oslo" }), '{\n  "city": "[-Rome-][+Oslo+]"\n}');
+  assertEquals(marked("Sunny, 24 °C", "Sunny, 75 °F"), "Sunny, [-24 °C-][+75 °F+]");
   assertEquals(marked("one", "Zwölf Boxkämpfer"), "[-one-][+Zwölf Boxkämpfer+]");
   assertEquals(marked(undefined, ["It is noon.", "It rains."]), "[+It is noon.\nIt rains.+]");
   assertEquals([marked("", ""), marked("same", "same"), marked(["a"], [])], ["", "same", "[-a-]"]);

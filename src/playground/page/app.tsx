@@ -4,6 +4,7 @@
  * @module
  */
 import { useEffect, useRef, useState, useSyncExternalStore } from "hono/jsx/dom";
+import { Bench, type BenchCall, BenchTrace } from "./bench.tsx";
 import type { Conversation } from "./conversation.ts";
 import { QuestionCard } from "./question.tsx";
 import { Runs } from "./runs.tsx";
@@ -107,8 +108,13 @@ function Tour({ data: { prompts, switches }, off, toggle, submit }: TourProps) {
   );
 }
 
-/** Introduces the agent. */
-function Empty({ data, ...tour }: TourProps) {
+/** The properties of the empty conversation. */
+interface EmptyProps extends TourProps {
+  readonly runAlone: (call: BenchCall) => void;
+}
+
+/** Introduces the agent. A click on a tool puts it on the bench. */
+function Empty({ data, runAlone, ...tour }: EmptyProps) {
   const { agent, model, tools } = data;
   return (
     <div id="empty">
@@ -120,7 +126,17 @@ function Empty({ data, ...tour }: TourProps) {
         <dd>
           {tools.length === 0 && "none"}
           <ul class="tools">
-            {tools.map((tool) => <li key={tool.name} class="code" title={tool.description}>{tool.name}</li>)}
+            {tools.map(({ name, description }) => (
+              <li key={name}>
+                {data.runsTools
+                  ? (
+                    <button type="button" class="code" title={description} onClick={() => runAlone({ name })}>
+                      {name}
+                    </button>
+                  )
+                  : <span class="code" title={description}>{name}</span>}
+              </li>
+            ))}
           </ul>
         </dd>
       </dl>
@@ -137,11 +153,16 @@ type Tab = typeof tabs[number];
 
 /** The page of a conversation. On a narrow screen, tabs select the conversation or the trace. */
 export function App({ conversation, data }: { readonly conversation: Conversation; readonly data: PageData }) {
-  const { view, connection, refused, problem, off, again, now } = useSyncExternalStore(
+  const { view, connection, refused, problem, off, beside, now } = useSyncExternalStore(
     conversation.listen,
     conversation.read,
   );
   const [tab, setTab] = useState<Tab>("Conversation");
+  const [bench, setBench] = useState<BenchCall>();
+  const runAlone = (call: BenchCall) => {
+    setBench(call);
+    setTab("Conversation");
+  };
   const { status, questions, run, at } = view;
   const [question] = status === "paused" || status === "starting" ? questions : []; // it stays until its answer is accepted
   const isEmpty = view.entries.length === 0 && !isRunning(view);
@@ -158,13 +179,33 @@ export function App({ conversation, data }: { readonly conversation: Conversatio
         startOver={startOver}
       />
       <main aria-label="Conversation">
-        {isEmpty && <Empty {...tour} />}
-        <Transcript view={view} prices={data.prices} prompts={data.prompts} />
+        {bench && (
+          <Bench
+            call={bench}
+            tools={data.tools}
+            last={beside.alone}
+            conversation={conversation}
+            close={() => setBench(undefined)}
+          />
+        )}
+        {isEmpty && !bench && <Empty {...tour} runAlone={runAlone} />}
+        <div class="transcript" hidden={bench !== undefined}>
+          <Transcript view={view} prices={data.prices} prompts={data.prompts} />
+        </div>
       </main>
       <aside aria-label="Trace">
-        <Runs view={view} prices={data.prices} now={now} again={again} runAgain={conversation.again} />
+        {bench && beside.alone ? <BenchTrace view={beside.alone.view} /> : (
+          <Runs
+            view={view}
+            prices={data.prices}
+            now={now}
+            beside={beside}
+            conversation={conversation}
+            runAlone={data.runsTools ? runAlone : undefined}
+          />
+        )}
       </aside>
-      <footer onKeyDown={leaveCard}>
+      <footer hidden={bench !== undefined} onKeyDown={leaveCard}>
         <div id="asked" aria-live="assertive">
           {question && (
             <QuestionCard
@@ -195,6 +236,7 @@ export function App({ conversation, data }: { readonly conversation: Conversatio
 
   function startOver(): void {
     conversation.reset();
+    setBench(undefined);
     setTab("Conversation");
     document.getElementById("words")?.focus();
   }

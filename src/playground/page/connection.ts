@@ -62,13 +62,15 @@ export interface Connection {
   post(path: string, body?: unknown): Promise<Response>;
   /** Sends JSON for which no events are expected. Returns the reason if it was refused. */
   send(path: string, body?: unknown): Promise<Refusal | undefined>;
+  /** Reads the events of a response to its end or to a lost connection. Returns the reason if it was refused. */
+  read(opening: Promise<Response>, onFrame: (frame: Frame) => void): Promise<Refusal | undefined>;
   /** Reads the events of a run to its end: those of `opening`, and after a lost connection the rest. */
   follow(opening?: Promise<Response>): Promise<void>;
 }
 
 /** Creates the requests to the server at `base`. */
 export function connectionOf(base: string, host: ConnectionHost): Connection {
-  return { post, send, follow };
+  return { post, send, read, follow };
 
   function post(path: string, body: unknown = {}): Promise<Response> {
     const { off } = host;
@@ -79,6 +81,12 @@ export function connectionOf(base: string, host: ConnectionHost): Connection {
   async function send(path: string, body?: unknown): Promise<Refusal | undefined> {
     const response = await post(path, body).catch(() => undefined);
     return response?.ok ? undefined : await reasonOf(response);
+  }
+
+  async function read(opening: Promise<Response>, onFrame: (frame: Frame) => void): Promise<Refusal | undefined> {
+    const response = await opening.catch(() => undefined);
+    if (!response?.ok) return await reasonOf(response);
+    return await readFrames(response, onFrame).then(() => undefined, () => reasonOf(undefined));
   }
 
   async function follow(opening?: Promise<Response>): Promise<void> {

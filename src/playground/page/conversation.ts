@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { type Connection, connectionOf, readFrames, type Refusal } from "./connection.ts";
+import { type Connection, connectionOf, type Refusal } from "./connection.ts";
 import { reduce } from "./reduce.ts";
-import { change, emptyView, type Entry, type Frame, isRunning, type RunRecord, startRun, type View } from "./view.ts";
+import { edited, sideRuns, type SideRunsByKey } from "./side_runs.ts";
+import { emptyView, type Entry, type Frame, isRunning, type RunRecord, startRun, type View } from "./view.ts";
 import type { PersonAnswer } from "../../protocol/question.ts";
 
 // The snapshots of the page: its state, which is stored over a reload, and the listeners that draw it.
@@ -21,8 +22,8 @@ export interface Snapshot {
   readonly problem: string;
   /** The names of the switches that are off. */
   readonly off: readonly string[];
-  /** A run that was run again, and the view of the new one. */
-  readonly again?: { readonly run: string; readonly view: View };
+  /** The runs beside the conversation. */
+  readonly beside: SideRunsByKey;
   /** The time, in milliseconds since 1970. */
   readonly now: number;
 }
@@ -48,6 +49,7 @@ function openSnapshots(storageKey: string): Snapshots {
     connection: "",
     refused: "",
     problem: "",
+    beside: {},
     off: JSON.parse(sessionStorage.getItem(`${storageKey} off`) ?? "[]"),
     now: now(),
   };
@@ -107,12 +109,6 @@ function store(storageKey: string, view: View): void {
   }
 }
 
-/** Keeps the input of an answer in the entry of its call, if a person edited it. */
-function edited(view: View, answer: PersonAnswer): View {
-  if (answer.type !== "approve" || answer.input === undefined) return view;
-  return change(view, `${answer.callId}`, { edited: JSON.stringify(answer.input, null, 2) });
-}
-
 // The session that a server has forgotten.
 
 const forgotten =
@@ -148,8 +144,12 @@ export interface Conversation extends Pick<Snapshots, "read" | "listen"> {
   stop(): void;
   /** Lets the run answer once more, without tools, and end. */
   finish(): void;
-  /** Runs the prompt of a run again, in a session of its own that begins with the texts before it. Tools run again, too. */
-  again(run: RunRecord): void;
+  /** Runs the prompts of runs again, in a session of its own that begins with the texts before the first one. Tools run again, too. */
+  again(runs: readonly RunRecord[]): void;
+  /** Runs a tool with an input, without a model, in a session of its own. */
+  call(name: string, input: unknown): void;
+  /** Answers a question of a run beside the conversation. */
+  answerBeside(key: string, answer: PersonAnswer): void;
   /** Turns a part of the agent off, or on again. */
   toggle(name: string): void;
   /** Leaves the conversation for a new one. */
@@ -176,6 +176,7 @@ export function openConversation(base: string): Conversation {
     fail,
   });
 
+  const beside = sideRuns({ server, now, read: () => read().beside, set: (beside) => set({ beside }) });
   const { view } = read();
   const mayRun = isRunning(view) || view.status === "lost" && view.session !== undefined;
   if (view.run !== undefined && mayRun) server.follow();
@@ -206,18 +207,15 @@ export function openConversation(base: string): Conversation {
       if (await send(`/runs/${run}/stop`) && status === "paused") server.follow();
     },
     finish: () => void send(`/runs/${read().view.run}/finish`),
-    async again({ run, prompt }) {
-      const { entries } = read().view;
-      const before = entries.slice(0, entries.findIndex(({ key }) => key.startsWith(`${run} `)));
-      let view = startRun(emptyView, prompt, now());
-      const update = (changed: View) => set({ again: { run, view: view = changed } });
-      update(view);
-      const response = await server.post("/runs", { messages: [...historyOf(before), message(prompt)] }).catch(
-        () => {},
-      );
-      if (response?.ok) await readFrames(response, (frame) => update(reduce(view, frame, now()))).catch(() => {});
-      if (isRunning(view)) update({ ...view, status: "lost" });
+    again(runs) {
+      beside.again(runs, ({ run, prompt }) => {
+        const { entries } = read().view;
+        const before = entries.slice(0, entries.findIndex(({ key }) => key.startsWith(`${run} `)));
+        return { messages: [...historyOf(before), message(prompt)] };
+      });
     },
+    call: beside.call,
+    answerBeside: beside.answer,
     toggle(name) {
       const { off } = read();
       set({ off: off.includes(name) ? off.filter((each) => each !== name) : [...off, name] });
@@ -225,7 +223,7 @@ export function openConversation(base: string): Conversation {
     reset() {
       leaving.abort();
       leaving = new AbortController();
-      set({ view: emptyView, connection: "", refused: "", problem: "" });
+      set({ beside: {}, view: emptyView, connection: "", refused: "", problem: "" });
     },
   };
 

@@ -5,6 +5,7 @@
  */
 import { useEffect, useRef } from "hono/jsx/dom";
 import type { HookChange } from "../../protocol/event.ts";
+import type { BenchCall } from "./bench.tsx";
 import { differenceOf, folded, textOfValue, wordsOfMessage } from "./difference.ts";
 import { actsOf, type ModelRequested, type Span, symbolOf, timeOf, turnKeyOf, type View, wordsOf } from "./view.ts";
 
@@ -13,10 +14,12 @@ interface DetailProps {
   readonly span: Span;
   readonly view: View;
   readonly close: () => void;
+  /** Puts a call on the bench. Undefined on the bench itself. */
+  readonly runAlone?: ((call: BenchCall) => void) | undefined;
 }
 
 /** The details of a span, below the trace. Escape closes them. */
-export function Detail({ span, view, close }: DetailProps) {
+export function Detail({ span, view, close, runAlone }: DetailProps) {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => panel.current?.focus(), [span.key]);
   const turn = view.turns.find(({ key }) => key === span.subject);
@@ -32,6 +35,14 @@ export function Detail({ span, view, close }: DetailProps) {
       <div class="head">
         <h2>{span.name}</h2>
         <span class="ms">{span.to === undefined ? "" : timeOf(span.to - span.from)}</span>
+        {runAlone && entry && canRun(entry) && (
+          <button
+            type="button"
+            onClick={() => runAlone({ name: span.name, input: entry.edited ?? entry.input })}
+          >
+            Run alone
+          </button>
+        )}
         <button type="button" onClick={close}>Close</button>
       </div>
       <div class="body">
@@ -69,6 +80,11 @@ export function Detail({ span, view, close }: DetailProps) {
       </div>
     </section>
   );
+}
+
+/** Whether the agent itself can run a call: not a call of a subagent or of the provider. */
+function canRun({ key }: View["entries"][number]): boolean {
+  return !/\/| provider /.test(key);
 }
 
 /** A request as it was sent. */

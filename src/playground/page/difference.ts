@@ -99,24 +99,28 @@ function common(before: readonly string[], after: readonly string[]): readonly P
   return pieces;
 }
 
-/** Joins the pieces of one kind between two that are the same: what is removed comes before what is added. A single space between two changes belongs to both. */
+/** Joins the pieces of one kind between two that are the same: what is removed comes before what is added. A character or two between changes belong to both. */
 function joined(pieces: readonly Piece[]): readonly Piece[] {
   const result: Piece[] = [];
+  const runs: Piece[] = [];
+  for (const piece of pieces) {
+    const last = runs.at(-1);
+    if (last?.kind === piece.kind) runs.splice(-1, 1, { ...piece, text: last.text + piece.text });
+    else runs.push(piece);
+  }
   let [removed, added] = ["", ""];
   const flush = () => {
     if (removed) result.push({ kind: "removed", text: removed });
     if (added) result.push({ kind: "added", text: added });
     [removed, added] = ["", ""];
   };
-  for (const [index, { kind, text }] of pieces.entries()) {
-    const isGap = kind === "same" && text === " " && removed + added !== "" && pieces[index + 1]?.kind !== "same";
+  for (const [index, { kind, text }] of runs.entries()) {
+    const isGap = kind === "same" && /^[^\n]{1,2}$/.test(text) && removed + added !== "" && index < runs.length - 1;
     if (kind === "removed" || isGap) removed += text;
     if (kind === "added" || isGap) added += text;
     if (kind !== "same" || isGap) continue;
     flush();
-    const last = result.at(-1);
-    if (last?.kind === "same") result.splice(-1, 1, { kind, text: last.text + text });
-    else result.push({ kind, text });
+    result.push({ kind, text });
   }
   flush();
   return result;

@@ -4,6 +4,7 @@
  * @module
  */
 import { useEffect, useRef, useState } from "hono/jsx/dom";
+import type { SideRun } from "./side_runs.ts";
 import type { PersonAnswer, Question } from "../../protocol/question.ts";
 
 /** The properties of the card. */
@@ -21,6 +22,24 @@ interface QuestionProps {
 /** The card of a question: about the whole run, or about a call. */
 export function QuestionCard(props: QuestionProps) {
   return props.question.callId === undefined ? <RunQuestion {...props} /> : <CallQuestion {...props} />;
+}
+
+/** The card of the first question of a run beside the conversation, if it asks one. */
+export function SideQuestion(
+  { run: { view, problem }, answer }: { readonly run: SideRun; readonly answer: (answer: PersonAnswer) => void },
+) {
+  const { status, questions: [question, ...others], run, at } = view;
+  if (!question || status !== "paused" && status !== "starting") return null;
+  return (
+    <QuestionCard
+      key={`${run} ${at} ${question.callId}`}
+      question={question}
+      count={others.length + 1}
+      refusal={problem}
+      isSent={status === "starting"}
+      answer={answer}
+    />
+  );
 }
 
 function RunQuestion({ question, count, refusal, isSent, answer }: QuestionProps) {

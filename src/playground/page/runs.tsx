@@ -4,7 +4,12 @@
  * @module
  */
 import { memo, useEffect, useLayoutEffect, useRef, useState } from "hono/jsx/dom";
+import type { BenchCall } from "./bench.tsx";
+import type { Conversation } from "./conversation.ts";
 import { Detail } from "./detail.tsx";
+import { differenceOf } from "./difference.ts";
+import { SideQuestion } from "./question.tsx";
+import type { SideRunsByKey } from "./side_runs.ts";
 import { type TraceNode, traceTree, unchangedNodes } from "./trace_tree.ts";
 import {
   actsOf,
@@ -35,7 +40,7 @@ interface TraceProps {
 }
 
 /** The trace, with its legend. If it was scrolled to its end, it stays there. */
-const Trace = memo(({ spans, isRunning, open }: TraceProps) => {
+export const Trace = memo(({ spans, isRunning, open }: TraceProps) => {
   const list = useRef<HTMLOListElement>(null);
   const wasAtEnd = useRef(isRunning);
   const drawn = useRef<readonly TraceNode[]>([]);
@@ -170,13 +175,15 @@ interface RunsProps {
   readonly view: View;
   readonly prices: Prices;
   readonly now: number;
-  /** A run that was run again, and the view of the new one. */
-  readonly again?: { readonly run: string; readonly view: View } | undefined;
-  readonly runAgain: (run: RunRecord) => void;
+  readonly beside: SideRunsByKey;
+  readonly conversation: Conversation;
+  /** Puts a call on the bench. Undefined if there is none. */
+  readonly runAlone: ((call: BenchCall) => void) | undefined;
 }
 
 /** The list of runs, and the trace of the selected one. A new run is selected when it begins. */
-export function Runs({ view, prices, now, again, runAgain }: RunsProps) {
+export function Runs({ view, prices, now, beside, conversation, runAlone }: RunsProps) {
+  const { again: runAgain, answerBeside } = conversation;
   const [selected, select] = useState("");
   const [opened, open] = useState("");
   useEffect(() => {
@@ -188,6 +195,8 @@ export function Runs({ view, prices, now, again, runAgain }: RunsProps) {
   const shown = runs.find(({ run }) => run === selected) ?? runs.at(-1);
   const span = shown?.spans.find(({ key }) => key === opened);
   const spending = shown && spendingOf(view.turns.filter(({ run }) => run === shown.run), prices);
+  const repeated = shown && beside[shown.run];
+  const repeatable = runs.filter((run) => run.prompt !== "" && !isRunning(run));
   if (!shown) {
     return (
       <p class="nothing">
@@ -210,28 +219,41 @@ export function Runs({ view, prices, now, again, runAgain }: RunsProps) {
         <span class="code id" title="The id of the run">{shown.run.slice(0, 8)}</span>
       </p>
       {!isRunning(shown) && shown.prompt !== "" && (
-        <button
-          type="button"
-          class="again"
-          title="In a session of its own, with the code of now. The tools run again, too."
-          onClick={() => runAgain(shown)}
-        >
-          Run again and compare
-        </button>
+        <div class="again" title="In a session of its own, with the code of now. The tools run again, too.">
+          <button
+            type="button"
+            onClick={() =>
+              runAgain([shown])}
+          >
+            Run again and compare
+          </button>
+          {repeatable.length > 1 && (
+            <button
+              type="button"
+              onClick={() => runAgain(repeatable)}
+            >
+              All {repeatable.length} runs again
+            </button>
+          )}
+        </div>
       )}
-      {again?.run === shown.run && (
+      {repeated && (
         <Comparison
-          before={summaryOf(view, shown.run, shown.status, prices)}
-          after={summaryOf(again.view, again.view.run ?? "", again.view.status, prices)}
+          before={summaryOf(view, shown, prices)}
+          after={summaryOf(repeated.view, recordOf(repeated.view, now), prices)}
         />
       )}
+      {repeated?.view.entries.flatMap(({ kind, key, text }) =>
+        kind === "note" ? [<p key={key} class="problem">{text}</p>] : []
+      )}
+      {repeated && <SideQuestion run={repeated} answer={(answer) => answerBeside(shown.run, answer)} />}
       <Trace
         key={shown.run}
         spans={shown.spans}
         isRunning={shown.run === view.run && view.status === "running"}
         open={open}
       />
-      {span && <Detail span={span} view={view} close={() => open("")} />}
+      {span && <Detail span={span} view={view} close={() => open("")} runAlone={runAlone} />}
     </>
   );
 }
@@ -251,15 +273,26 @@ function Comparison({ before, after }: ComparisonProps) {
         <th>Then</th>
         <th>Now</th>
       </tr>
-      {(["status", "calls", "answer", "tokens"] as const).map((key) => (
-        <tr key={key} class={before[key] === after[key] ? "same" : "differs"}>
-          <th>{key}</th>
-          <td>{before[key]}</td>
-          <td>{before[key] === after[key] ? "the same" : after[key]}</td>
-        </tr>
-      ))}
+      {(["status", "calls", "answer", "tokens", "time"] as const).map((key) => {
+        const [then, now] = [before[key], after[key]];
+        const isText = key === "calls" || key === "answer";
+        return (
+          <tr key={key} class={then === now || key === "time" ? "same" : "differs"}>
+            <th>{key}</th>
+            <td>{then}</td>
+            <td>{then === now ? "the same" : isText ? <Difference before={then} after={now} /> : now}</td>
+          </tr>
+        );
+      })}
     </table>
   );
+}
+
+/** The second of two texts, with what is new in it underlined. What is gone is beside it, in the first one. */
+function Difference({ before, after }: { readonly before: string; readonly after: string }) {
+  const pieces = differenceOf(before, after).filter(({ kind }) => kind !== "removed");
+  if (pieces.every(({ kind }) => kind === "added")) return <>{after}</>; // nothing is the same
+  return <>{pieces.map(({ kind, text }, index) => kind === "added" ? <ins key={index}>{text}</ins> : text)}</>;
 }
 
 /** The properties of one run in the list. */

@@ -338,10 +338,11 @@ export interface Summary {
   readonly calls: string;
   readonly answer: string;
   readonly tokens: string;
+  readonly time: string;
 }
 
 /** Summarizes a run of a view. */
-export function summaryOf({ entries, turns }: View, run: string, status: string, prices: Prices): Summary {
+export function summaryOf({ entries, turns }: View, { run, status, ms }: RunRecord, prices: Prices): Summary {
   const runEntries = entries.filter(({ key }) => key.startsWith(`${run} `));
   const spending = spendingOf(turns.filter((turn) => turn.run === run), prices);
   return {
@@ -351,5 +352,6 @@ export function summaryOf({ entries, turns }: View, run: string, status: string,
     ).join("\n"),
     answer: runEntries.flatMap(({ kind, text }) => kind === "agent" ? [text] : []).join("\n\n"),
     tokens: spending ? wordsOf(spending) : "",
+    time: timeOf(ms),
   };
 }
