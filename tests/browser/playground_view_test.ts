@@ -153,6 +153,7 @@ Deno.test("playground: a click on a hook shows what it changed, before and after
   await send(page, "Rome?");
   await until(page, "done");
   await page.locator("#onion button.name:has-text('change at tool')").click();
+  await shows(() => page.locator("#onion [aria-current]").allTextContents(), ["change at tool"]);
   const differences = () => page.locator("#detail .difference").allTextContents();
   await shows(async () => (await differences())[0], '{\n  "city": "[redacted]Oslo"\n}');
   await shows(() => page.locator("#detail .difference del").allTextContents(), ["[redacted]", "Sunny in Oslo"]);
@@ -160,6 +161,7 @@ Deno.test("playground: a click on a hook shows what it changed, before and after
   await page.locator("#onion button.name:has-text('redact at input')").click();
   await page.locator('#detail .hint:text-is("The difference is masked.")').waitFor();
   await shows(differences, ["user: [redacted]?"]);
+  await shows(() => page.locator("#onion [aria-current]").allTextContents(), ["redact at input"]);
   assertEquals(page.troubles, []);
 });
 

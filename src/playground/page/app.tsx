@@ -138,6 +138,7 @@ function Empty({ data, runAlone, ...tour }: EmptyProps) {
               </li>
             ))}
           </ul>
+          {data.runsTools && tools.length > 0 && <p class="hint">A click on a tool runs it alone, with your input.</p>}
         </dd>
       </dl>
       {data.prompts.length > 0 && <h3>Try</h3>}

@@ -21,7 +21,13 @@ interface DetailProps {
 /** The details of a span, below the trace. Escape closes them. */
 export function Detail({ span, view, close, runAlone }: DetailProps) {
   const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.focus(), [span.key]);
+  useEffect(() => {
+    panel.current?.focus();
+    const row = document.querySelector(`#onion [data-span="${span.key}"]`);
+    row?.scrollIntoView({ block: "nearest" });
+    row?.setAttribute("aria-current", "true"); // here, so that the other rows are not drawn again
+    return () => row?.removeAttribute("aria-current");
+  }, [span.key]);
   const turn = view.turns.find(({ key }) => key === span.subject);
   const entry = view.entries.find(({ key }) => key === span.subject);
   return (
@@ -128,7 +134,7 @@ function Change({ change: { key: path, before, after, same = 0 } }: { readonly c
   return (
     <>
       <div class="label">
-        {path} {before === undefined && <span class="hint">had no value before</span>}
+        <span class="code">{path}</span> {before === undefined && <span class="hint">had no value before</span>}
       </div>
       {old === now && <p class="hint">The difference is masked.</p>}
       {same > 0 && <p class="hint">Left out, because they are the same: {same}</p>}

@@ -127,7 +127,13 @@ const Bracket = memo(({ node: { span, children }, open }: BracketProps) => {
       <div class="row">
         {span.kind === "hook" || span.subject !== undefined
           ? (
-            <button type="button" class="name" title={`Details of ${span.name}`} onClick={() => open(span.key)}>
+            <button
+              type="button"
+              class="name"
+              data-span={span.key}
+              title={`Details of ${span.name}`}
+              onClick={() => open(span.key)}
+            >
               <Name span={span} />
             </button>
           )
