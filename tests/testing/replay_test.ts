@@ -1,4 +1,15 @@
-import { agent, deny, type Middleware, ModelError, serve, state, type Store, tool, ToolError } from "@jizai/jizai";
+import {
+  agent,
+  deny,
+  type Event,
+  type Middleware,
+  ModelError,
+  serve,
+  state,
+  type Store,
+  tool,
+  ToolError,
+} from "@jizai/jizai";
 import { budget } from "@jizai/jizai/middleware/budget";
 import { handoff } from "@jizai/jizai/middleware/handoff";
 import { redact } from "@jizai/jizai/middleware/redact";
@@ -503,6 +514,25 @@ Deno.test("the runs of a server are recorded, each with its requests", async () 
   await both.promise;
   assertEquals(recordings.map(({ result }) => result.status), ["paused", "done"]);
   for (const recording of recordings) await assertReplays(recording, assistant);
+});
+
+Deno.test("a call that runs alone replays, and a trace with the details that the server sent", async () => {
+  const noon: Middleware = { name: "noon", prompt: (_, next) => next({ context: ["It is noon."] }) };
+  for (const page of [undefined, () => new Response()]) {
+    const saved = Promise.withResolvers<Recording>();
+    const made = agent({ model: scripted("Paid."), tools: [weather, pay], use: [noon], trace });
+    const assistant = recordable(made, { record: true, save: saved.resolve });
+    const app = serve(assistant, page && { page });
+    const [path, body] = page ? ["/calls", { name: "weather", input: { city: "Oslo" } }] : ["/runs", { prompt: "Hi" }];
+    await eventsOf(post(app, path, body));
+    const recording = await saved.promise;
+    const again = await rerun(recording, assistant);
+    assertEquals(outline(again.events), outline(recording.events));
+    const changes = (events: readonly Event[]) =>
+      events.flatMap((event) => event.type === "hook.acted" ? event.changes ?? [] : []);
+    assertEquals(changes(again.events), changes(recording.events));
+    assertEquals(changes(recording.events).length, page ? 1 : 0);
+  }
 });
 
 Deno.test("an agent that asks more than was recorded fails, and does not wait", async () => {

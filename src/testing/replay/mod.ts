@@ -33,3 +33,4 @@ export {
   writeRecording,
 } from "./recording.ts";
 export type { VarsOption } from "../../core/agent.ts";
+export type { DirectCall } from "../../core/position.ts";

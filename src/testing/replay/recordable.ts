@@ -181,9 +181,12 @@ function ordered(started: Started, tape: Tape, signal: AbortSignal | undefined):
 }
 
 function requestOf(
-  { messages, answers = [] }: Pick<StartOptions, "messages" | "answers">,
+  { messages, call, answers = [], detailed }: Pick<StartOptions, "messages" | "call" | "answers" | "detailed">,
 ): RecordedRequest {
-  return messages ? { type: "run", messages } : { type: "resume", answers };
+  const details = detailed === undefined ? {} : { detailed };
+  return messages
+    ? { type: "run", messages, ...(call && { call }), ...details }
+    : { type: "resume", answers, ...details };
 }
 
 /** Returns the recording at the end of a run. A run that could not start has an empty one. */

@@ -5,6 +5,7 @@
  */
 import { End, isInterrupt, Pause } from "../../core/interrupt.ts";
 import type { RunResult } from "../../core/points.ts";
+import type { DirectCall } from "../../core/position.ts";
 import type { Session } from "../../core/session.ts";
 import { ToolError } from "../../core/tool.ts";
 import { ModelError, type ModelErrorCode, type ModelEvent, type ToolDefinition } from "../../model/model.ts";
@@ -79,10 +80,16 @@ export function errorOf(recorded: RecordedError): Error {
 
 // The entries of a recording.
 
-/** The request that started a run: a prompt, or answers to a paused run. */
+/** The request that started a run: a prompt, with the call that its client made in place of the model, or answers to a paused run. */
 export type RecordedRequest =
-  | { readonly type: "run"; readonly messages: readonly Message[] }
-  | { readonly type: "resume"; readonly answers: readonly PersonAnswer[] };
+  & (
+    | { readonly type: "run"; readonly messages: readonly Message[]; readonly call?: DirectCall }
+    | { readonly type: "resume"; readonly answers: readonly PersonAnswer[] }
+  )
+  & {
+    /** Whether the events of a trace contain requests to the model and changed values. Default: true. */
+    readonly detailed?: boolean;
+  };
 
 /** A value that a source of the run gave. The source is `model-1` for the first model request, `call_1-1` for the first execution of a call. */
 export type RecordedInput =

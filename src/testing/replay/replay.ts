@@ -103,9 +103,10 @@ async function play<V, O>(
   const { request, session, run, before, startedAt } = recording;
   const store = memory();
   if (before) await store.save({ ...before, version: 0 });
+  const { detailed } = request;
   const options = request.type === "run"
-    ? { messages: request.messages, run, startedAt }
-    : { answers: request.answers };
+    ? { messages: request.messages, call: request.call, run, startedAt, detailed }
+    : { answers: request.answers, detailed };
   const sink = { ...nullSink, write: ({ event }: NumberedEvent) => void events.push(event) };
   const started = start(definition, { store, session, vars, ...options }, sink);
   player.onOrder((order) => repeatOrder(started, order));
