@@ -23,6 +23,7 @@ import { scripted } from "@jizai/jizai/model/scripted";
 import { durable } from "@jizai/jizai/session/durable";
 import { resumeTokens } from "@jizai/jizai/session/resume_token";
 import { asTool } from "@jizai/jizai/subagents";
+import { trace } from "@jizai/jizai/trace";
 import { agUi } from "@jizai/jizai/wire/ag_ui";
 import { aiSdkMessages, aiSdkUi } from "@jizai/jizai/wire/ai_sdk";
 import { chatCompletions, responses } from "@jizai/jizai/wire/openai";
@@ -142,24 +143,38 @@ function inner(received: string[]): Middleware {
   };
 }
 
+/** A middleware outside of `redact()`, whose changes a trace shows. */
+function outer(chance: Chance): Middleware {
+  return {
+    name: "outer",
+    session: (ctx, next) =>
+      next({ context: [...ctx.context, around(chance)], settings: { instructions: around(chance) } }),
+    input: (ctx, next) => next({ messages: ctx.messages }),
+  };
+}
+
 /** A random agent that leaks the secret, and everything that it writes elsewhere. */
 function target(chance: Chance, steer: Steer) {
   const written: string[] = [];
   const steps = () => scripted(...Array.from({ length: 8 }, () => step(chance)));
   const model = steps();
   const helperModel = steps();
-  const helper = agent({ name: "helper", model: helperModel, tools: [leaking(chance, steer)], limits: { turns: 2 } });
+  const traced = chance.below(2) === 0 && { trace };
+  const tools = [leaking(chance, steer)];
+  const helper = agent({ name: "helper", model: helperModel, tools, limits: { turns: 2 }, ...traced });
   const hidden = redact({ secrets: [secret] });
   const spans = recorder();
   const records = audit((line) => void written.push(line), { mask: hidden.mask });
   const lines = logger((line) => written.push(JSON.stringify(line)));
-  const use = [hidden, inner(written), records, lines, otel(spans.api, { content: hidden.mask }), careless(chance)];
+  const inside = [inner(written), records, lines, otel(spans.api, { content: hidden.mask }), careless(chance)];
+  const use = [...chance.one([[], [outer(chance)]]), hidden, ...inside];
   const attacked = agent({
     model,
     tools: [leaking(chance, steer), asTool(helper, { description: around(chance) })],
     use,
     instructions: around(chance),
     limits: { turns: 4 },
+    ...traced,
   });
   return { attacked, models: [model, helperModel], written, spans };
 }
@@ -186,7 +201,8 @@ async function leakInto(chance: Chance): Promise<void> {
   const sealed = resumeTokens({ keys: [{ id: "k", secret: "a secret of at least thirty-two bytes" }] });
   const [path, bodyOf] = chance.one(Object.entries(prompts) as [[string, (prompt: string) => object]]);
   const wires = [agUi(), aiSdkUi(), aiSdkMessages(), chatCompletions(), responses()];
-  const options = { store, wires, onError: () => {}, observe: (fact: ServerFact) => void facts.push(fact) };
+  const page = () => new Response(); // clients receive the whole trace
+  const options = { store, wires, page, onError: () => {}, observe: (fact: ServerFact) => void facts.push(fact) };
   const [app, elsewhere] = [serve(attacked, options), serve(attacked, options)]; // as two processes
   const post = (to: string, body: unknown, server = app) =>
     server.request(to, {
