@@ -72,6 +72,15 @@ function changedResult(point: Point, before: unknown, after: unknown): readonly 
   return changeOf("result", shown(before), shown(after));
 }
 
+/** Returns what `read` returns, or nothing if a getter of a hook's value throws: where the value is used, it is refused by name. */
+function unlessThrown(read: () => readonly HookChange[]): readonly HookChange[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
 type HookActed = Extract<Event, { readonly type: "hook.acted" }>;
 
 /** Returns changes as every mask of the agent has masked them. They are cut after that, because half a secret is not recognised. */
@@ -203,7 +212,7 @@ function traced<C extends Scope, D extends object, R>(
     const spy = (change?: D): Promise<R> => {
       times++;
       for (const [key, value] of Object.entries(change ?? {})) if (value !== undefined) changed.add(key);
-      if (change && engine.detailed) changes.push(...passedValues(ctx, change));
+      if (change && engine.detailed) changes.push(...unlessThrown(() => passedValues(ctx, change)));
       const result = next(change);
       result.then(keep, () => {}); // a failure reaches the hook that awaits `result`
       return result;
@@ -223,7 +232,9 @@ function traced<C extends Scope, D extends object, R>(
       if (changed.size > 0) did.push("changed");
       const decided = decisionOf(returned);
       const ms = Math.round((performance.now() - start) * 1_000) / 1_000;
-      if (engine.detailed && !threw && returned !== below) changes.push(...changedResult(point, below, returned));
+      if (engine.detailed && !threw && returned !== below) {
+        changes.push(...unlessThrown(() => changedResult(point, below, returned)));
+      }
       const event: HookActed = {
         type: "hook.acted",
         middleware,

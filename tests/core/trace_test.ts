@@ -288,6 +288,23 @@ Deno.test("a trace cuts long values around what differs, and leaves out values t
   assertEquals(input?.after, { at: shown("new"), list: [...Array(50).fill(1), "[30 more]"] });
   const [whole] = await show({ at: "y".repeat(3_000) }, {});
   assertEquals(whole, { key: "input", before: {}, after: { at: `${"y".repeat(2_600)}… [400 characters]` } });
+  const unreadable = (key: string) =>
+    Object.defineProperty({}, key, {
+      enumerable: true,
+      get() {
+        throw new Error("unreadable");
+      },
+    });
+  for (
+    const careless of [
+      { model: (_, next) => next({ request: unreadable("options") }) },
+      { prompt: async (_, next) => Object.assign(unreadable("reason"), await next()) },
+    ] satisfies Middleware[]
+  ) {
+    const run = agent({ model: scripted("Hi."), use: [careless], trace }).run({ prompt: "Hi", onError: () => {} });
+    const acted = (await eventsOfRun(run)).filter((event) => event.type === "hook.acted");
+    assertEquals(acted.map(({ changes }) => changes), [undefined]);
+  }
   const circle: { self?: object } = {};
   circle.self = circle;
   assertEquals(await show(circle, { at: "x" }), [{ key: "input", before: { at: "x" }, after: "[not JSON]" }]);
