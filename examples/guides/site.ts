@@ -37,7 +37,7 @@ export const sections: readonly Section[] = [
   },
   {
     title: "Agents, tools, tests",
-    files: guides("tools several_agents mcp_servers skills your_own_middleware test_offline"),
+    files: guides("tools several_agents mcp_servers skills your_own_middleware playground test_offline"),
   },
   { title: "Clients", files: guides("use_chat ag_ui openai_clients mcp_server event_source nothing_streams") },
   {

@@ -560,6 +560,14 @@ Deno.test("from/claude_hooks: the files of a project, of an administrator and of
   assertEquals(copilotHooks(files).name, "command_hooks");
 });
 
+Deno.test("playground: the page is served, a tool runs alone past its guard, and a switch turns the guard off", async () => {
+  const { default: app } = await load("playground", demo);
+  assertStringIncludes(await (await app.request("/")).text(), "Without it, no person is asked.");
+  const call = { name: "refund", input: { order: "A7", amount: 50 } };
+  const last = async (headers = {}) => (await eventsOf(post(app, "/calls", call, headers))).at(-1)?.type;
+  assertEquals([await last(), await last({ "x-off": "permissions" })], ["run.paused", "run.finished"]);
+});
+
 Deno.test("every guide is in the sidebar, and a test executes its programs", async () => {
   const test = await Deno.readTextFile("tests/site/guides_test.ts");
   const shown = sections.flatMap(({ files = [] }) => files);
