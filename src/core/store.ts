@@ -140,7 +140,7 @@ export type Patience = () => number;
 /** The functions that are called before the work that has thrown an error is repeated. A bounded store sets those of the errors of its calls. */
 export const retryObservers: WeakMap<Error, () => void> = /* @__PURE__ */ new WeakMap();
 
-/** Runs `work` until it succeeds: at least five times or for a second, and as long as `patience` returns. Rejects at once with a `FinalError`. */
+/** Runs `work` until it succeeds: at least five times, for a second or until a deadline, and as long as `patience` returns. Rejects at once with a `FinalError`. */
 export async function withRetries<T>(work: (attempt: number) => Promise<T>, patience: Patience = () => 0): Promise<T> {
   const started = Date.now();
   for (let attempt = 0;; attempt++) {
@@ -148,7 +148,8 @@ export async function withRetries<T>(work: (attempt: number) => Promise<T>, pati
       return await work(attempt);
     } catch (error) {
       const passed = Date.now() - started;
-      const isLast = (attempt + 1 >= attempts || passed >= slow) && passed >= patience();
+      const isTriedEnough = attempt + 1 >= attempts || passed >= slow || error instanceof StoreDeadlineError;
+      const isLast = isTriedEnough && passed >= patience();
       if (isLast || error instanceof FinalError) throw error;
       if (error instanceof Error) retryObservers.get(error)?.();
       const delay = Math.min(backoff * (attempt + 1), longest);

@@ -84,11 +84,17 @@ const starts: Readonly<Record<string, Start>> = {
   },
 };
 
+/** A store that freezes after `more` calls, and the deadline of the server. */
+interface Fault {
+  readonly freeze: Freeze;
+  readonly more: number;
+  readonly deadline: number;
+}
+
 /** Sends a request to a store that freezes after `more` calls. Returns false if the request has its response before. */
 async function refuse(
   { options = {}, before, send, isPrompt = true }: Start,
-  freeze: Freeze,
-  more: number,
+  { freeze, more, deadline }: Fault,
 ): Promise<boolean> {
   using time = new FakeTime();
   const frozen = freezingJournal();
@@ -99,6 +105,7 @@ async function refuse(
   const onEnd = options.onEnd && (({ id }: RunEnd) => void ends.push(id));
   const app = serve(agent({ model, tools: [drop], use: [compaction()] }), {
     store: durable(frozen.journal),
+    storeDeadline: deadline,
     onError() {},
     ...options,
     ...(onEnd && { onEnd }),
@@ -112,7 +119,7 @@ async function refuse(
   const met = frozen.freeze(freeze, more);
   const sent = send(app, { session, events });
   await Promise.race([met, sent]);
-  await advance(time, 5_000); // one deadline
+  await advance(time, Math.max(deadline, 1_000)); // one deadline, or the retries of calls that fail at once
   const response = await sent;
   if (response.status !== 503) {
     assertEquals(response.status, 200);
@@ -149,7 +156,7 @@ for (const [number, [name, start]] of Object.entries(starts).entries()) {
     for (const freeze of number % 3 === 1 ? freezes : (["late", "unanswered"] as const)) {
       let more = 0;
       try {
-        while (await refuse(start, freeze, more)) more++;
+        while (await refuse(start, { freeze, more, deadline: number % 2 === 0 ? 5_000 : 400 })) more++;
       } catch (cause) {
         throw new Error(`The freeze "${freeze}" after ${more} calls`, { cause });
       }

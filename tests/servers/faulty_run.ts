@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { agent, type Model, serve, type Store } from "@jizai/jizai";
+import { agent, type Model, serve, type ServeOptions, type Store } from "@jizai/jizai";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { SlowStoreError } from "@jizai/jizai/session/durable";
 import { assertEquals } from "@std/assert";
@@ -30,9 +30,10 @@ function slowModel(count: number): Model {
 }
 
 /** Serves an agent that answers with `count` words. */
-export function servedOn(store: Store, count = 3): Served {
+export function servedOn(store: Store, count = 3, options: ServeOptions = {}): Served {
   const errors: string[] = [];
   const app = serve(agent({ model: slowModel(count) }), {
+    ...options,
     store,
     onError: (error) => {
       if (!(error instanceof SlowStoreError)) errors.push(reasonOf(error)); // each fault makes the store slow
@@ -74,9 +75,9 @@ export async function assertRefuses({ app, errors }: Served): Promise<string> {
 }
 
 /** Asserts that a prompt is answered, at most a few seconds after the database is up: a driver may still wait to connect, and the prompt is refused until then. */
-export async function assertAnswers({ app }: Served): Promise<void> {
+export async function assertAnswers({ app }: Served, prompt: object = { prompt: "Count" }): Promise<void> {
   for (let left = 3;; left--) {
-    const response = await post(app, "/runs", { prompt: "Count" });
+    const response = await post(app, "/runs", prompt);
     const text = await response.text();
     if (response.status !== 503 || left === 0) {
       return assertEquals(framesOf(text).at(-1)?.type, "run.finished", text);

@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { user } from "@jizai/jizai";
 import { migrate, postgresStore } from "@jizai/jizai/session/postgres";
 import { assertAnswers, assertRefuses, assertSurvives, delay, servedOn } from "./faulty_run.ts";
+import { eventsOf, framesOf, piecesOf, post } from "../support/requests.ts";
 import { isPostgresMissing, type PostgresServer, postgresServer } from "./postgres_server.ts";
 
 const ignore = await isPostgresMissing();
@@ -74,6 +75,37 @@ onPostgres("a prompt is refused while the server is down, and answered once it i
   await server.control("start");
   await assertAnswers(served);
 });
+
+onPostgres(
+  "a run survives a frozen server, and prompts are refused while it is frozen: they have begun nothing, and can be sent again",
+  async (sql, server) => {
+    const store = postgresStore(sql);
+    const { app } = servedOn(store, 60, { storeDeadline: 500 });
+    const [{ session } = { session: "" }] = (await eventsOf(post(app, "/runs", { prompt: "Count" })))
+      .filter((event) => event.type === "run.started");
+    const prompts = [{ prompt: "Again", session }, { prompt: "New" }];
+    const pieces = piecesOf(await post(app, "/runs", { prompt: "Count" }));
+    const begin = await pieces.until('"5 "');
+    await server.control("freeze");
+    const refused = await Promise.all(prompts.map((prompt) => post(app, "/runs", prompt))); // they are answered before the thaw
+    assertEquals(refused.map(({ status, headers }) => [status, headers.get("retry-after")]), [[503, "2"], [503, "2"]]);
+    await server.control("thaw");
+    const [events] = await Promise.all([
+      pieces.rest().then((rest) => framesOf(begin + rest)),
+      ...prompts.map((prompt) => assertAnswers({ app, errors: [] }, prompt)),
+    ]);
+    assertEquals(events.map(({ id }) => id), events.map((_, index) => index + 1));
+    const text = events.map((event) => event.type === "text.delta" ? event.text : "").join("");
+    assertEquals(text, Array.from({ length: 60 }, (_, index) => `${index + 1} `).join(""));
+    assertEquals(events.at(-1)?.type, "run.finished");
+    const sessions = await Promise.all((await store.list()).map((id) => store.load(id)));
+    assertEquals(sessions.map((session) => [session?.run, session?.messages.length]).sort(), [
+      [undefined, 2],
+      [undefined, 2],
+      [undefined, 4],
+    ]);
+  },
+);
 
 onPostgres("a prompt is refused while the database is read-only, with the reason", async (sql) => {
   const served = servedOn(postgresStore(sql));

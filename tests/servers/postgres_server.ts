@@ -27,12 +27,18 @@ const script = `
   for port in $(shuf -i 20000-40000 -n 5); do
     if start "$1" "$2"; then echo "$port $data/disk"; break; fi
   done
+  signal() {
+    pid=$(head -n 1 "$data/db/postmaster.pid")
+    kill "-$1" "$pid" $(grep -ls "^PPid:[[:space:]]*$pid$" /proc/[0-9]*/status | cut -d / -f 3)
+  }
   while read -r line; do
     case "$line" in
       kill) $as "$bin/pg_ctl" -D "$data/db" -m immediate stop >/dev/null ;;
       start) start "$1" "$2" ;;
       fill) head -c 1G /dev/zero >"$data/disk/fill" 2>/dev/null ;;
       free) rm "$data/disk/fill" ;;
+      freeze) signal STOP ;;
+      thaw) signal CONT ;;
     esac
     echo done
   done
@@ -48,8 +54,8 @@ export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
   /** The folder of its own disk, if it has one. */
   readonly disk: string;
-  /** Kills the server, or starts it again with the data that it has on disk; fills its own disk, or frees it. */
-  control(command: "kill" | "start" | "fill" | "free"): Promise<void>;
+  /** Kills the server, or starts it again with the data that it has on disk; fills its own disk, or frees it; freezes its processes, or lets them go on. */
+  control(command: "kill" | "start" | "fill" | "free" | "freeze" | "thaw"): Promise<void>;
 }
 
 /** Options of a server. */

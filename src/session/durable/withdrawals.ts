@@ -62,7 +62,7 @@ export class Withdrawals implements ClaimWithdrawals {
     attempt();
     if (!(error instanceof StoreDeadlineError)) return;
     const end = () => {
-      withdrawal.isPending = false;
+      withdrawal.isPending = withdrawal.isKnown = false;
       attempt();
     };
     error.late.then(end, end);
