@@ -76,7 +76,7 @@ export { type Session, SessionError } from "./src/core/session.ts";
 export { memory } from "./src/core/memory.ts";
 export type { Store } from "./src/core/store.ts";
 export type { StopOptions } from "./src/core/control.ts";
-export type { OnError } from "./src/core/events.ts";
+export type { ErrorInfo, OnError } from "./src/core/events.ts";
 export { defaultLimits, deploy, type Limits, workers } from "./src/core/limits.ts";
 export type {
   Busy,
@@ -88,7 +88,6 @@ export type {
   ServedAgent,
   ServeOptions,
 } from "./src/http/options.ts";
-export type { OnFailure } from "./src/http/error_response.ts";
 export { serve, type ServedApp } from "./src/http/serve.ts";
 export {
   type Model,

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type Call, End, isInterrupt, type Middleware, type Point, type Scope } from "../../mod.ts";
-import { expectChoice, expectNames, isThenable, visible } from "../../src/core/kit.ts";
+import { type Call, End, isInterrupt, type Middleware, type Point, type Run, type Scope } from "../../mod.ts";
+import { expectChoice, expectNames, isThenable, parseTraceparent, visible } from "../../src/core/kit.ts";
 
 // The data of a log line, which contains no content.
 
@@ -16,6 +16,10 @@ export interface LogLine {
   readonly run: string;
   /** Id of the session. */
   readonly session: string;
+  /** Owner of the session, if the run was given one. */
+  readonly owner?: string;
+  /** Id of the trace in the `traceparent` of the request, if it had one: 32 hexadecimal digits. */
+  readonly trace?: string;
   /** The point. */
   readonly point: Point;
   /** Number of the turn, from 1, if the point belongs to one. */
@@ -30,6 +34,11 @@ export interface LogLine {
   readonly outcome: string;
   /** Name of the thrown error; at `error`, of the error that is handled. */
   readonly error?: string;
+}
+
+/** Returns the id of the trace of a run, or of the run that it is a child of. */
+function traceOf({ parent, traceparent }: Run): string | undefined {
+  return parent ? traceOf(parent) : parseTraceparent(traceparent)?.traceId;
 }
 
 // Writes log lines as text for people, and as JSON for programs.
@@ -188,11 +197,15 @@ export function logger(to: LoggerOptions | ((line: LogLine) => unknown) = {}): M
     }
 
     function writeLine(end: Pick<LogLine, "outcome" | "error">): void {
+      const { owner } = scope.run;
+      const trace = traceOf(scope.run);
       const ms = Math.round((performance.now() - start) * 1_000) / 1_000;
       const line = {
         time: new Date().toISOString(),
         run: scope.run.id,
         session: scope.run.session,
+        ...(owner !== undefined && { owner }),
+        ...(trace !== undefined && { trace }),
         ...subject,
         ms,
         ...end,

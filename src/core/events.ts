@@ -11,7 +11,7 @@ import { nextTick } from "../stream/tick.ts";
 // The default receiver of errors. No other file of `src` writes to the console.
 
 /** Writes an error to the console, with the id that clients see in its place, and its run, if one had begun. */
-export function logError(error: unknown, { id, run }: { readonly id: string; readonly run?: string }): void {
+export function logError(error: unknown, { id, run }: ErrorInfo): void {
   console.error(run === undefined ? `Error ${id}:` : `Error ${id} in run ${run}:`, error);
 }
 
@@ -30,8 +30,38 @@ export interface NumberedEvent {
 /** The types of the events that hooks and tools emit. */
 const fromTools: ReadonlySet<Event["type"]> = new Set(["tool.progress", "data", "notice", "warning"]);
 
-/** Receives every error with the id that clients see in its place. */
-export type OnError = (error: unknown, info: { readonly id: string; readonly run: string }) => void;
+/**
+ * The ids of a reported error, by which a log is searched, as far as they are known. It is JSON without content:
+ * `console.log(JSON.stringify({ error: String(error), ...info }))` is a complete line.
+ */
+export interface ErrorInfo {
+  /** The id that clients see in place of the error. */
+  readonly id: string;
+  /** The id of the run; of a child run its own. Default: none had begun. */
+  readonly run?: string | undefined;
+  /** The id of the session. Default: the error belongs to none. */
+  readonly session?: string | undefined;
+  /** The owner of the session. Default: there are no owners, or the client was not identified. */
+  readonly owner?: string | undefined;
+  /** The id of the trace in the `traceparent` of the request: 32 hexadecimal digits. Default: the request had none. */
+  readonly trace?: string | undefined;
+}
+
+/** The run, the session, the owner and the trace of an error. */
+export type ErrorPlace = Omit<ErrorInfo, "id">;
+
+/** Returns a place without the parts that are not known. */
+export function errorPlace({ run, session, owner, trace }: ErrorPlace): ErrorPlace {
+  return {
+    ...(run !== undefined && { run }),
+    ...(session !== undefined && { session }),
+    ...(owner !== undefined && { owner }),
+    ...(trace !== undefined && { trace }),
+  };
+}
+
+/** Receives every error with the id that clients see in its place, and with its run, session, owner and trace. */
+export type OnError = (error: unknown, info: ErrorInfo) => void;
 
 /** The receivers of a run's events. */
 interface Audience {
@@ -58,7 +88,7 @@ export class Events {
   closed = false;
   /** The functions that receive each event, as clients do. */
   observers: Audience["observers"];
-  readonly #run: string;
+  readonly #place: ErrorPlace;
   readonly #audience: Audience;
   /** The type of the event that `emitThrough()` emits, until a filter has passed it on. */
   #due: Event["type"] | undefined;
@@ -66,8 +96,8 @@ export class Events {
   #cancelRelease: (() => void) | undefined;
 
   /** Continues after the event with the number `count`. */
-  constructor(run: string, count: number, audience: Audience) {
-    this.#run = run;
+  constructor(place: ErrorPlace, count: number, audience: Audience) {
+    this.#place = place;
     this.count = count;
     this.observers = audience.observers;
     this.#audience = audience;
@@ -124,7 +154,7 @@ export class Events {
         this.#write({ type: "warning", code: "observer.failed", message: "onError failed.", error: id });
       }
     };
-    callSafely(() => this.#audience.onError(error, { id, run: this.#run }), fail);
+    callSafely(() => this.#audience.onError(error, { id, ...this.#place }), fail);
     return id;
   }
 

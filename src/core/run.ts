@@ -6,7 +6,8 @@
 import type { Claimed } from "./claim.ts";
 import { OpenWork, type RunControl } from "./control.ts";
 import type { AgentDefinition, AnswerFormat } from "./definition.ts";
-import { Events, logError, type NumberedEvent, type OnError } from "./events.ts";
+import { type ErrorPlace, errorPlace, Events, logError, type NumberedEvent, type OnError } from "./events.ts";
+import { traceIdOf } from "./lib/traceparent.ts";
 import { End, type EndOptions, Pause } from "./interrupt.ts";
 import { expectJson } from "./lib/json.ts";
 import { Semaphore } from "./lib/locks.ts";
@@ -187,6 +188,8 @@ export class EngineRun {
   readonly control: RunControl;
   readonly steering: Steering;
   readonly sink: Sink<NumberedEvent>;
+  /** The run, the session, the owner and the trace of its errors. */
+  readonly place: ErrorPlace;
   readonly events: Events;
   readonly exit: ExitState;
   readonly loop: Loop;
@@ -242,7 +245,12 @@ export class EngineRun {
     this.steering = steering;
     this.writer = openWriter(this);
     this.sink = this.writer.holds ? this.writer : sink;
-    this.events = new Events(snapshot.id, snapshot.events, {
+    this.place = {
+      ...(parent?.run.place ??
+        errorPlace({ session: this.session, owner: this.owner, trace: traceIdOf(snapshot.traceparent) })),
+      run: this.id,
+    };
+    this.events = new Events(this.place, snapshot.events, {
       sink: this.sink,
       observers: definition.observers,
       onError,

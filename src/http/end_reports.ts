@@ -59,7 +59,7 @@ export function endReports(
       await report(endOf(run, end));
       return true;
     } catch (error) {
-      reportError(onError, error, run.run);
+      reportError(onError, error, run);
       return false;
     }
   }
@@ -111,7 +111,7 @@ export function endReports(
       async deliver(continues) {
         const { end } = noted;
         if (!end) return; // it was handed over
-        await deliver(run, end, continues).catch((error) => void reportError(onError, error, run.run));
+        await deliver(run, end, continues).catch((error) => void reportError(onError, error, run));
         leave();
       },
       async abandon({ isGone, pausedAt }) {

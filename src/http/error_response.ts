@@ -6,7 +6,8 @@
 import type { Context } from "hono";
 import type { HTTPException } from "hono/http-exception";
 import { CapacityError } from "../core/bounded_cache.ts";
-import { callSafely } from "../core/events.ts";
+import { callSafely, type ErrorPlace, errorPlace, type OnError } from "../core/events.ts";
+import { traceIdOf } from "../core/lib/traceparent.ts";
 import { SessionError } from "../core/session.ts";
 import { UnreadableError } from "../core/store.ts";
 import type { ServerOptions } from "./options.ts";
@@ -50,14 +51,17 @@ export function unavailable(code: string, reason: string): RequestError {
   return new RequestError(503, code, `Cannot serve the request: ${reason}`);
 }
 
-/** Receives an error, with the id that the client received in its place, and the run if one had begun. */
-export type OnFailure = (error: unknown, info: { readonly id: string; readonly run?: string }) => void;
-
 /** The receivers of the errors of requests, and the store that may have failed. */
 type ErrorReceivers = Pick<ServerOptions, "onError" | "observe" | "store">;
 
 /** The part of a route that its errors need. Default: there is no such route. */
 type FailedRoute = Partial<Pick<Route, "method" | "path" | "errorBody">>;
+
+/** A request that has failed: its route, and what is known of its run. */
+interface FailedRequest {
+  readonly route?: FailedRoute;
+  readonly place?: ErrorPlace;
+}
 
 /** Seconds after which a client may repeat a request that was refused with 503. */
 const retryAfter = 2;
@@ -67,7 +71,7 @@ export function errorResponse(
   error: unknown,
   c: Context,
   receivers: ErrorReceivers,
-  { method, path, errorBody = nativeBody }: FailedRoute = {},
+  { route: { method, path, errorBody = nativeBody } = {}, place = {} }: FailedRequest = {},
 ): Response {
   const observe = (status: number, code?: string) =>
     receivers.observe?.({
@@ -81,15 +85,20 @@ export function errorResponse(
     observe(response.status);
     return response;
   }
-  const wireError = requestErrorOf(error) ?? failureOf(error, receivers);
+  const wireError = requestErrorOf(error) ??
+    failureOf(error, receivers, { trace: traceIdOf(c.req.header("traceparent")), ...place });
   const { status, code } = wireError;
   observe(status, code);
   return c.json(errorBody(wireError, c), status, status === 503 ? { "retry-after": `${retryAfter}` } : {});
 }
 
 /** Reports an error that is not meant for the client, and returns what the client reads of it. */
-function failureOf(error: unknown, { onError, store }: ErrorReceivers): WireError & { readonly status: 500 | 503 } {
-  const id = reportError(onError, error);
+function failureOf(
+  error: unknown,
+  { onError, store }: ErrorReceivers,
+  place: ErrorPlace,
+): WireError & { readonly status: 500 | 503 } {
+  const id = reportError(onError, error, place);
   if (error instanceof UnreadableError) {
     const message = `Cannot read the ${error.subject}: it is damaged, or a newer version of the server has saved it`;
     return { status: 500, code: "unreadable", message, id };
@@ -109,11 +118,11 @@ function nativeBody({ code, message, field, id }: WireError): object {
   return { error: { code, message, field, id } };
 }
 
-/** Passes an error to `onError`. Returns the id that the client may receive. */
-export function reportError(onError: OnFailure, error: unknown, run?: string): string {
+/** Passes an error to `onError`, with the run, session, owner and trace that are known. Returns the id that the client may receive. */
+export function reportError(onError: OnError, error: unknown, place: ErrorPlace = {}): string {
   const id = crypto.randomUUID();
   // if `onError` itself fails, no other handler can receive its error
-  callSafely(() => onError(error, { id, ...(run !== undefined && { run }) }), () => {});
+  callSafely(() => onError(error, { id, ...errorPlace(place) }), () => {});
   return id;
 }
 

@@ -138,7 +138,12 @@ function controlOf(scope: RequestScope, run: RunAddress): RunControl {
     async stop(rollback = false) {
       if (!await live.abort(stops.stop, { rollback })) return await remote.stop(rollback);
       const ended = endIfKept(scope, live, { run: run.run, session: live.session }, rollback);
-      runs.track(ended.catch((error) => void reportError(onError, error, run.run)), client);
+      runs.track(
+        ended.catch((error) =>
+          void reportError(onError, error, { ...run, session: live.session, owner: client.owner })
+        ),
+        client,
+      );
       return true;
     },
   };

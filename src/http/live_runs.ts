@@ -4,8 +4,10 @@
  * @module
  */
 import type { AbortOptions } from "../core/control.ts";
+import type { ErrorPlace, OnError } from "../core/events.ts";
 import { hashOf } from "../core/lib/json.ts";
 import { SharedWork } from "../core/lib/locks.ts";
+import { traceIdOf } from "../core/lib/traceparent.ts";
 import { type Stop, stops } from "../core/position.ts";
 import { journalKey, placeOf, runIdOf } from "../core/journal.ts";
 import { type Mail, type Session, SessionError, type SessionHead } from "../core/session.ts";
@@ -23,7 +25,7 @@ import {
 import { type CurrentLoad, TranscriptSize } from "./capacity.ts";
 import { checkClientTools, reviewClientParts } from "./client_parts.ts";
 import { type EndReport, type EndReports, endReports } from "./end_reports.ts";
-import { isRefusal, type OnFailure, reportError, shuttingDown } from "./error_response.ts";
+import { isRefusal, reportError, shuttingDown } from "./error_response.ts";
 import type { RunCause } from "./facts.ts";
 import { causeOf, endOf } from "./load.ts";
 import type { ServedAgent, ServerOptions } from "./options.ts";
@@ -56,7 +58,7 @@ const longestStop = 5_000;
 /** The runs that this process executes, and the records of all runs. */
 export class LiveRuns implements RunHost, RecoveringServer {
   readonly agent: ServedAgent<never>;
-  readonly onError: OnFailure;
+  readonly onError: OnError;
   readonly observe: ServerOptions["observe"];
   readonly lease: number;
   readonly singleProcess: boolean;
@@ -227,8 +229,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
     return false;
   }
 
-  report(error: unknown, run?: string): void {
-    reportError(this.onError, error, run);
+  report(error: unknown, place?: ErrorPlace): void {
+    reportError(this.onError, error, place);
   }
 
   /** Lets `settled()` wait for work that begins or follows runs, and the platform, if there is a requester. `work` never rejects. */
@@ -297,7 +299,9 @@ export class LiveRuns implements RunHost, RecoveringServer {
     } catch (error) {
       const isItself = error instanceof SessionError && error.run !== undefined && error.run === input.run; // another process has begun it
       const isGone = answers === undefined && isRefusal(error) && !isItself;
-      const left = report?.abandon({ isGone, pausedAt }).catch((failure) => this.report(failure, input.run));
+      const left = report?.abandon({ isGone, pausedAt }).catch((failure) =>
+        this.report(failure, { run: input.run, session, owner: requester.owner, trace: traceIdOf(input.traceparent) })
+      );
       if (!(error instanceof StoreDeadlineError)) await left;
       else if (left) this.track(left, requester); // the client has waited for the store already
       const undone = this.#sessions?.withdrawals?.undone(launch.key);
@@ -314,7 +318,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   /** Returns the report of the run that has begun in place of the expected one. If the store fails, this process delivers it all the same. */
   async #moved(report: EndReport, recovered: RecoveredRun): Promise<EndReport> {
     return await report.move(recovered).catch((error) => {
-      this.report(error, recovered.run);
+      this.report(error, recovered);
       return report;
     });
   }
@@ -336,7 +340,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Has the events of a run packed once it has ended, which needs less room, and deletes a few of those that are not kept any more. */
-  #tidyLater({ result }: Started, requester: Requester): void {
+  #tidyLater({ result, session }: Started, requester: Requester): void {
     const { journal } = this.#sessions ?? {};
     const isSweepDue = journal && this.#isSweepDue();
     if (!journal?.pack && !isSweepDue) return;
@@ -345,7 +349,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
       if (place && status !== "paused") await journal?.pack?.(place.key, place.run);
       if (isSweepDue) await this.sweep(sweptAfterRun);
     });
-    this.track(tidied.catch((error) => this.report(error)), requester);
+    this.track(tidied.catch((error) => this.report(error, { session, owner: requester.owner })), requester);
   }
 
   /** Returns the id of the next run of a session. */

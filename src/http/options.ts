@@ -4,14 +4,14 @@
  * @module
  */
 import type { Context, Env } from "hono";
-import { callSafely, logError, type NumberedEvent } from "../core/events.ts";
+import { callSafely, logError, type NumberedEvent, type OnError } from "../core/events.ts";
 import { expectChoice, expectTime } from "../core/lib/options.ts";
 import { defaultLimits, limited, type Limits } from "../core/limits.ts";
 import { memoryJournal } from "../core/memory_journal.ts";
 import type { Started } from "../core/start.ts";
 import type { BoundedStore, RunStore, Store } from "../core/store.ts";
 import { expectCapacity } from "./capacity.ts";
-import { type OnFailure, reportError } from "./error_response.ts";
+import { reportError } from "./error_response.ts";
 import type { ServerFact } from "./facts.ts";
 import type { Event } from "../protocol/event.ts";
 import { expectNames } from "../protocol/shape.ts";
@@ -114,8 +114,8 @@ export interface ServeOptions<E extends Env = DefaultEnv> {
   readonly heartbeat?: number;
   /** The maximum number of bytes of a request body. Default: 1,048,576. */
   readonly maxBody?: number;
-  /** Receives every error of a request or run, with the id that the client received. Default: `console.error`. */
-  readonly onError?: OnFailure;
+  /** Receives every error of a request or run, with the id that the client received, and its run, session, owner and trace. Default: `console.error`. */
+  readonly onError?: OnError;
   /** Receives the facts of the server, for metrics: its runs, its refused requests and the calls of its store. What it throws goes to `onError`. Default: none. */
   readonly observe?: (fact: ServerFact) => void;
   /**

@@ -4,11 +4,12 @@
  * @module
  */
 import type { Context } from "hono";
+import type { ErrorPlace } from "../core/events.ts";
 import { stops } from "../core/position.ts";
 import { admissions, type AdmittedStart, startsRun } from "./admission.ts";
 import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
 import { handlers } from "./handlers.ts";
-import { expectIds, identify } from "./identify.ts";
+import { type Client, expectIds, identify } from "./identify.ts";
 import { dispatch, type Operation, type RequestScope, type Route, type Server } from "./operation.ts";
 import { type ClientGone, expectClientGone } from "./options.ts";
 import type { Turn } from "./queue.ts";
@@ -19,25 +20,28 @@ import type { LaunchInput, LiveRun } from "../session/record/run_host.ts";
 /** Returns the handler of a route. The error of a step becomes the response. */
 export function requestPath(route: Route, server: Server): (c: Context) => Promise<Response> {
   return async function handleRequest(c) {
+    // 1. Parse.
+    const operation = await parse(c, route);
+    let client: Client | undefined;
     try {
-      return await takeSteps(c, route, server);
+      // 2. Identify. A client that is not identified learns nothing else, so the error of a request that cannot be read is thrown here.
+      client = await identify(c, server.options);
+      if (server.options.signal?.aborted) throw shuttingDown();
+      if (operation.type === "unreadable") throw operation.error;
+      return await takeSteps({ c, server, client }, operation);
     } catch (error) {
-      return errorResponse(error, c, server.options, route);
+      const { run, session }: ErrorPlace = operation.type === "unreadable"
+        ? {}
+        : { run: undefined, session: undefined, ...operation };
+      return errorResponse(error, c, server.options, { route, place: { run, session, owner: client?.owner } });
     }
   };
 }
 
-/** Takes the steps of a request. A step that refuses the request throws. */
-async function takeSteps(c: Context, route: Route, server: Server): Promise<Response> {
-  // 1. Parse.
-  const operation = await parse(c, route);
-
-  // 2. Identify. A client that is not identified learns nothing else, so the error of a request that cannot be read is thrown here.
-  const client = await identify(c, server.options);
-  if (server.options.signal?.aborted) throw shuttingDown();
-  if (operation.type === "unreadable") throw operation.error;
+/** Takes the steps of a request after it was identified. A step that refuses the request throws. */
+async function takeSteps(scope: RequestScope, operation: Operation): Promise<Response> {
+  const { c, server, client } = scope;
   expectIds(operation, client);
-  const scope = { c, server, client };
   if (!startsRun(operation)) return await dispatch(handlers, scope, operation);
 
   // 3. Admit, if the process has room.

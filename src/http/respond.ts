@@ -5,6 +5,7 @@
  */
 import type { Context } from "hono";
 import type { NumberedEvent } from "../core/events.ts";
+import { traceIdOf } from "../core/lib/traceparent.ts";
 import type { JournalLines, JournalPage } from "../core/journal.ts";
 import { nullSink } from "../core/start.ts";
 import { notFound, reportError } from "./error_response.ts";
@@ -208,8 +209,9 @@ export async function respondFromRecord(
     return c.body(null, 200, headers);
   }
   const { out, respond } = format(c, { heartbeat, onCancel: () => leaving.abort(), onEnd: streams.follow() });
+  const trace = traceIdOf(c.req.header("traceparent"));
   // it never rejects
-  send(pages, out, (error) => reportError(onError, error));
+  send(pages, out, (error) => reportError(onError, error, { ...cursor, owner: client.owner, trace }));
   return await respond();
 }
 

@@ -434,9 +434,9 @@ Deno.test("serve() sends only the id of a failure to the client, and the error t
     false,
   ]);
   const failed = text.match(/"type":"run.failed","error":"([^"]+)","message":"The run failed\."/)?.[1];
-  const run = text.match(/"run":"([^"]+)"/)?.[1];
+  const [, run, session] = text.match(/"run":"([^"]+)","session":"([^"]+)"/) ?? [];
   assertEquals(reported.length, 2);
-  assertEquals(reported[1], [secret, { id: failed, run }]);
+  assertEquals(reported[1], [secret, { id: failed, run, session }]);
 });
 
 Deno.test("serve() sends only an id for a failure before the run, at the root and mounted", async () => {
@@ -462,7 +462,7 @@ Deno.test("serve() sends only an id for a failure before the run, at the root an
       const [status, error] = await refusalOf(post(app, `${prefix}/runs`, { prompt: "Hi" }));
       const [message, info] = [reported.pop()].flat() as [string, { readonly id: string }]; // reported above
       assertEquals([status, error], [500, { code: "internal", message: "The request failed.", id: info.id }]);
-      assertEquals([message, Object.keys(info), reported.length], [secret, ["id"], 0]);
+      assertEquals([message, info, reported.length], [secret, { id: info.id, session: "s1" }, 0]);
     }
   }
 });

@@ -12,6 +12,11 @@ export function isTraceparent(value: string | undefined): value is string {
   return value !== undefined && pattern.test(value);
 }
 
+/** Returns the id of the trace of a `traceparent`: 32 hexadecimal digits. Returns undefined for a value that is not valid. */
+export function traceIdOf(value: string | undefined): string | undefined {
+  return isTraceparent(value) ? value.slice(3, 35) : undefined;
+}
+
 /** A span of another program, or of an earlier part of the run. */
 export interface RemoteSpan {
   /** 32 hexadecimal digits. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ErrorPlace } from "../../core/events.ts";
 import type { Journal } from "../../core/journal.ts";
 import { SharedWork } from "../../core/lib/locks.ts";
 import { SessionError, type SessionHead } from "../../core/session.ts";
@@ -31,7 +32,7 @@ interface RecoveryHost {
    */
   resume(key: string, session: OpenedSession<SessionHead>): Promise<{ readonly over: Promise<unknown> } | undefined>;
   /** Reports an error to the operator, with the run if it is known. */
-  report(error: unknown, run?: string): void;
+  report(error: unknown, place?: ErrorPlace): void;
 }
 
 /** A journal that is due, and its session. */
@@ -100,16 +101,17 @@ function leaseRecovery({ journal }: Pick<Store, "journal">, host: RecoveryHost):
   /** Continues the run of a session. Its claim decides between processes. */
   async function take({ key, opened }: Due): Promise<Taken | undefined> {
     if (host.signal?.aborted) return undefined;
-    const { run: { id } = {} } = opened.session;
+    const { id: session, owner, run: { id } = {} } = opened.session;
+    const place = { run: id, session, owner };
     try {
       const run = await host.resume(key, opened);
       refusing.delete(key);
       return run && { id, over: run.over };
     } catch (error) {
-      host.report(error, id);
+      host.report(error, place);
       await postpone(journal, key, opened, host.lease).catch((failure) => { // runs that cannot begin must not keep back others
         refusing.add(key);
-        host.report(failure, id);
+        host.report(failure, place);
       });
       return undefined;
     }
@@ -227,7 +229,7 @@ export function recoveryOf(store: Pick<Store, "journal">, server: RecoveringServ
     singleProcess,
     signal,
     resume,
-    report: (error, run) => server.report(error, run),
+    report: (error, place) => server.report(error, place),
     isLive(session) {
       const run = session.report ?? recoverable(session);
       const isReported = session.report && (!reports || reports.isPending(session.report));

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { NumberedEvent } from "../../core/events.ts";
+import type { ErrorPlace, NumberedEvent } from "../../core/events.ts";
 import { reportKey } from "../../core/journal.ts";
 import { isPaused, type SessionHead } from "../../core/session.ts";
 import { SessionVersion } from "../../core/session_version.ts";
@@ -98,7 +98,7 @@ export interface StoredRuns extends Pick<RunHost, "head"> {
   /** The records of runs, if the server keeps them. */
   readonly records: Pick<Records, "lastEvent"> | undefined;
   /** Reports an error to the operator. */
-  report(error: unknown, run?: string): void;
+  report(error: unknown, place?: ErrorPlace): void;
 }
 
 /** Milliseconds after which a report is given up. */
@@ -122,7 +122,7 @@ export async function redeliver(
     const isDone = end === undefined || await reports.attempt(run, end);
     if (isDone || Date.now() > at + longest) await (pause ? journal.delete(key) : reports.remove(run, end));
   } catch (error) {
-    runs.report(error, run.run);
+    runs.report(error, run);
   }
 }
 

@@ -101,7 +101,7 @@ export function recordable<V, O>(agent: Agent<V, O>, options: RecordableOptions 
     const recording = finished(started, tape, definition, requestOf(all));
     const { save } = options;
     const saved = save ? recording.then(save) : recording;
-    saved.catch((error) => all.onError?.(error, { id: crypto.randomUUID(), run: "" }));
+    saved.catch((error) => all.onError?.(error, { id: crypto.randomUUID(), session: started.session }));
     return Object.assign(ordered(started, tape, all.signal), { recording });
   }
 
