@@ -71,6 +71,14 @@ export const serverMetricList = [
     attributes: [],
   },
   {
+    part: "load",
+    name: "jizai.server.bytes",
+    instrument: "gauge",
+    unit: "By",
+    description: "Bytes that the runs hold, as `capacity.bytes` estimates them.",
+    attributes: [],
+  },
+  {
     part: "runs",
     name: "jizai.server.started",
     instrument: "counter",
@@ -357,7 +365,7 @@ export function serverMetrics(
   expectPrices(options.prices ?? {});
   const apps = new Set<Parameters<ServerMetrics["watch"]>[0]>();
   const measure = instrumentsOf(api, () => {
-    const sum = { runs: 0, streams: 0, followers: 0, queued: 0, waiting: 0 };
+    const sum = { runs: 0, streams: 0, followers: 0, queued: 0, waiting: 0, bytes: 0 };
     for (const app of apps) {
       const stats = app.stats();
       for (const stat of Object.keys(sum) as (keyof ServerStats)[]) sum[stat] += stats[stat]; // its only keys

@@ -84,6 +84,8 @@ export interface ReadyRun {
   readonly before?: StateBefore;
   /** The milliseconds since the lease of a lost run ended. Default: the run was not lost, or had no lease. */
   readonly lag?: number;
+  /** The number of processes that have died with the run since it began or paused. Default: none. */
+  readonly recoveries?: number;
 }
 
 /** The state of a run that continues: it had paused, its process died, or its process gave it back. */
@@ -95,8 +97,14 @@ function readyRun({ id: run, claimed, claimed: { snapshot: { events: after, usag
   if (claimed.type === "new") return ready;
   if (pauseOf(claimed)) return { ...ready, before: "paused" };
   const { lease } = claimed.opened?.session ?? {};
+  const { recoveries } = claimed.snapshot;
   if (lease?.released) return { ...ready, before: "handed-over" };
-  return { ...ready, before: "lost", ...(lease && { lag: Math.max(0, Date.now() - lease.until) }) };
+  return {
+    ...ready,
+    before: "lost",
+    ...(recoveries !== undefined && { recoveries }),
+    ...(lease && { lag: Math.max(0, Date.now() - lease.until) }),
+  };
 }
 
 /** A run that has started. */

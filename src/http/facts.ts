@@ -30,13 +30,15 @@ export type RunCause = "prompt" | "answers" | "compaction" | "recovery" | "stop"
 export type RunFact =
   /**
    * A run begins or continues in this process. One that continues was in the state `before`. If it was lost, its lease had ended `lag` milliseconds ago, by the
-   * clock of this process; 0 if it was taken over earlier. A run in memory has no lease.
+   * clock of this process; 0 if it was taken over earlier. A run in memory has no lease. `recoveries` counts the processes that have died with it since it
+   * began or paused: a run that keeps dying has more than one.
    */
   | RecoveredRun & {
     readonly type: "run.started";
     readonly cause: RunCause;
     readonly before?: StateBefore;
     readonly lag?: number;
+    readonly recoveries?: number;
   }
   /** A request of a run, or of a subagent of it, has used tokens of a model. A response without a number of tokens is no fact. */
   | RecoveredRun & { readonly type: "model.used"; readonly model: string; readonly usage: Usage }
@@ -80,4 +82,6 @@ export interface ServerStats {
   readonly queued: number;
   /** The events that wait until they are stored, before they are sent. */
   readonly waiting: number;
+  /** The bytes that its runs hold, as `capacity.bytes` estimates them. */
+  readonly bytes: number;
 }

@@ -327,13 +327,13 @@ export class LiveRuns implements RunHost, RecoveringServer {
   #observeRun(
     run: RecoveredRun & { readonly cause: RunCause },
     { result }: Started,
-    { usage, before, lag }: ReadyRun,
+    { run: _, after: __, usage, ...ready }: ReadyRun,
   ): void {
     const { observe } = this;
     if (!observe) return;
     const isDurable = this.#sessions?.durable !== undefined;
     const began = Date.now();
-    observe({ type: "run.started", ...run, ...(before && { before }), ...(lag !== undefined && { lag }) });
+    observe({ type: "run.started", ...run, ...ready });
     result.then((result) =>
       observe({ type: "run.ended", ...run, milliseconds: Date.now() - began, ...endOf(result, usage, isDurable) })
     );

@@ -167,6 +167,7 @@ export function serve(agent: ServedAgent<never>, serveOptions?: ServeOptions): S
     followers: streams.followers,
     queued: queue.size,
     waiting: runs.waiting,
+    bytes: runs.currentLoad().bytes(),
   });
   return Object.assign(app, {
     recover: recoverOf(runs, options, admissions),

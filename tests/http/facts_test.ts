@@ -104,7 +104,7 @@ Deno.test("serve() observes the recovery of a lost run, with the time since the 
   await (await two.app.recover()).over;
   await two.app.settled();
   assertEquals(changesOf(facts), [["run.started", "recovery", "lost"], ["run.ended", "recovery", "done"]]);
-  assertEquals(facts.flatMap((fact) => "lag" in fact ? [fact.lag] : []), [1_500]);
+  assertEquals(facts.flatMap((fact) => "lag" in fact ? [[fact.lag, fact.recoveries]] : []), [[1_500, 1]]);
 });
 
 Deno.test("the tokens of the requests that serve() observes are those of the run, also of attempts, subagents and summaries", async () => {
@@ -238,17 +238,19 @@ Deno.test("an observer that throws or rejects harms no run, and is reported to o
 Deno.test("stats() counts runs, streams, followers and queued prompts while there are any", async () => {
   const { model, release } = stepping("One.");
   const app: ServedApp = serve(agent({ model }), { busy: "queue", onClientGone: "detach" });
-  const none = { runs: 0, streams: 0, followers: 0, queued: 0, waiting: 0 };
+  const none = { runs: 0, streams: 0, followers: 0, queued: 0, waiting: 0, bytes: 0 };
   assertEquals(app.stats(), none);
   const pieces = piecesOf(await post(app, "/runs", { prompt: "Hi" }));
   const [, run, session] = /"run":"([^"]*)","session":"([^"]*)"/.exec(await pieces.until("model.started")) ?? [];
-  assertEquals(app.stats(), { ...none, runs: 1, streams: 1 });
+  const { bytes } = app.stats();
+  assertEquals(bytes > 65_536 && bytes < 70_000, true); // as `capacity.bytes` counts a run
+  assertEquals(app.stats(), { ...none, runs: 1, streams: 1, bytes });
   const follower = await app.request(`/runs/${run}`);
   const queued = post(app, "/runs", { prompt: "And?", session });
   await new Promise((resolve) => setTimeout(resolve, 0));
-  assertEquals(app.stats(), { runs: 1, streams: 2, followers: 1, queued: 1, waiting: 0 });
+  assertEquals(app.stats(), { runs: 1, streams: 2, followers: 1, queued: 1, waiting: 0, bytes });
   await follower.body?.cancel();
-  assertEquals(app.stats(), { ...none, runs: 1, streams: 1, queued: 1 });
+  assertEquals(app.stats(), { ...none, runs: 1, streams: 1, queued: 1, bytes });
   release(0);
   await pieces.rest();
   await (await queued).text();
