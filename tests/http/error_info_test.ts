@@ -102,6 +102,7 @@ Deno.test("onError receives the run, session and owner of a run that recover() c
   const wait = tool({ name: "wait", description: "Waits", input: z.object({}), execute });
   const dead = processOf(among, agent({ model: scripted({ calls: [["wait", {}]] }), tools: [wait] }), {
     owner: () => "ada",
+    onError() {},
   });
   const response = await post(dead.app, "/runs", { prompt: "Hi" }, { prefer: "respond-async" });
   const place: { readonly run: string; readonly session: string } = await response.json();

@@ -101,8 +101,10 @@ Deno.test("serverMetrics() reads the gauges from the servers that it watches, an
   const names = Object.keys(app.stats()).map((stat) => `jizai.server.${stat}`);
   assertEquals(Object.keys(gauges()).sort(), names.sort());
   assertEquals(gauges()["jizai.server.runs"], 1);
-  metrics.watch({ stats: () => ({ runs: 2, streams: 0, followers: 3, queued: 4, waiting: 5 }) });
+  metrics.watch({ stats: () => ({ runs: 2, streams: 0, followers: 3, queued: 4, waiting: 5, bytes: 6 }) });
+  const bytes = 6 + app.stats().bytes;
   assertEquals(gauges(), {
+    "jizai.server.bytes": bytes,
     "jizai.server.runs": 3,
     "jizai.server.streams": 1,
     "jizai.server.followers": 3,

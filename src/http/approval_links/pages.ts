@@ -28,12 +28,16 @@ export function pagesOf(server: Server, readLink: ReadLink): Hono {
 
   /** Handles the request of a link. An error becomes a page without its message. */
   async function handle(c: Context, respond: (link: Link) => Promise<Response>): Promise<Response> {
+    let link: Link | string = "";
     try {
-      const link = await readLink(c.req.param("jizai_link") ?? "");
+      link = await readLink(c.req.param("jizai_link") ?? "");
       return typeof link === "string" ? problemPage(c, link) : await respond(link);
     } catch (error) {
       const method = c.req.method === "POST" ? "POST" : "GET";
-      const { status, headers } = errorResponse(error, c, server.options, { method, path: "/approvals" });
+      const { status, headers } = errorResponse(error, c, server.options, {
+        route: { method, path: "/approvals" },
+        ...(typeof link === "object" && { place: link }),
+      });
       const retryAfter = headers.get("retry-after");
       if (retryAfter !== null) c.header("retry-after", retryAfter);
       return problemPage(c, "failed", status as ContentfulStatusCode); // it has a body
