@@ -9,6 +9,7 @@ import { html } from "hono/html";
 import { Hono } from "hono/tiny";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { answer, type Link, standingOf } from "./answering.ts";
+import type { ErrorPlace } from "../../core/events.ts";
 import { visible } from "../../core/lib/text.ts";
 import { errorResponse } from "../error_response.ts";
 import type { Server } from "../operation.ts";
@@ -28,15 +29,17 @@ export function pagesOf(server: Server, readLink: ReadLink): Hono {
 
   /** Handles the request of a link. An error becomes a page without its message. */
   async function handle(c: Context, respond: (link: Link) => Promise<Response>): Promise<Response> {
-    let link: Link | string = "";
+    let place: ErrorPlace | undefined;
     try {
-      link = await readLink(c.req.param("jizai_link") ?? "");
-      return typeof link === "string" ? problemPage(c, link) : await respond(link);
+      const link = await readLink(c.req.param("jizai_link") ?? "");
+      if (typeof link === "string") return problemPage(c, link);
+      place = link;
+      return await respond(link);
     } catch (error) {
       const method = c.req.method === "POST" ? "POST" : "GET";
       const { status, headers } = errorResponse(error, c, server.options, {
         route: { method, path: "/approvals" },
-        ...(typeof link === "object" && { place: link }),
+        ...(place && { place }),
       });
       const retryAfter = headers.get("retry-after");
       if (retryAfter !== null) c.header("retry-after", retryAfter);
