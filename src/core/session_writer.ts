@@ -432,7 +432,7 @@ export class SessionWriter implements Sink<NumberedEvent> {
     const [{ journal }, key] = [this.#store, this.#key];
     const onMail = (entry: MailEntry) => this.#receive(entry);
     const { withdrawals } = this.#store;
-    const onFailedClaim = withdrawals && ((claim: FailedClaim) => withdrawals.add(claim));
+    const onFailedClaim = withdrawals && ((claim: FailedClaim) => withdrawals.add(claim as never)); // it reads the claims of this package
     const stop = this.#stopToSave();
     const { session, readUntil } = progressOf(draft, this.#run, stop, this.#late);
     const lines = records ? [...first, ...last ? [last] : []].map(lineOf) : [];

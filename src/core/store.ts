@@ -5,7 +5,6 @@
  * @module
  */
 import type { Journal, JournalListOptions } from "./journal.ts";
-import type { FailedClaim } from "./journal_writer.ts";
 import type { RunResult } from "./points.ts";
 import type { Session, Unsaved } from "./session.ts";
 import { brand } from "../protocol/brand.ts";
@@ -204,8 +203,8 @@ export interface BoundedStore extends Pick<Store, "journal" | "durable" | "earli
 
 /** Undoes claims that have failed and are stored all the same, so that their sessions are free, and nothing of their requests has begun. */
 export interface ClaimWithdrawals {
-  /** Undoes a claim: at once, or as soon as the store works. */
-  add(claim: FailedClaim): void;
+  /** Undoes a claim of the engine: at once, or as soon as the store works. */
+  readonly add: (claim: never) => void;
   /** Resolves when the failed claims of a journal are undone; undefined if there are none. Never rejects. */
   undone(key: string): Promise<void> | undefined;
 }

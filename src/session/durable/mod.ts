@@ -13,6 +13,7 @@ import { reportEntriesOf } from "./reports.ts";
 export {
   type BoundedStore,
   type BoundOptions,
+  type ClaimWithdrawals,
   type DurableRuns,
   type EarlierSessions,
   FinalError,
