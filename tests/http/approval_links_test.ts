@@ -31,6 +31,19 @@ function dropping(did: string[]): AnyTool {
   });
 }
 
+/** A tool that asks, and waits. */
+function slowly(wait: () => Promise<void>): AnyTool {
+  return tool({ name: "slow", description: "Waits", input: z.object({}), ask: true, execute: () => wait() });
+}
+
+/** A middleware that gives the first call another table each time that it is checked. */
+function firstWith(table: () => string): Middleware {
+  return {
+    name: "changing",
+    tool: (ctx, next) => ctx.call.id === "call_1" ? next({ input: { table: table() } }) : next(),
+  };
+}
+
 /** An agent that drops tables, all in one batch. */
 function dropper(did: string[], tables: readonly string[] = ["a"], use: readonly Middleware[] = []) {
   const calls = tables.map((table) => ["drop", { table }] as const);
@@ -252,16 +265,9 @@ Deno.test("links that are pressed at the same time all count, each for its call"
 Deno.test("a page that is opened while the run works on another answer shows its question", async () => {
   const began = Promise.withResolvers<void>();
   const done = Promise.withResolvers<void>();
-  const slow = tool({
-    name: "slow",
-    description: "Waits",
-    input: z.object({}),
-    ask: true,
-    async execute() {
-      began.resolve();
-      await done.promise;
-      return "Done";
-    },
+  const slow = slowly(async () => {
+    began.resolve();
+    await done.promise;
   });
   const did: string[] = [];
   const calls = [["slow", {}], ["drop", { table: "a" }]] as const;
@@ -280,13 +286,7 @@ Deno.test("a page that is opened while the run works on another answer shows its
 
 Deno.test("a link waits ten seconds for the answer to another question, and decides nothing then", async () => {
   using time = new FakeTime();
-  const slow = tool({
-    name: "slow",
-    description: "Waits",
-    input: z.object({}),
-    ask: true,
-    execute: () => new Promise<string>((resolve) => setTimeout(() => resolve("Done"), 60_000)),
-  });
+  const slow = slowly(() => new Promise((resolve) => setTimeout(resolve, 60_000)));
   const did: string[] = [];
   const calls = [["slow", {}], ["drop", { table: "a" }]] as const;
   const { app, served, start } = linked(agent({ model: scripted({ calls }, "Done."), tools: [slow, dropping(did)] }));
@@ -305,16 +305,10 @@ Deno.test("a link waits ten seconds for the answer to another question, and deci
 
 Deno.test("a link continues the run whose process died while it worked on the answer to another question", async () => {
   const began = Promise.withResolvers<void>();
-  const end = Promise.withResolvers<string>();
-  const slow = tool({
-    name: "slow",
-    description: "Waits",
-    input: z.object({}),
-    ask: true,
-    execute() {
-      began.resolve();
-      return end.promise;
-    },
+  const end = Promise.withResolvers<void>();
+  const slow = slowly(() => {
+    began.resolve();
+    return end.promise;
   });
   const did: string[] = [];
   const among = shared();
@@ -331,7 +325,7 @@ Deno.test("a link continues the run whose process died while it worked on the an
   assertEquals(await decide(app, linksOf(second).approve), [200, "Approved"]);
   await served.settled();
   assertEquals(did, ["a"]);
-  end.resolve("Done");
+  end.resolve();
   await dead.served.settled();
 });
 
@@ -452,10 +446,6 @@ Deno.test("a link for a run that was rolled back is closed, although the next ru
 Deno.test("a link approves no other form of its call that is asked about between its check and its answer", async () => {
   const did: string[] = [];
   let table = "a";
-  const changing: Middleware = {
-    name: "changing",
-    tool: (ctx, next) => ctx.call.id === "call_1" ? next({ input: { table } }) : next(),
-  };
   const { journal } = memory();
   let between: (() => Promise<unknown>) | undefined;
   const store: Store = durable({
@@ -468,7 +458,7 @@ Deno.test("a link approves no other form of its call that is asked about between
       return page;
     },
   });
-  const { app, served, start } = linked(dropper(did, ["x", "y"], [changing]), { store });
+  const { app, served, start } = linked(dropper(did, ["x", "y"], [firstWith(() => table)]), { store });
   const { questions: [a, other] } = await start();
   between = async () => {
     table = "b";
@@ -497,11 +487,7 @@ Deno.test("a link cannot approve what a guard denies, and approves only the inpu
 Deno.test("a link for a question that is asked again in another form decides nothing", async () => {
   const did: string[] = [];
   let table = "a";
-  const changing: Middleware = {
-    name: "changing",
-    tool: (ctx, next) => ctx.call.id === "call_1" ? next({ input: { table } }) : next(),
-  };
-  const { app, served, reports, start } = linked(dropper(did, ["x", "y"], [changing]));
+  const { app, served, reports, start } = linked(dropper(did, ["x", "y"], [firstWith(() => table)]));
   const { questions: [a, other] } = await start();
   table = "b";
   assertEquals(await decide(app, linksOf(other).approve), [200, "Approved"]);
