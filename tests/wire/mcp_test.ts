@@ -427,6 +427,26 @@ Deno.test("mcpWire() sends files and links as content of MCP", async () => {
   ]);
 });
 
+Deno.test("mcpWire() sends the files and sources of the last answer", async () => {
+  const png = { type: "media", mediaType: "image/png", data: "AA==" as string } as const;
+  const source = { type: "source", url: "https://docs.example/a", title: "A" } as const;
+  const read = (part: typeof png | typeof source) => [{ type: "part", part }] as const;
+  const called = [
+    { type: "call.start", id: "call_1", name: "add" },
+    { type: "call.end", id: "call_1", input: { a: 1, b: 2 } },
+  ] as const;
+  const model = scripted(
+    { reads: [read({ ...png, data: "BB==" }), called, [{ type: "finish", reason: "calls" }]] },
+    { reads: [[{ type: "text", text: "Look." }], read(png), read(source), [{ type: "finish", reason: "stop" }]] },
+  );
+  const app = serve(agent({ model, tools: [add] }), { wires: [mcpWire()], session: () => "s1" });
+  assertEquals((await call(app, "agent", { arguments: { prompt: "Draw" } })).content, [
+    { type: "text", text: "Look." },
+    { type: "image", data: "AA==", mimeType: "image/png" },
+    { type: "resource_link", uri: "https://docs.example/a", name: "A" },
+  ]);
+});
+
 Deno.test("mcpWire() answers refusals of the server in JSON-RPC, with their status", async () => {
   const store = memory();
   const owned = serve(agent({ model: scripted() }), {

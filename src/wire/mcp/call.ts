@@ -109,6 +109,8 @@ function callEncoder({ request, call, served }: ServedCall, isAddressed: boolean
   const isAgent = call.name === served.agent;
   let place = { run: "", session: "" };
   let result: CallResult | undefined;
+  /** The files and sources of the last answer. */
+  let files: object[] = [];
   let progress = 0;
 
   /** Sends the progress, which must grow. */
@@ -139,11 +141,17 @@ function callEncoder({ request, call, served }: ServedCall, isAddressed: boolean
   function finish({ text, output }: EventOf<"run.finished">): string {
     if (isAgent && served.hasOutput) {
       if (output === undefined) return fail(text);
-      return send({ content: [{ type: "text", text: JSON.stringify(output) }], structuredContent: output });
+      return send({ content: [{ type: "text", text: JSON.stringify(output) }, ...files], structuredContent: output });
     }
     const again = `To continue this conversation, call ${call.name} with the session "${place.session}".`;
     const note = { type: "text", text: again, annotations: { audience: ["assistant"] } };
-    return send({ content: [{ type: "text", text }, ...isAgent && !isAddressed ? [note] : []] });
+    return send({ content: [{ type: "text", text }, ...files, ...isAgent && !isAddressed ? [note] : []] });
+  }
+
+  /** Drops the files of a response that another one follows. */
+  function restart(): string {
+    files = [];
+    return "";
   }
 
   return tableEncoder({
@@ -151,7 +159,16 @@ function callEncoder({ request, call, served }: ServedCall, isAddressed: boolean
       place = { run, session };
       return "";
     },
+    "model.started": restart,
+    "model.reset": restart,
     "text.delta": ({ text }) => notify(text),
+    "part.added"({ content }) {
+      if (content.type === "media") files.push(contentOf(content, files.length));
+      if (content.type === "source" && content.url !== undefined) {
+        files.push(linkTo(content.url, content.title ?? content.url));
+      }
+      return "";
+    },
     "tool.started": ({ name }) => isAgent ? notify(`Calling ${name}.`) : "",
     "tool.progress": ({ data }) =>
       isObject(data) ? notify(messageOf(data), data) : notify(messageOf({ message: data })),
