@@ -157,11 +157,11 @@ Deno.test("mcp() throws for options of a server that it cannot understand: all o
   const cases: readonly (readonly [unknown, string])[] = [
     [
       { ...docs, tool: ["a"] },
-      'there is no option "tool"; expected one of url, headers, auth, transport, tools, time, maxBytes, type',
+      'there is no option "tool"; expected one of url, headers, auth, transport, tools, resources, time, maxBytes, type',
     ],
     [{ ...docs, tools: "search" }, '`tools` is "search"; expected a list of names'],
     [{ ...docs, tools: null }, "`tools` is null; expected a list of names"],
-    [null, "got Null; expected an object with url, headers, auth, transport, tools, time, maxBytes, type"],
+    [null, "got Null; expected an object with url, headers, auth, transport, tools, resources, time, maxBytes, type"],
     [{}, "it has no address; expected `url`, or `transport`, a function"],
     [{ transport: undefined }, "it has no address; expected `url`, or `transport`, a function"],
     [{ transport: "stdio" }, '`transport` is "stdio"; expected a function'],
