@@ -16,6 +16,9 @@ import { lineOf } from "../../stream/sse.ts";
 /** The most claims that wait. Without room, the runs of the earliest ones count as lost once their leases end. */
 const mostWaiting = 1_000;
 
+/** Milliseconds between two retries after one that has failed. */
+const retryEvery = 1_000;
+
 /** A claim that may have to be undone. */
 interface Withdrawal {
   readonly claim: FailedClaim;
@@ -38,6 +41,8 @@ export class Withdrawals implements ClaimWithdrawals {
   readonly #waiting = new Map<string, Set<Withdrawal>>();
   #size = 0;
   #isRetrying = false;
+  /** The time of the last retry that has failed. */
+  #failedAt = -Infinity;
 
   /** Undoes claims in a journal, whose calls end within a deadline. */
   constructor(journal: Pick<Journal, "append" | "delete">) {
@@ -86,12 +91,14 @@ export class Withdrawals implements ClaimWithdrawals {
 
   /** Tries again, since a call of the store has succeeded, until one fails. Never rejects. */
   async retry(): Promise<void> {
-    if (this.#size === 0 || this.#isRetrying) return;
+    if (this.#size === 0 || this.#isRetrying || Date.now() < this.#failedAt + retryEvery) return;
     this.#isRetrying = true;
     const unknown = [...this.#waiting.values()].flatMap((waiting) => [...waiting]).filter(({ isKnown }) => !isKnown);
     for (const each of unknown) {
       const hasFailed = await this.#undo(each).then(() => false, () => true); // the observer of the store knows the failure
-      if (hasFailed) break;
+      if (!hasFailed) continue;
+      this.#failedAt = Date.now();
+      break;
     }
     this.#isRetrying = false;
   }
@@ -104,7 +111,9 @@ export class Withdrawals implements ClaimWithdrawals {
       const { run = 0 } = change ?? {};
       const report = begins ? [reportKey({ run: runIdOf({ key, run }), owner: next.head.owner })] : []; // no end is owed
       const gone = [...opened ? [] : [key], ...report];
-      withdrawal.deletion ??= this.#journal.delete(...gone).finally(() => withdrawal.deletion = undefined);
+      if (gone.length > 0) {
+        withdrawal.deletion ??= this.#journal.delete(...gone).finally(() => withdrawal.deletion = undefined);
+      }
       await withdrawal.deletion;
       this.#remove(withdrawal);
     } else if (!isPending) this.#remove(withdrawal);
