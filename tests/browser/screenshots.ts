@@ -75,7 +75,7 @@ const fahrenheit: Middleware = {
 };
 
 /** Returns an app whose model follows the steps. */
-function app(...steps: readonly ScriptedStep[]) {
+function app(steps: readonly ScriptedStep[], use: readonly Middleware[] = []) {
   const weather = tool({
     name: "weather",
     description: "Forecasts the weather of a city",
@@ -105,7 +105,7 @@ function app(...steps: readonly ScriptedStep[]) {
       logger(() => {}),
       retry({ attempts: 2, delay: 1 }),
       redact(),
-      fahrenheit,
+      ...use,
       permissions({
         ask: [{ tool: "book", why: "Booking costs money. Book this room?" }],
         allow: ["weather", "book"],
@@ -175,7 +175,7 @@ async function openTrace(page: Page): Promise<void> {
 /** A scene: it opens an app, that of the tour or one that follows steps, and brings it to the state of the image. */
 interface Scene {
   readonly steps?: readonly ScriptedStep[];
-  readonly app?: typeof tour;
+  readonly app?: () => ReturnType<typeof app> | ReturnType<typeof tour>;
   play(page: Page): Promise<void>;
 }
 
@@ -200,7 +200,7 @@ const scenes: Readonly<Record<string, Scene>> = {
     },
   },
   hook: {
-    steps: [look, tell],
+    app: () => app([look, tell], [fahrenheit]),
     async play(page) {
       await send(page, "Plan a weekend in Rome");
       await until(page, "done");
@@ -289,7 +289,7 @@ await Deno.mkdir(folder, { recursive: true });
 for (const [name, { steps = [], play, ...scene }] of Object.entries(scenes)) {
   if (Deno.args.length > 0 && !Deno.args.includes(name)) continue;
   for (const size of sizes) {
-    await using open = await visit(scene.app?.() ?? app(...steps));
+    await using open = await visit(scene.app?.() ?? app(steps));
     await open.page.setViewportSize(size);
     await play(open.page);
     for (const colorScheme of ["light", "dark"] as const) {
