@@ -8,6 +8,7 @@
  * @module
  */
 import { type Middleware, serve } from "@jizai/jizai";
+import { schedule } from "@jizai/jizai/schedule";
 import { denoKvStore } from "@jizai/jizai/session/deno_kv";
 import { Hono } from "hono";
 import { listen } from "../listen.ts";
@@ -49,11 +50,7 @@ const app = new Hono<{ Variables: Customer }>()
   .route("/", served);
 
 // Deno Deploy ends an instance after its traffic. Every minute, another one continues the runs that were left.
-Deno.cron("recover", "* * * * *", { signal: closing.signal }, async () => {
-  const { over } = await served.recover();
-  await over;
-  await served.sweep(); // deletes what is not kept any more
-});
+schedule(served, [{ name: "recover", cron: "* * * * *", recover: true }]).register(Deno.cron);
 
 const port = Number(Deno.env.get("PORT") ?? 8000);
 const hostname = onDeploy ? "0.0.0.0" : "127.0.0.1"; // the example has no login, so only this machine may connect

@@ -17,6 +17,7 @@ import {
   type PromptOperation,
   type RequestScope,
   type StartOperation,
+  type StartScope,
 } from "./operation.ts";
 import type { Busy } from "./options.ts";
 import type { Message, UserMessage } from "../protocol/message.ts";
@@ -98,9 +99,9 @@ function admitPrompt(scope: RequestScope, operation: PromptOperation): AdmittedS
 }
 
 /** Returns the input of the run of a prompt. */
-async function promptInput(
-  { server: { options: { resumeTokens, sessions } } }: RequestScope,
-  { session: named, create, input: { replaces, ...input } }: PromptOperation,
+export async function promptInput(
+  { server: { options: { resumeTokens, sessions } } }: StartScope,
+  { session: named, create, input: { replaces, ...input } }: Pick<PromptOperation, "session" | "create" | "input">,
   { session, isFirst, requestId }: ClaimedKey,
 ): Promise<LaunchInput> {
   return {

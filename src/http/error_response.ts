@@ -150,7 +150,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** Returns the refusal that an error means for the client, if it does. Its message contains nothing that the client did not send. */
-function requestErrorOf(error: unknown): RequestError | undefined {
+export function requestErrorOf(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;
   if (error instanceof ShapeError) return new RequestError(400, "invalid", error.message, error.field);
   return isClientError(error) ? new RequestError(statuses[error.code] ?? 409, error.code, error.message) : undefined;

@@ -270,7 +270,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
     let run: SharedRun | undefined;
     try {
       // 1. Remember that its end has to be reported.
-      const id = input.run ?? (this.reports && await this.#nextRun(session, requester));
+      const id = input.run ?? (this.reports && await this.nextRun(session, requester));
       report = id !== undefined ? await this.reports?.expect(recoveredRun(id, session, requester)) : undefined;
       this.#expectFree(input, requester);
 
@@ -353,7 +353,7 @@ export class LiveRuns implements RunHost, RecoveringServer {
   }
 
   /** Returns the id of the next run of a session. */
-  async #nextRun(session: string, { owner }: Owned): Promise<string | undefined> {
+  async nextRun(session: string, { owner }: Owned): Promise<string | undefined> {
     const key = journalKey(owner, session);
     const head = await this.#sessions?.journal.head(key);
     return runIdOf({ key, run: (head?.run ?? 0) + 1 });

@@ -29,11 +29,15 @@ export interface Server {
   readonly admissions: Admissions;
 }
 
-/** A request after it was identified, and the server that handles it. */
-export interface RequestScope {
-  readonly c: Context;
+/** A client, and the server that begins its run. A schedule has no request. */
+export interface StartScope {
   readonly server: Server;
   readonly client: Client;
+}
+
+/** A request after it was identified, and the server that handles it. */
+export interface RequestScope extends StartScope {
+  readonly c: Context;
 }
 
 // The operation that a request asks for. Native routes and wires parse requests to the same operations.

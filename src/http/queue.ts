@@ -11,7 +11,6 @@ import { SessionError } from "../core/session.ts";
 import type { AdmittedStart } from "./admission.ts";
 import type { Client } from "./identify.ts";
 import type { LiveRuns } from "./live_runs.ts";
-import type { RequestScope } from "./operation.ts";
 import type { Busy, ServerOptions } from "./options.ts";
 import { invalid } from "../protocol/shape.ts";
 import { ownedKey } from "../session/owned_key.ts";
@@ -19,6 +18,12 @@ import { type ClaimedKey, IdempotencyKeys, type KeyClaim } from "../session/reco
 import { RecordError } from "../session/record/records.ts";
 
 // Idempotency: a request that is sent twice with one `Idempotency-Key` begins one run, which the second request joins.
+
+/** The key that a request has sent, and its path: the same key with another path is refused. */
+export interface SentKey {
+  readonly key: string | undefined;
+  readonly path: string;
+}
 
 /** The idempotency keys of a server. Without a store, a request is refused while the run of the same request continues. */
 export class Idempotency {
@@ -34,9 +39,9 @@ export class Idempotency {
   }
 
   /** Claims the key of a request. Throws a `RecordError` if the request cannot join the run that has the key. */
-  async claim({ c, client }: RequestScope, start: AdmittedStart): Promise<KeyClaim> {
+  async claim(client: Client, start: AdmittedStart, sent: SentKey): Promise<KeyClaim> {
     const { session, content } = start;
-    const key = start.key ?? c.req.header("idempotency-key");
+    const key = start.key ?? sent.key;
     const unkeyed = {
       status: "claimed",
       session,
@@ -47,7 +52,7 @@ export class Idempotency {
     if (key === undefined) return unkeyed;
     if (!(key.length > 0 && key.length < 256)) throw invalid("idempotency-key", "1 to 255 characters");
     if (!this.#keys) return { ...unkeyed, ...this.#claimHere(JSON.stringify([client.owner, key])) };
-    const text = JSON.stringify([c.req.path, ...content]);
+    const text = JSON.stringify([sent.path, ...content]);
     return await this.#keys.claim({ key, content: text, session }, client);
   }
 

@@ -10,12 +10,11 @@ import { admissions, type AdmittedStart, startsRun } from "./admission.ts";
 import { errorResponse, isRefusal, RequestError, shuttingDown } from "./error_response.ts";
 import { handlers } from "./handlers.ts";
 import { type Client, expectIds, identify } from "./identify.ts";
-import { dispatch, type Operation, type RequestScope, type Route, type Server } from "./operation.ts";
+import { dispatch, type Operation, type RequestScope, type Route, type Server, type StartScope } from "./operation.ts";
 import { type ClientGone, expectClientGone } from "./options.ts";
-import type { Turn } from "./queue.ts";
+import type { SentKey, Turn } from "./queue.ts";
 import { accepted, type Launched, prefersAsync, respondJoined, type ResponseFormat } from "./respond.ts";
-import type { ClaimedKey } from "../session/record/idempotency_keys.ts";
-import type { LaunchInput, LiveRun } from "../session/record/run_host.ts";
+import type { EventCursor, LaunchInput, LiveRun } from "../session/record/run_host.ts";
 
 /** Returns the handler of a route. The error of a step becomes the response. */
 export function requestPath(route: Route, server: Server): (c: Context) => Promise<Response> {
@@ -50,26 +49,14 @@ async function takeSteps(scope: RequestScope, operation: Operation): Promise<Res
   try {
     const start = await dispatch(admissions, scope, operation);
 
-    // 4. Claim the idempotency key. A repeated request joins the run of the first one.
-    const key = await server.idempotency.claim(scope, start);
-    if (key.status === "repeated") return await respondJoined(scope, key.cursor, format);
-
-    let launched: Launched;
-    try {
-      // 5. Wait in turn, behind the other prompts of the session.
-      const turn = await server.queue.enter(start, key.session, client);
-      // 6. Launch the run.
-      launched = await launchInTurn(scope, { start, key, turn, format });
-    } catch (error) {
-      const cursor = await key.release(error, isRefusal(error));
-      if (!cursor) throw error;
-      return await respondJoined(scope, cursor, format); // the run of the same request has begun meanwhile
-    }
-    key.keep(launched.run);
+    // 4 to 6. Claim the idempotency key, wait in turn, and launch the run, unless the same request has begun it before.
+    const sent = { key: c.req.header("idempotency-key"), path: c.req.path };
+    const outcome = await startOnce({ ...scope, format }, start, { sent, launch: launchForClient });
+    if (outcome.status === "repeated") return await respondJoined(scope, outcome.cursor, format);
     endWait(); // the run counts by itself from here on
 
     // 7. Respond.
-    return await launched.respond();
+    return await outcome.launched.respond();
   } finally {
     endWait();
   }
@@ -90,33 +77,55 @@ async function parse(c: Context, route: Route): Promise<Operation | Unreadable> 
   }
 }
 
-// The launch of a run for a client that waits for its events, or in the background.
+// Steps 4 to 6, which a schedule takes too.
 
-/** A start that has its key and its turn. */
-interface ReadyStart {
-  readonly start: AdmittedStart;
-  readonly key: ClaimedKey;
-  readonly turn: Turn;
-  readonly format: ResponseFormat;
+/** The outcome of a start: the run that it has launched, or the place of the run that the same request has begun before. */
+type StartOutcome<T> =
+  | { readonly status: "launched"; readonly launched: T }
+  | { readonly status: "repeated"; readonly cursor: EventCursor };
+
+/** The key of a start, and the function that launches its run. */
+interface LaunchOptions<S, T> {
+  readonly sent: SentKey;
+  readonly launch: (scope: S, input: LaunchInput) => Promise<T>;
 }
 
-/** Launches a run, and tries again each time that a run which has the session is over. */
-async function launchInTurn(scope: RequestScope, { start, key, turn, format }: ReadyStart): Promise<Launched> {
-  let busy: "replace" | undefined;
+/** Starts a run, once for all requests with the same key. Tries again each time that a run which has the session is over. */
+export async function startOnce<S extends StartScope, T extends { readonly run: LiveRun }>(
+  scope: S,
+  start: AdmittedStart,
+  { sent, launch }: LaunchOptions<S, T>,
+): Promise<StartOutcome<T>> {
+  const { server: { idempotency, queue, runs }, client } = scope;
+  // 4. Claim the idempotency key. A repeated request joins the run of the first one.
+  const key = await idempotency.claim(client, start, sent);
+  if (key.status === "repeated") return key;
+
+  let turn: Turn | undefined;
   try {
-    for (;;) {
+    // 5. Wait in turn, behind the other prompts of the session.
+    turn = await queue.enter(start, key.session, client);
+    // 6. Launch the run.
+    for (let busy: "replace" | undefined;;) {
       try {
-        const traceparent = scope.c.req.header("traceparent");
-        return await launchForClient(scope, { ...await start.input(key), busy, traceparent }, format);
+        const launched = await launch(scope, { ...await start.input(key), busy });
+        key.keep(launched.run);
+        return { status: "launched", launched };
       } catch (error) {
-        if (await scope.server.runs.releasesLost(error, key.session, scope.client)) continue;
+        if (await runs.releasesLost(error, key.session, client)) continue;
         busy = await turn.waitAfter(error);
       }
     }
+  } catch (error) {
+    const cursor = await key.release(error, isRefusal(error));
+    if (!cursor) throw error;
+    return { status: "repeated", cursor }; // the run of the same request has begun meanwhile
   } finally {
-    turn.end();
+    turn?.end();
   }
 }
+
+// The launch of a run for a client that waits for its events, or in the background.
 
 const onGone: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
   stop: (run) => run.abort(stops.clientGone),
@@ -124,12 +133,18 @@ const onGone: { readonly [key in ClientGone]: (run: LiveRun) => unknown } = {
   detach: () => {},
 };
 
+/** A request that starts a run, and the format of its response. */
+interface LaunchScope extends RequestScope {
+  readonly format: ResponseFormat;
+}
+
 /**
  * Launches a run for a client. Its response is in `format`. A client that prefers not to wait receives the address of the run instead. `onCancel` stays as long
  * as the stream, so that no closure in this function may use the request.
  */
-async function launchForClient(scope: RequestScope, input: LaunchInput, format: ResponseFormat): Promise<Launched> {
-  const { c, server: { runs, streams, options: { heartbeat, onClientGone } }, client } = scope;
+async function launchForClient(scope: LaunchScope, untraced: LaunchInput): Promise<Launched> {
+  const { c, server: { runs, streams, options: { heartbeat, onClientGone } }, client, format } = scope;
+  const input = { ...untraced, traceparent: c.req.header("traceparent") };
   if (prefersAsync(c, format)) return await launchInBackground(scope, input);
   const effect = typeof onClientGone === "function" ? expectClientGone(await onClientGone(c)) : onClientGone;
   const onCancel = () => onGone[effect](run); // no client can leave before `respond`, which follows the launch

@@ -48,6 +48,29 @@ for (
   });
 }
 
+Deno.test("in miniflare, a cron trigger begins one run for its time, and another one continues a run that ended with its request", async () => {
+  await using disk = await folder();
+  const options = { unsafeTriggerHandlers: true, bindings: { PACE: "300", LEASE: "1000" } };
+  await using worker = await miniflare("tests/servers/cron_worker.ts", disk.path, options);
+  async function trigger(cron: string, time: string): Promise<void> {
+    const query = new URLSearchParams({ cron, time: String(Date.parse(time)) });
+    const response = await worker.request(`/cdn-cgi/local/scheduled?${query}`);
+    assertEquals([response.status, await response.text()], [200, "ok"]);
+  }
+  const daily = ["0 7 * * *", "2026-11-27T07:00Z"] as const;
+  const ids = await begin(worker);
+  await Promise.all([trigger(...daily), trigger(...daily)]);
+  await trigger(...daily);
+  const sessions: string[] = await (await worker.request("/listed")).json();
+  const loaded = await Promise.all(sessions.map(async (id) => {
+    const { messages } = await (await worker.request(`/sessions/${id}`, { headers: { "x-user": "shop" } })).json();
+    return messages.at(-1).parts;
+  }));
+  assertEquals(loaded, [[{ type: "text", text: "There are 7 kettles." }]]);
+  await trigger("* * * * *", "2026-11-27T07:01Z"); // the lease has ended meanwhile
+  await assertContinued(worker, ids);
+});
+
 const noRestate = await isRestateMissing();
 
 Deno.test({

@@ -32,8 +32,9 @@ async function openedWith(size: SessionSize, name: keyof typeof countedAdapters 
   return adapters;
 }
 
-/** Counts what one run with ten calls sends to SQLite in a session of a size. */
+/** Counts what one run with ten calls sends to SQLite in a session of a size. Time stands still: a run looks for mail every second, and renews its lease. */
 async function countsOf(size: SessionSize, use: readonly Middleware[]): Promise<Counts> {
+  using _ = new FakeTime();
   const { count, ...adapters } = await openedWith(size);
   await callingRun(adapters, "s", callingAgent(use));
   return count();
@@ -99,6 +100,7 @@ Deno.test("a request opens the session once, and otherwise reads its head", asyn
 /** Returns the rows that a turn writes, with one call or with none, beside those of the rest of a run. */
 async function rowsOfTurn(name: "D1" | "a Durable Object", calls: boolean): Promise<number> {
   const rowsOf = async (turns: number) => {
+    using _ = new FakeTime(); // it stands still
     const { count, ...adapters } = await openedWith(short, name);
     let turn = 0;
     const continuing: Middleware = {

@@ -3,11 +3,12 @@
  *
  * @module
  */
+import type { Schedules } from "@jizai/jizai/schedule";
 import { type Agent, memory, type Middleware, type Model, type ServedApp, type Store } from "@jizai/jizai";
 
 /** The exports of a program: a server as its default, an agent, and functions. */
 export interface Program {
-  readonly default: ServedApp;
+  readonly default: ServedApp & { readonly scheduled: Schedules["scheduled"] };
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
   readonly copilotHooks: (files: readonly object[]) => Middleware;
@@ -17,7 +18,6 @@ export interface Program {
   readonly persistence: { readonly store: Store };
   readonly continueLostRuns: () => Promise<number>;
   readonly managedHooks: (project: object, managed: object) => Middleware;
-  readonly morningReport: (day: string) => Promise<string>;
   readonly probe: (url: string, send: typeof fetch) => Promise<readonly number[]>;
   readonly shutDown: () => Promise<void>;
   readonly text: string;
@@ -35,11 +35,24 @@ export async function programsOf(name: string): Promise<string[]> {
   return Array.from(markdown.matchAll(/^```ts\n([^]*?)^```$/gm), ([, program = ""]) => program);
 }
 
-/** Executes a program of a guide. `model` stands in for that of `./model.ts`, and `persistence` for that of `./persistence.ts`. */
-export async function load(name: string, model: Model, index = 0): Promise<Program> {
-  const program = (await programsOf(name))[index];
-  if (!program) throw new Error(`Cannot load program ${index} of the guide "${name}": there is none`);
+/**
+ * Executes a program of a guide. `model` stands in for that of `./model.ts`, and `persistence` for that of `./persistence.ts`. With `word`, the lines for a platform
+ * that contain it follow the program.
+ */
+export async function load(name: string, model: Model, index = 0, word?: string): Promise<Program> {
+  const found = (await programsOf(name))[index];
+  if (!found) throw new Error(`Cannot load program ${index} of the guide "${name}": there is none`);
+  const program = word === undefined ? found : `${found}\n${await linesWith(word, name)}`;
   globals.guides = { model, persistence: { store: memory() } };
   const text = program.replace(/^import (\{ \w+ \}) from "\.{1,2}\/\w+\.ts";$/gm, "const $1 = globalThis.guides;");
   return await import(`data:application/typescript,${encodeURIComponent(`${text}\n// ${crypto.randomUUID()}`)}`);
+}
+
+/** Returns the lines of a guide, for one of its platforms, that contain `word`. */
+async function linesWith(word: string, name: string): Promise<string> {
+  const markdown = await Deno.readTextFile(`examples/guides/${name}.md`);
+  const blocks = Array.from(markdown.matchAll(/^```ts ignore\n([^]*?)^```$/gm), ([, text = ""]) => text);
+  const [found, ...others] = blocks.filter((text) => text.includes(word));
+  if (!found || others.length > 0) throw new Error(`Cannot load "${word}" of the guide "${name}": expected one block`);
+  return found;
 }

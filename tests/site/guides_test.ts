@@ -1,13 +1,16 @@
-import { agent, memory, ModelError, noUsage, serve, textOf } from "@jizai/jizai";
+import { agent, memory, type Model, ModelError, noUsage, serve, textOf } from "@jizai/jizai";
 import { points } from "@jizai/jizai/kit";
 import { scripted } from "@jizai/jizai/model/scripted";
 import { trace } from "@opentelemetry/api";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { stub } from "@std/testing/mock";
+import { FakeTime } from "@std/testing/time";
 import { sign } from "hono/jwt";
+import process from "node:process";
 import { demo } from "../../examples/guides/model.ts";
 import { journalKey } from "../../src/core/journal.ts";
 import { sections } from "../../examples/guides/site.ts";
+import { advance, advanceUntilSettled, hashAtOnce } from "../support/fake_time.ts";
 import { chatStream } from "../support/providers/openai.ts";
 import { decide, open } from "../support/linked.ts";
 import { accept, ask, call } from "../support/mcp_calls.ts";
@@ -247,9 +250,57 @@ Deno.test("files_s3_r2: the model reads a picture of the bucket, and no other ke
   assertEquals(results.map(({ status, parts }) => [status, parts[0]?.type]), [["ok", "media"], ["error", "text"]]);
 });
 
-Deno.test("schedules: a scheduled run calls its tool", async () => {
-  const { morningReport } = await load("schedules", demo);
-  assertEquals(await morningReport("2026-11-27"), "Sent: 2026-11-27");
+const seven = Date.parse("2026-11-27T07:00Z"); // a Friday
+
+/** The model of the guides, and the results that it reads. */
+function noting() {
+  const results: string[] = [];
+  const model: Model = {
+    ...demo,
+    stream(request, context) {
+      const last = request.messages.at(-1);
+      if (last?.role === "tool") results.push(...last.results.map(textOf));
+      return demo.stream(request, context);
+    },
+  };
+  return { model, results };
+}
+
+Deno.test("schedules: Deno.cron calls the tool of a scheduled run", async () => {
+  using time = new FakeTime(seven);
+  using served = stub(Deno, "serve");
+  const jobs = new Map<unknown, () => Promise<void>>();
+  using _ = stub(Deno, "cron", (...[name, , , handler]: readonly unknown[]) => {
+    jobs.set(name, handler as () => Promise<void>);
+    return Promise.resolve();
+  });
+  const { model, results } = noting();
+  const { shutDown } = await load("schedules", model, 0, "Deno.cron");
+  for (const job of jobs.values()) await advanceUntilSettled(time, job());
+  assertEquals([[...jobs.keys()], results, served.calls.length], [["report", "recover"], ["Sent: 2026-11-27"], 1]);
+  await shutDown();
+});
+
+Deno.test("schedules: a cron trigger of Workers calls the tool of a scheduled run, once", async () => {
+  const { model, results } = noting();
+  const { default: worker } = await load("schedules", model, 0, "export default");
+  for (const cron of ["0 7 * * MON-FRI", "* * * * *", "0 7 * * MON-FRI"]) {
+    await worker.scheduled({ cron, scheduledTime: seven });
+  }
+  assertEquals(results, ["Sent: 2026-11-27"]);
+});
+
+Deno.test("schedules: a process that lives calls the tool of a scheduled run, until it shuts down", async () => {
+  using time = new FakeTime(seven - 1_000);
+  using _hash = hashAtOnce();
+  using signals = stub(process, "once");
+  const { model, results } = noting();
+  const { shutDown } = await load("schedules", model, 0, "schedules.start");
+  await advance(time, 10_000);
+  assertEquals([results, signals.calls[0]?.args[0]], [["Sent: 2026-11-27"], "SIGTERM"]);
+  await shutDown();
+  await advance(time, 60_000);
+  assertEquals(time.next(), false);
 });
 
 Deno.test("background_runs: the events are read after the response", async () => {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type Stub, stub } from "@std/testing/mock";
 import type { FakeTime } from "@std/testing/time";
 import { setImmediate } from "node:timers"; // it is not faked
 
@@ -41,4 +42,9 @@ export async function advance(time: FakeTime, ms: number): Promise<void> {
     await new Promise((resolve) => void setImmediate(resolve));
   }
   await pendingPromises();
+}
+
+/** Hashes at once, until it is disposed of: the contents of requests are hashed in another thread, for which `advance()` does not wait. All hashes are equal. */
+export function hashAtOnce(): Stub {
+  return stub(crypto.subtle, "digest", () => Promise.resolve(new ArrayBuffer(32)));
 }
