@@ -1,6 +1,6 @@
 /**
  * A page with `useChat`. It loads its messages when it is opened, and resumes its stream when it is online again. Its Stop button stops the run.
- * `package.json` beside it has its packages: Vite, esbuild and `deno bundle` build it.
+ * `package.json` beside it has its packages, `npm install` installs them: Vite, esbuild and `deno bundle` build it.
  *
  * @module
  */

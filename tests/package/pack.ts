@@ -70,7 +70,7 @@ function packageJson(
     description: "A framework for LLM agents at the edge: every point in an agent's life is an onion of hooks",
     keywords: ["agent", "ai", "edge", "hono", "llm", "middleware"],
     bin: { jizai: "bin.js" },
-    engines: { node: ">=22" },
+    engines: { node: ">=22.18" },
     publishConfig: { access: "public", provenance: true },
     sideEffects: ["./src/testing/strict_default.js"],
     dependencies: Object.fromEntries(

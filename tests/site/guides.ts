@@ -9,6 +9,7 @@ import { type Agent, memory, type Middleware, type Model, type ServedApp, type S
 /** The exports of a program: a server as its default, an agent, and functions. */
 export interface Program {
   readonly default: ServedApp & { readonly scheduled: Schedules["scheduled"] };
+  readonly model: Model;
   readonly assistant: Agent<unknown, unknown>;
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
   readonly copilotHooks: (files: readonly object[]) => Middleware;
@@ -35,16 +36,28 @@ export async function programsOf(name: string): Promise<string[]> {
   return Array.from(markdown.matchAll(/^```ts\n([^]*?)^```$/gm), ([, program = ""]) => program);
 }
 
+/** A program of a guide. */
+interface Which {
+  /** Its number, from 0. Default: 0. */
+  readonly index?: number;
+  /** The environment that it sees as `process.env`. Default: that of this process. */
+  readonly env?: object;
+}
+
 /**
  * Executes a program of a guide. `model` stands in for that of `./model.ts`, and `persistence` for that of `./persistence.ts`. With `word`, the lines for a platform
  * that contain it follow the program.
  */
-export async function load(name: string, model: Model, index = 0, word?: string): Promise<Program> {
+export async function load(name: string, model: Model, which: number | Which = {}, word?: string): Promise<Program> {
+  const { index = 0, env } = typeof which === "number" ? { index: which } : which;
   const found = (await programsOf(name))[index];
   if (!found) throw new Error(`Cannot load program ${index} of the guide "${name}": there is none`);
   const program = word === undefined ? found : `${found}\n${await linesWith(word, name)}`;
-  globals.guides = { model, persistence: { store: memory() } };
-  const text = program.replace(/^import (\{ \w+ \}) from "\.{1,2}\/\w+\.ts";$/gm, "const $1 = globalThis.guides;");
+  globals.guides = { model, persistence: { store: memory() }, process: { env } };
+  const local = program.replace(/^import (\{ \w+ \}) from "\.{1,2}\/\w+\.ts";.*$/gm, "const $1 = globalThis.guides;");
+  const text = env
+    ? local.replace('import process from "node:process";', "const { process } = globalThis.guides;")
+    : local;
   return await import(`data:application/typescript,${encodeURIComponent(`${text}\n// ${crypto.randomUUID()}`)}`);
 }
 
