@@ -299,9 +299,8 @@ export class LiveRuns implements RunHost, RecoveringServer {
     } catch (error) {
       const isItself = error instanceof SessionError && error.run !== undefined && error.run === input.run; // another process has begun it
       const isGone = answers === undefined && isRefusal(error) && !isItself;
-      const left = report?.abandon({ isGone, pausedAt }).catch((failure) =>
-        this.report(failure, { run: input.run, session, owner: requester.owner, trace: traceIdOf(input.traceparent) })
-      );
+      const place = { run: input.run, session, owner: requester.owner, trace: traceIdOf(input.traceparent) };
+      const left = report?.abandon({ isGone, pausedAt }).catch((failure) => this.report(failure, place));
       if (!(error instanceof StoreDeadlineError)) await left;
       else if (left) this.track(left, requester); // the client has waited for the store already
       const undone = this.#sessions?.withdrawals?.undone(launch.key);
@@ -344,12 +343,13 @@ export class LiveRuns implements RunHost, RecoveringServer {
     const { journal } = this.#sessions ?? {};
     const isSweepDue = journal && this.#isSweepDue();
     if (!journal?.pack && !isSweepDue) return;
+    const place = { session, owner: requester.owner }; // a closure must not keep the request as long as the run
     const tidied = result.then(async ({ run, status }) => {
-      const place = placeOf(run);
-      if (place && status !== "paused") await journal?.pack?.(place.key, place.run);
+      const { key, run: number } = placeOf(run) ?? {};
+      if (key !== undefined && number !== undefined && status !== "paused") await journal?.pack?.(key, number);
       if (isSweepDue) await this.sweep(sweptAfterRun);
     });
-    this.track(tidied.catch((error) => this.report(error, { session, owner: requester.owner })), requester);
+    this.track(tidied.catch((error) => this.report(error, place)), requester);
   }
 
   /** Returns the id of the next run of a session. */

@@ -209,9 +209,9 @@ export async function respondFromRecord(
     return c.body(null, 200, headers);
   }
   const { out, respond } = format(c, { heartbeat, onCancel: () => leaving.abort(), onEnd: streams.follow() });
-  const trace = traceIdOf(c.req.header("traceparent"));
+  const place = { ...cursor, owner: client.owner, trace: traceIdOf(c.req.header("traceparent")) }; // the stream must not keep the request
   // it never rejects
-  send(pages, out, (error) => reportError(onError, error, { ...cursor, owner: client.owner, trace }));
+  send(pages, out, (error) => reportError(onError, error, place));
   return await respond();
 }
 
