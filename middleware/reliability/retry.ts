@@ -4,7 +4,7 @@
  * @module
  */
 import { type ExecuteContext, isInterrupt, type Middleware, ModelError, type Scope, ToolError } from "../../mod.ts";
-import { delay as wait, expectNames, expectTime, isLate, onlyIf, trackShownText } from "../../src/core/kit.ts";
+import { delay as wait, expectNames, expectTime, isLate, trackShownText } from "../../src/core/kit.ts";
 
 /** Describes a failed attempt to the condition of `retry()`. */
 export interface Failure {
@@ -22,7 +22,8 @@ export interface RetryOptions {
   readonly attempts?: number;
   /**
    * Whether to repeat a failed attempt. At `model`, it replaces the default: errors that the provider marks as recoverable, and timeouts. At `execute`,
-   * it can only exclude failures: a tool without `idempotent: true`, or one that threw a `ToolError`, is never repeated. Default there: repeat the rest.
+   * it can only exclude failures: a tool that is neither `idempotent` nor has begun a step, or one that threw a `ToolError`, is never repeated. Default there:
+   * repeat the rest.
    */
   readonly when?: (error: unknown, failure: Failure) => boolean | Promise<boolean>;
   /** The longest wait before the second attempt, in milliseconds. It doubles with every attempt; the actual wait is random. Default: 500. */
@@ -34,7 +35,7 @@ export interface RetryOptions {
 }
 
 /**
- * Repeats a failed request to the model, and a failed execution of a tool with `idempotent: true`. It waits with exponential backoff, but at least as long
+ * Repeats a failed request to the model, and a failed execution of a tool that is `idempotent` or has begun a `step`. It waits with exponential backoff, but at least as long
  * as the provider asks for. A run that is stopped does not wait. Every failure that leads to another attempt is reported to the operator.
  *
  * Every attempt of a call has the same `idempotencyKey`. If `retry` stands before `fallback`, it starts again with the first model after all have failed; after
@@ -92,7 +93,7 @@ export function retry(options: RetryOptions = {}): Middleware {
 
   async function repeatExecution<R>(ctx: ExecuteContext, next: () => Promise<R>): Promise<R> {
     return await repeat(ctx, () => next(), (error, attempt) => {
-      if (error instanceof ToolError) return false; // the tool has answered
+      if (!ctx.mayRepeat() || error instanceof ToolError) return false; // the tool has an effect, or has answered
       return when?.(error, { point: "execute", tool: ctx.tool.name, attempt }) ?? true;
     });
   }
@@ -110,7 +111,7 @@ export function retry(options: RetryOptions = {}): Middleware {
         },
       );
     },
-    execute: onlyIf(repeatExecution, ({ tool }) => tool.idempotent === true),
+    execute: repeatExecution,
   };
 }
 

@@ -358,6 +358,8 @@ export interface ExecuteContext<V = unknown, I = unknown> extends Omit<ToolExecu
   readonly tool: AnyTool;
   /** The parsed input. */
   readonly input: I;
+  /** Returns true if the tool may run again within this call: it is `idempotent`, or has begun a step. Otherwise a second `next()` rejects. */
+  readonly mayRepeat: () => boolean;
 }
 
 // The points of a run that fails or is cut short: error and abort.

@@ -299,6 +299,7 @@ function executeContext(call: OpenCall, { tool, input, scope }: Execution): Exec
     turn,
     idempotencyKey: `${engine.id}:${turn}:${index}`,
     progress: progressOf(scope, call),
+    mayRepeat: () => call.mayRepeat(tool),
     "~call": call,
   };
 }

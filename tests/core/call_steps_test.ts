@@ -149,6 +149,28 @@ Deno.test("a step keeps its value over a pause of its tool and over a retry", as
   assertEquals([tried, results(after)[1]], [["create", "send", "send", "send"], "ok created 1"]);
 });
 
+Deno.test("retry() executes a tool again that has begun a step, and none that fails before its first one", async () => {
+  for (const isBefore of [false, true]) {
+    const tried: string[] = [];
+    const retried = ordering(async ({ step }) => {
+      tried.push("attempt");
+      if (isBefore) throw new Error("No stock");
+      await step("charge", () => void tried.push("charge"));
+      return await step("ship", () => {
+        if (tried.push("ship") < 4) throw new Error("Not yet");
+        return "shipped";
+      });
+    }, { use: [retry({ attempts: 3, delay: 1 })] });
+    const { messages } = await retried.run({ prompt: "Go", onError: () => {} }).result;
+    assertEquals(
+      [tried, results(messages)[1]],
+      isBefore
+        ? [["attempt"], "error order failed."]
+        : [["attempt", "charge", "ship", "attempt", "ship"], "ok shipped"],
+    );
+  }
+});
+
 Deno.test("a step of an attempt that ran out of time is awaited by the next attempt, which does not run it again", async () => {
   const began: string[] = [];
   const slow = Promise.withResolvers<string>();
