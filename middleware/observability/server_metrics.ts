@@ -7,6 +7,8 @@ import type { Usage } from "../../mod.ts";
 import { costOf, expectNames, type Price } from "../../src/core/kit.ts";
 import type { ServerFact, ServerStats, StateBefore } from "../../src/http/facts.ts";
 
+export type { Price, ServerFact, ServerStats };
+
 // The list of the metrics, of which the instruments, the dashboard and the table of the guide are made.
 
 /** A metric of a server. */

@@ -30,6 +30,7 @@ export type {
   Checkpoint,
   CheckpointOptions,
   Counters,
+  DirectCall,
   Exit,
   exits,
   ExitStatus,
@@ -41,7 +42,7 @@ export type {
   SavedApproval,
   Stop,
 } from "./position.ts";
-export type { ReadyRun, Started } from "./start.ts";
+export type { ReadyRun, Started, StateBefore } from "./start.ts";
 export type { ModelEffort, ModelErrorOptions } from "../model/model.ts";
 export type {
   CompactTrigger,

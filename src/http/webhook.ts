@@ -10,6 +10,8 @@ import type { Event } from "../protocol/event.ts";
 import { type Question, sentForm } from "../protocol/question.ts";
 import { expectNames } from "../protocol/shape.ts";
 
+export type { ApprovalLinks, LinkedQuestion, QuestionLinks } from "./approval_links/approval_links.ts";
+
 /** Options of `webhook()`. */
 export interface WebhookOptions {
   /** The address that receives the requests. It comes from your configuration, never from a request. */
