@@ -8,11 +8,15 @@
 export const hasPseudoTerminals: boolean = await new Deno.Command("script", { args: ["--version"] }).output()
   .then(({ success, stdout }) => success && new TextDecoder().decode(stdout).includes("util-linux"), () => false);
 
-/** A program in a pseudo terminal. */
+/** The most milliseconds that a program may live. One that waits for a key forever would stop the tests. */
+const longest = 60_000;
+
+/** A program in a pseudo terminal. It is killed after a minute. */
 export class PseudoTerminal implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   readonly #output: ReadableStreamDefaultReader<string>;
+  readonly #limit: ReturnType<typeof setTimeout>;
   #screen = "";
   #seen = 0;
 
@@ -25,6 +29,7 @@ export class PseudoTerminal implements AsyncDisposable {
       stdin: "piped",
       stdout: "piped",
     }).spawn();
+    this.#limit = setTimeout(() => this.#process.kill("SIGKILL"), longest);
     this.#input = this.#process.stdin.getWriter();
     this.#output = this.#process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   }
@@ -58,6 +63,7 @@ export class PseudoTerminal implements AsyncDisposable {
     await this.#input.close().catch(() => {}); // it may have ended
     while (await this.#read());
     await this.#process.status;
+    clearTimeout(this.#limit);
   }
 
   /** Reads the next output. Returns whether there was any. */
