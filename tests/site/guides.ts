@@ -14,7 +14,7 @@ export interface Program {
   readonly assistantOn: (bucket: object) => Agent<unknown, unknown>;
   readonly copilotHooks: (files: readonly object[]) => Middleware;
   readonly deleteOldData: () => Promise<void>;
-  readonly deleteOf: (user: string, session: string) => Promise<void>;
+  readonly deleteAllOf: (owner: string) => Promise<void>;
   readonly lines: readonly string[];
   readonly persistence: { readonly store: Store };
   readonly continueLostRuns: () => Promise<number>;

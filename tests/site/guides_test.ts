@@ -484,21 +484,24 @@ Deno.test("survive_a_deploy: a run that a shutdown hands over is not lost", asyn
   assertEquals((await post(app, "/runs", { prompt: "Hi" })).status, 503);
 });
 
-Deno.test("delete_data: a person's session is deleted, and old data after its time", async () => {
-  const { default: app, deleteOldData, deleteOf } = await load("delete_data", demo);
-  const headers = { "x-user": "ada" };
+Deno.test("delete_data: a session is deleted, all of a person's sessions, and old data after its time", async () => {
+  const { default: app, deleteOldData, deleteAllOf } = await load("delete_data", demo);
+  const users = ["ada", "ada", "ada", "bo"];
   const ids: string[] = [];
-  for (let runs = 0; runs < 3; runs++) {
-    ids.push(first("run.started", await eventsOf(post(app, "/runs", { prompt: "Hi" }, headers))).session);
+  for (const user of users) {
+    ids.push(first("run.started", await prompt(app, "Hi", { "x-user": user })).session);
   }
-  const statuses = () => Promise.all(ids.map(async (id) => (await app.request(`/sessions/${id}`, { headers })).status));
-  await app.request(`/sessions/${ids[0]}`, { method: "DELETE", headers });
-  await deleteOf("ada", ids[1] ?? "");
-  assertEquals(await statuses(), [404, 404, 200]);
+  const statusOf = async (user: string, id = "") =>
+    (await app.request(`/sessions/${id}`, { headers: { "x-user": user } })).status;
+  const statuses = () => Promise.all(users.map((user, index) => statusOf(user, ids[index])));
+  await app.request(`/sessions/${ids[0]}`, { method: "DELETE", headers: { "x-user": "ada" } });
+  assertEquals(await statuses(), [404, 200, 200, 200]);
+  await deleteAllOf("ada");
+  assertEquals(await statuses(), [404, 404, 404, 200]);
   const later = Date.now() + 30 * 86_400_000;
   using _ = stub(Date, "now", () => later);
   await deleteOldData();
-  assertEquals([await statuses(), await app.sweep()], [[404, 404, 404], 0]);
+  assertEquals([await statuses(), await app.sweep()], [[404, 404, 404, 404], 0]);
   await app.settled();
 });
 
