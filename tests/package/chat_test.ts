@@ -42,7 +42,9 @@ for (const [runtime, [version, name]] of Object.entries(runtimes)) {
     await person.type("a");
     await person.shows("a\n");
     await person.type("Faster\r");
+    const late = setTimeout(() => received.reject(new Error("Cannot steer: no message has arrived")), 60_000);
     await received.promise;
+    clearTimeout(late);
     released.resolve("Waited.");
     await person.shows("[the agent reads: Faster]\n");
     await person.shows("Faster it is.\n> ");
