@@ -183,7 +183,7 @@ function decoded(value: string | undefined): string | undefined {
   }
 }
 
-// What a server is: the answers to `server/discover`, and to `initialize` of before 2026.
+// The description of the server: the answers to `server/discover`, and to `initialize` of clients before 2026.
 
 /** The features of the server. */
 const capabilities = { tools: {} };
